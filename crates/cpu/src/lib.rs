@@ -1,0 +1,1 @@
+//! The CPU device: a portable tile interpreter on all cores

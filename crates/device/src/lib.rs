@@ -1,0 +1,1 @@
+//! The Device trait, its null device and its conformance suite

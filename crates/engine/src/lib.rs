@@ -1,0 +1,1 @@
+//! Recording, flushing, kernel cache and residency

@@ -1,0 +1,1 @@
+//! Recorded operations to few kernels

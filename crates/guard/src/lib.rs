@@ -1,0 +1,1 @@
+//! Protected pages: lazy arrays whose memory appears when it is touched

@@ -1,0 +1,1 @@
+//! Scalar primitives, the op table, kernels and the verifier

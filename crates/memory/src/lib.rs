@@ -1,0 +1,1 @@
+//! Memory resources: pooled host blocks, limits and statistics

@@ -1,0 +1,1 @@
+//! Integer plans: NumPy's summation order and exact boxes

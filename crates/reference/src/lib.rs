@@ -1,0 +1,1 @@
+//! A slow interpreter of kernels: the oracle in Rust

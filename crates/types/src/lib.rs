@@ -1,0 +1,1 @@
+//! Data types, shapes, strides, promotion and error kinds

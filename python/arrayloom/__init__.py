@@ -1,0 +1,1 @@
+"""Run NumPy programs as they are: fused, on all cores."""
