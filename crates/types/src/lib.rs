@@ -1,1 +1,19 @@
-//! Data types, shapes, strides, promotion and error kinds
+//! Data types, shapes, strides, promotion and error kinds: the words every other crate speaks.
+//!
+//! No unsafe code, no input or output, no allocation beyond small vectors.
+
+mod dtype;
+mod error;
+mod layout;
+mod overlap;
+mod promote;
+mod scalar;
+mod shape;
+
+pub use dtype::{ALL_DTYPES, DType, Kind};
+pub use error::ErrorKind;
+pub use layout::{Layout, Strides, contiguous_strides, result_strides};
+pub use overlap::{Overlap, overlap};
+pub use promote::{Operand, can_cast_safely, promote};
+pub use scalar::Scalar;
+pub use shape::{BroadcastError, Shape, broadcast, broadcast_many, count};

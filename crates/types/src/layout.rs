@@ -1,0 +1,185 @@
+//! Where the elements of an array lie in its memory, and where NumPy would put a new result.
+
+use crate::{DType, Shape, count};
+use smallvec::SmallVec;
+
+/// Steps of the axes in bytes, outermost first. Zero repeats, negative runs backwards.
+pub type Strides = SmallVec<[isize; 4]>;
+
+/// A view of a block of memory: element type, offset, extents and steps.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Layout {
+    /// The element type.
+    pub dtype: DType,
+    /// Bytes from the start of the block to the first element.
+    pub offset: isize,
+    /// Extents, outermost first.
+    pub shape: Shape,
+    /// Steps in bytes, one for each axis.
+    pub strides: Strides,
+}
+
+impl Layout {
+    /// A C-contiguous layout at the start of its block.
+    pub fn contiguous(dtype: DType, shape: &[usize]) -> Layout {
+        let strides = contiguous_strides(shape, dtype.size());
+        Layout {
+            dtype,
+            offset: 0,
+            shape: shape.into(),
+            strides,
+        }
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        count(&self.shape)
+    }
+
+    /// True when there is no element.
+    pub fn is_empty(&self) -> bool {
+        self.shape.contains(&0)
+    }
+
+    /// True when the elements follow one another in C order without gaps.
+    pub fn is_contiguous(&self) -> bool {
+        let mut expected = self.dtype.size().cast_signed();
+        for (&n, &s) in self.shape.iter().zip(&self.strides).rev() {
+            if n != 1 && s != expected {
+                return self.is_empty();
+            }
+            expected *= n.cast_signed();
+        }
+        true
+    }
+
+    /// The half-open range of byte offsets that the elements touch; empty for no element.
+    pub fn byte_range(&self) -> (isize, isize) {
+        if self.is_empty() {
+            return (self.offset, self.offset);
+        }
+        let (mut low, mut high) = (self.offset, self.offset);
+        for (&n, &s) in self.shape.iter().zip(&self.strides) {
+            let reach = (n.cast_signed() - 1) * s;
+            if reach < 0 {
+                low += reach;
+            } else {
+                high += reach;
+            }
+        }
+        (low, high + self.dtype.size().cast_signed())
+    }
+
+    /// The same elements seen with the broader `shape`: new and stretched axes get step zero.
+    ///
+    /// The own shape must broadcast to `shape`.
+    pub fn broadcast_to(&self, shape: &[usize]) -> Layout {
+        debug_assert!(
+            self.shape.len() <= shape.len(),
+            "a broadcast never drops axes"
+        );
+        let missing = shape.len() - self.shape.len();
+        let mut strides = Strides::from_elem(0, shape.len());
+        for (axis, (&n, &s)) in self.shape.iter().zip(&self.strides).enumerate() {
+            debug_assert!(
+                n == shape[missing + axis] || n == 1,
+                "shapes must broadcast"
+            );
+            if n == shape[missing + axis] {
+                strides[missing + axis] = s;
+            }
+        }
+        Layout {
+            dtype: self.dtype,
+            offset: self.offset,
+            shape: shape.into(),
+            strides,
+        }
+    }
+}
+
+/// The steps of a C-contiguous array of elements of `size` bytes.
+pub fn contiguous_strides(shape: &[usize], size: usize) -> Strides {
+    let mut strides = Strides::from_elem(0, shape.len());
+    let mut step = size.cast_signed();
+    for (slot, &n) in strides.iter_mut().zip(shape).rev() {
+        *slot = step;
+        step *= n.max(1).cast_signed();
+    }
+    strides
+}
+
+/// The steps NumPy gives a new element-wise result with `order='K'`: axes sorted as in the operands.
+///
+/// `operands` are the steps of the operands broadcast to `shape` (zero on stretched axes). NumPy
+/// sorts the axes by insertion, innermost first; two axes change places only when no operand with
+/// both steps non-zero says otherwise. Source: `npyiter_find_best_axis_ordering` in NumPy's nditer.
+pub fn result_strides(shape: &[usize], operands: &[&[isize]], size: usize) -> Strides {
+    let rank = shape.len();
+    // perm[i] is the axis at place i, place 0 innermost.
+    let mut perm: SmallVec<[usize; 8]> = (0..rank).rev().collect();
+    for i in 1..rank {
+        let axis = perm[i];
+        let mut place = i;
+        for j in (0..i).rev() {
+            match order(operands, perm[j], axis) {
+                Some(true) => place = j,
+                Some(false) => break,
+                None => {}
+            }
+        }
+        perm[place..=i].rotate_right(1);
+    }
+    let mut strides = Strides::from_elem(0, rank);
+    let mut step = size.cast_signed();
+    for &axis in &perm {
+        strides[axis] = step;
+        step *= shape[axis].max(1).cast_signed();
+    }
+    strides
+}
+
+/// Whether `axis` belongs further in than `inner`: no operand with both steps non-zero has the smaller
+/// step on `inner`. `None` when no operand tells.
+fn order(operands: &[&[isize]], inner: usize, axis: usize) -> Option<bool> {
+    let mut further_in = None;
+    for steps in operands {
+        let (a, b) = (steps[inner].unsigned_abs(), steps[axis].unsigned_abs());
+        if a != 0 && b != 0 {
+            further_in = Some(a > b && further_in.unwrap_or(true));
+        }
+    }
+    further_in
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strides(shape: &[usize], operands: &[&[isize]]) -> Vec<isize> {
+        result_strides(shape, operands, 8).to_vec()
+    }
+
+    #[test]
+    fn results_keep_the_order_of_their_operands() {
+        assert_eq!(strides(&[3, 4], &[&[32, 8]]), [32, 8]);
+        assert_eq!(strides(&[3, 4], &[&[8, 24]]), [8, 24]);
+        assert_eq!(strides(&[3, 4], &[&[8, 24], &[32, 8]]), [32, 8]);
+        assert_eq!(strides(&[3, 4], &[&[0, 8], &[8, 0]]), [32, 8]);
+        assert_eq!(strides(&[2, 3, 4], &[&[8, 64, 16]]), [8, 64, 16]);
+        assert_eq!(strides(&[], &[&[]]), [0isize; 0]);
+    }
+
+    #[test]
+    fn ranges_and_contiguity() {
+        let mut l = Layout::contiguous(DType::F64, &[3, 4]);
+        assert!(l.is_contiguous());
+        assert_eq!(l.byte_range(), (0, 96));
+        l.strides[1] = -8;
+        l.offset = 24;
+        assert!(!l.is_contiguous());
+        assert_eq!(l.byte_range(), (0, 96));
+        assert_eq!(l.broadcast_to(&[2, 3, 4]).strides.to_vec(), [0, 32, -8]);
+        assert!(Layout::contiguous(DType::F64, &[0, 4]).is_contiguous());
+    }
+}
