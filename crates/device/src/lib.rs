@@ -1,1 +1,114 @@
-//! The Device trait, its null device and its conformance suite
+//! The one door behind which every device lives.
+//!
+//! A device allocates, copies and runs kernels. It knows no operations by name and no arrays: the op
+//! table lives above, and a new operation breaks no device.
+
+mod error;
+mod launch;
+
+pub use error::DeviceError;
+pub use launch::{Arg, Buf, Launch, ReduceArgs};
+
+use arrayloom_ir::Kernel;
+use std::sync::Arc;
+
+/// A queue of a device: work put into one queue is done in order. Queue 0 always exists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Queue(pub u32);
+
+/// A point in a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Event(pub u64);
+
+/// One end of a copy.
+#[derive(Clone, Copy, Debug)]
+pub enum End {
+    /// Host memory at this address.
+    Host(*mut u8),
+    /// Device memory at this byte offset.
+    Dev(Buf, u64),
+}
+
+/// What a device is and can do.
+#[derive(Clone, Debug)]
+pub struct Caps {
+    /// Short name, such as `cpu`.
+    pub name: &'static str,
+    /// The hardware in words, such as the instruction set in use.
+    pub detail: String,
+    /// Worker threads.
+    pub threads: usize,
+    /// Bytes of memory it may use; `u64::MAX` if only the system bounds it.
+    pub memory: u64,
+    /// True when a [`Buf`] is a host address that both sides may use.
+    pub unified: bool,
+    /// True when kernels of several operations and outputs are welcome; otherwise the engine sends
+    /// one operation at a time.
+    pub fused: bool,
+}
+
+/// A device.
+///
+/// Kernels of one queue run in order. Outputs never overlap inputs unless they are the same elements
+/// at the same places; whoever calls [`Device::run`] guarantees that.
+pub trait Device: Send + Sync {
+    /// What it is.
+    fn caps(&self) -> &Caps;
+
+    /// Reserves memory, aligned to 512 bytes, contents arbitrary.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`].
+    fn alloc(&self, bytes: u64) -> Result<Buf, DeviceError>;
+
+    /// Gives memory back. All work that uses it must have been waited for.
+    fn free(&self, buf: Buf);
+
+    /// Copies `bytes` between host and device, in any of the four directions.
+    ///
+    /// # Errors
+    /// [`DeviceError`] when the device fails.
+    fn copy(&self, queue: Queue, dst: End, src: End, bytes: u64) -> Result<(), DeviceError>;
+
+    /// Runs a kernel.
+    ///
+    /// # Errors
+    /// [`DeviceError::Unsupported`] when it does not have this kernel: the caller takes another way.
+    fn run(&self, queue: Queue, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), DeviceError>;
+
+    /// Marks a point in a queue.
+    ///
+    /// # Errors
+    /// [`DeviceError`] when the device fails.
+    fn record(&self, queue: Queue) -> Result<Event, DeviceError>;
+
+    /// Makes later work of `queue` wait for `event`.
+    ///
+    /// # Errors
+    /// [`DeviceError`] when the device fails.
+    fn wait(&self, queue: Queue, event: Event) -> Result<(), DeviceError>;
+
+    /// True when the event has passed; with `block`, waits for it.
+    ///
+    /// # Errors
+    /// [`DeviceError`] when work before the event failed.
+    fn poll(&self, event: Event, block: bool) -> Result<bool, DeviceError>;
+
+    /// The host address of device memory, where both sides share it.
+    fn host_ptr(&self, buf: Buf) -> Option<*mut u8> {
+        let _ = buf;
+        None
+    }
+}
+
+/// A family of devices, such as all those of one driver.
+pub trait Backend: Send + Sync {
+    /// Its name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// Opens device number `index`.
+    ///
+    /// # Errors
+    /// [`DeviceError`] naming what is missing.
+    fn open(&self, index: u32) -> Result<Arc<dyn Device>, DeviceError>;
+}

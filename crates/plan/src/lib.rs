@@ -1,1 +1,7 @@
-//! Integer plans: NumPy's summation order and exact boxes
+//! Integer plans: in which order NumPy adds, and how a domain is cut.
+//!
+//! No memory and no device: shapes and steps in, orders and boxes out.
+
+mod order;
+
+pub use order::ReduceOrder;

@@ -150,7 +150,7 @@ mod tests {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (seed >> 33) % n
         };
-        let signed = |v: u64| i64::try_from(v).unwrap() as isize;
+        let signed = |v: u64| isize::try_from(v).unwrap();
         for _ in 0..20_000 {
             let mut make = || {
                 let shape = [1 + next(3), 1 + next(4)].map(|n| usize::try_from(n).unwrap());

@@ -1,0 +1,48 @@
+//! What a device may answer instead of doing its work.
+
+use arrayloom_types::ErrorKind;
+
+/// A failure of a device.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// Memory ran out.
+    #[error(
+        "device {device} is out of memory: {need} bytes wanted, {free} bytes free; free arrays or raise the limit"
+    )]
+    OutOfMemory {
+        /// The device.
+        device: &'static str,
+        /// Bytes wanted.
+        need: u64,
+        /// Bytes free.
+        free: u64,
+    },
+    /// The device does not have this kernel.
+    #[error("device {device} does not run this kernel: {what}")]
+    Unsupported {
+        /// The device.
+        device: &'static str,
+        /// What it lacks.
+        what: String,
+    },
+    /// The device failed.
+    #[error("device {device} failed: {what}")]
+    Failed {
+        /// The device.
+        device: &'static str,
+        /// What happened.
+        what: String,
+    },
+}
+
+impl DeviceError {
+    /// The kind of failure.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            DeviceError::OutOfMemory { .. } => ErrorKind::Memory,
+            DeviceError::Unsupported { .. } => ErrorKind::Unsupported,
+            DeviceError::Failed { .. } => ErrorKind::Device,
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What a device runs: flat code over one iteration domain.
+//!
+//! Value `i` is the result of instruction `i`. Every instruction is evaluated at every point of the
+//! domain, whose shape comes with the launch; so one kernel serves all sizes.
+
+use crate::{AxisMask, Prim};
+use arrayloom_types::DType;
+
+/// One instruction: `value = prim(a, b, c)`, or a leaf that reads `a` or `bits`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub struct Ins {
+    /// The primitive.
+    pub prim: Prim,
+    /// The dtype of the result.
+    pub dtype: DType,
+    /// First operand, or the input number, or the axis.
+    pub a: u32,
+    /// Second operand.
+    pub b: u32,
+    /// Third operand.
+    pub c: u32,
+    /// The bytes of a constant.
+    pub bits: u64,
+}
+
+/// An operation that folds many values into one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum ReduceOp {
+    /// Sum in NumPy's order; logical or for bool.
+    Add,
+    /// Product, strictly one after another; logical and for bool.
+    Mul,
+    /// Smallest; NaN wins.
+    Min,
+    /// Largest; NaN wins.
+    Max,
+    /// Smallest; NaN loses.
+    Fmin,
+    /// Largest; NaN loses.
+    Fmax,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+}
+
+impl ReduceOp {
+    /// The binary primitive that it folds with.
+    pub const fn prim(self) -> Prim {
+        match self {
+            ReduceOp::Add => Prim::Add,
+            ReduceOp::Mul => Prim::Mul,
+            ReduceOp::Min => Prim::Min,
+            ReduceOp::Max => Prim::Max,
+            ReduceOp::Fmin => Prim::Fmin,
+            ReduceOp::Fmax => Prim::Fmax,
+            ReduceOp::And => Prim::And,
+            ReduceOp::Or => Prim::Or,
+            ReduceOp::Xor => Prim::Xor,
+        }
+    }
+}
+
+/// How a value leaves the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// Every point is written to its place.
+    Store,
+    /// Folded over `axes`; order and initial value come with the launch.
+    Reduce {
+        /// The fold.
+        op: ReduceOp,
+        /// The axes of the domain that are folded away.
+        axes: AxisMask,
+    },
+    /// Index (`i64`) of the smallest or largest value over `axes`, counted in C order over those axes.
+    /// The first of equal values; a NaN beats everything.
+    Arg {
+        /// True for the largest.
+        max: bool,
+        /// The axes of the domain that are folded away.
+        axes: AxisMask,
+    },
+    /// Running fold along one axis, one after another: place `i` holds the fold of values `0..=i`.
+    Scan {
+        /// The fold.
+        op: ReduceOp,
+        /// The axis of the domain.
+        axis: u8,
+    },
+}
+
+/// One result of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Output {
+    /// The number of the value.
+    pub value: u32,
+    /// How it leaves.
+    pub form: Form,
+}
+
+/// Code, inputs and outputs over one domain.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Kernel {
+    /// The instructions in order; operands stand before their users.
+    pub code: Vec<Ins>,
+    /// The dtype of each input of the launch.
+    pub inputs: Vec<DType>,
+    /// The results, in the order of the launch's outputs.
+    pub outputs: Vec<Output>,
+    /// Rank of the domain.
+    pub rank: u8,
+}
+
+impl Kernel {
+    /// The dtype that output number `i` has in memory.
+    pub fn output_dtype(&self, i: usize) -> DType {
+        let output = &self.outputs[i];
+        match output.form {
+            Form::Arg { .. } => DType::I64,
+            _ => self.code[output.value as usize].dtype,
+        }
+    }
+}
