@@ -1,0 +1,170 @@
+"""The command line: ``python -m arrayloom [options] program args`` and ``arrayloom info``.
+
+Everything after the program's name belongs to the program and is never looked at.
+"""
+
+import argparse
+import os
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from typing import NoReturn
+
+from arrayloom import _hook, _native, _preload
+from arrayloom._profile import profile_json, profile_text
+from arrayloom._runner import Kind, Program, run
+from arrayloom.errors import FallbackWarning
+
+__all__ = ["main", "parse"]
+
+_WITH_VALUE = frozenset({"--threads", "--min-bytes", "--scope", "--output"})
+_USAGE = """python -m arrayloom [options] (script.py | -m module | -c code | -) [args ...]
+       python -m arrayloom info [--json]"""
+
+
+class Options(argparse.Namespace):
+    """Options of the runner, as parsed."""
+
+    profile: bool
+    json: bool
+    output: str | None
+    threads: int | None
+    min_bytes: int | None
+    lazy: bool
+    shim: bool
+    scope: str
+    verbose: bool
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        message = f"{value} is not a positive number"
+        raise argparse.ArgumentTypeError(message)
+    return value
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="arrayloom",
+        usage=_USAGE,
+        description="Run a NumPy program as it is: fused, on all cores.",
+        epilog="commands: info shows versions, devices and a self-test.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--profile", action="store_true", help="report what was accelerated, on standard error")
+    add("--json", action="store_true", help="reports as JSON")
+    add("--output", metavar="FILE", help="write the profile to FILE instead")
+    add("--threads", type=_positive, metavar="N", help="threads to use (default: all cores)")
+    add("--min-bytes", type=int, metavar="N", help="smaller results stay plain NumPy arrays")
+    add("--no-lazy", dest="lazy", action="store_false", help="record nothing: plain NumPy")
+    add("--no-shim", dest="shim", action="store_false", help="do not restart with the shim")
+    add("--scope", default="user", metavar="WHO", help="whose imports: user, all, or modules a,b")
+    add("-v", "--verbose", action="store_true", help="settings and fallbacks, on standard error")
+    return parser
+
+
+def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Cut `argv` in front of the program: the first word that is no option or its value."""
+    at = 0
+    while at < len(argv):
+        word = argv[at]
+        if word in {"-m", "-c", "-"} or not word.startswith("-"):
+            break
+        at += 2 if word in _WITH_VALUE else 1
+        if word == "--":
+            return list(argv[: at - 1]), list(argv[at:])
+    return list(argv[:at]), list(argv[at:])
+
+
+def parse(argv: Sequence[str]) -> tuple[Options, Program | None]:
+    """Options, and the program; without a program the caller wants ``info`` or help."""
+    parser = _parser()
+    head, rest = _split(argv)
+    options = parser.parse_args(head, namespace=Options())
+    if not rest:
+        if sys.stdin.isatty():
+            parser.error("no program: give a script, -m module, -c code or - for standard input")
+        return options, Program(Kind.STDIN, "-")
+    word, args = rest[0], rest[1:]
+    if word == "info" and not os.path.exists("info"):
+        options.json = parser.parse_args(args, namespace=Options()).json or options.json
+        return options, None
+    if word in {"-m", "-c"}:
+        if not args:
+            parser.error(f"argument expected for {word}")
+        return options, Program(Kind.MODULE if word == "-m" else Kind.CODE, args[0], args[1:])
+    return options, Program(Kind.STDIN if word == "-" else Kind.SCRIPT, word, args)
+
+
+def _apply(options: Options) -> None:
+    """Hand the settings to the engine, and to processes that the program starts."""
+    if options.threads is not None:
+        os.environ["ARRAYLOOM_THREADS"] = str(options.threads)
+    if options.min_bytes is not None:
+        os.environ["ARRAYLOOM_MIN_BYTES"] = str(options.min_bytes)
+    if not options.lazy:
+        os.environ["ARRAYLOOM_LAZY"] = "0"
+    lazy = None if options.lazy else False
+    changed = (options.threads, lazy, options.min_bytes) != (None, None, None)
+    if changed and not _native.configure(
+        threads=options.threads, lazy=lazy, min_bytes=options.min_bytes
+    ):
+        sys.stderr.write("arrayloom: the native module takes no settings; going on without\n")
+
+
+def _report(options: Options, seconds: float) -> None:
+    stats = _native.stats()
+    if options.profile:
+        text = profile_json(stats, seconds) + "\n" if options.json else profile_text(stats, seconds)
+        if options.output is None:
+            sys.stderr.write(text)
+        else:
+            with open(options.output, "w", encoding="utf-8") as file:
+                file.write(text)
+    if options.verbose:
+        for row in stats.fallbacks:
+            sys.stderr.write(
+                f"arrayloom: {row.file}:{row.line}: {row.op} ran in NumPy, {row.reason}"
+                f" ({row.calls} calls)\n"
+            )
+
+
+def _info(options: Options) -> int:
+    from arrayloom import _info as info  # noqa: PLC0415 - slow, and only needed here
+
+    found = info.collect()
+    sys.stdout.write(info.info_json(found) + "\n" if options.json else info.info_text(found))
+    return 0 if found.healthy else 1
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line `argv` and return the exit status."""
+    options, program = parse(sys.argv[1:] if argv is None else argv)
+    if options.shim:
+        _preload.restart_with_shim()
+    _apply(options)
+    if program is None:
+        return _info(options)
+    if options.verbose:
+        warnings.simplefilter("default", FallbackWarning)
+        shim = "with" if _preload.shim_loaded() else "without"
+        sys.stderr.write(
+            f"arrayloom: native {_native.native_version()}, {shim} shim, scope {options.scope}\n"
+        )
+    if options.lazy:
+        _hook.install(options.scope)
+        _native.enable_runner_patches()
+    _native.reset_stats()
+    start = time.perf_counter()
+    status = run(program)
+    if options.profile or options.verbose:
+        _report(options, time.perf_counter() - start)
+    return status
+
+
+def entry() -> NoReturn:
+    """Console script ``arrayloom``."""
+    sys.exit(main())

@@ -1,0 +1,202 @@
+"""The import layer: user code that imports NumPy gets arrayloom's namespace.
+
+``builtins.__import__`` and ``importlib.import_module`` are replaced. What decides is the file that
+imports: user files get the replacement; the standard library, installed packages and arrayloom
+itself keep the real NumPy. ``sys.modules["numpy"]`` always stays the real module, so pickles and
+compiled packages are not affected.
+"""
+
+import builtins
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+import sysconfig
+from collections.abc import Callable, Mapping, Sequence
+from types import FrameType, ModuleType
+from typing import cast
+
+__all__ = ["install", "installed", "uninstall"]
+
+# Namespaces that may have a counterpart under the replacement; all others stay NumPy's.
+REPLACED = ("numpy", "numpy.fft", "numpy.linalg", "numpy.random")
+
+_Import = Callable[
+    [str, Mapping[str, object] | None, Mapping[str, object] | None, Sequence[str] | None, int],
+    ModuleType,
+]
+_ImportModule = Callable[[str, str | None], ModuleType]
+
+_real_import = cast("_Import", builtins.__import__)
+_real_import_module = cast("_ImportModule", importlib.import_module)
+_LIBRARY_MARKS = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_STDLIB = tuple(
+    {
+        os.path.realpath(sysconfig.get_path(name)) + os.sep
+        for name in ("stdlib", "platstdlib")
+        if sysconfig.get_path(name)
+    }
+)
+
+
+class _Layer:
+    """One installed import layer: its scope, its replacement and what it has looked up so far."""
+
+    def __init__(self, scope: str, replacement: ModuleType) -> None:
+        self.scope = scope
+        self.replacement = replacement
+        self.everyone = scope == "all"
+        self.modules = frozenset(name for name in scope.split(",") if name not in {"user", "all"})
+        self._numpy = os.path.dirname(str(sys.modules["numpy"].__file__)) + os.sep
+        self._user_files: dict[str, bool] = {}
+        self._counterparts: dict[str, ModuleType | None] = {"numpy": replacement}
+
+    def wants(self, namespace: Mapping[str, object] | None, frame: FrameType) -> bool:
+        """Whether the importer with this namespace gets the replacement."""
+        if namespace is None:
+            namespace = frame.f_globals
+        file = namespace.get("__file__")
+        name = namespace.get("__name__")
+        if isinstance(file, str):
+            known = self._user_files.get(file)
+            if known is None:
+                known = self._user_files[file] = self._is_user_file(file)
+            if known or not self.modules:
+                return known
+            return isinstance(name, str) and name.partition(".")[0] in self.modules
+        if name is None and namespace is not frame.f_globals:
+            # Code run by exec() in a bare namespace belongs to whoever runs it.
+            return self.wants(None, frame)
+        if name is None and frame.f_back is not None:
+            return self.wants(None, frame.f_back)
+        return name == "__main__"
+
+    def _is_user_file(self, file: str) -> bool:
+        path = os.path.abspath(file)
+        if path.startswith(_OWN):
+            return False
+        if self.everyone:
+            return not path.startswith(self._numpy)
+        if file.startswith("<") or any(mark in path for mark in _LIBRARY_MARKS):
+            return False
+        return not os.path.realpath(path).startswith(_STDLIB)
+
+    def counterpart(self, name: str) -> ModuleType | None:
+        """Find the replacement of NumPy's module `name`; None if that one stays NumPy's own."""
+        if name not in self._counterparts:
+            self._counterparts[name] = self._find(name) if name in REPLACED else None
+        return self._counterparts[name]
+
+    def _find(self, name: str) -> ModuleType | None:
+        own = self.replacement.__name__ + name.removeprefix("numpy")
+        if own in sys.modules:
+            return sys.modules[own]
+        if getattr(self.replacement, "__path__", None) is None:
+            return None
+        if importlib.util.find_spec(own) is None:
+            return None
+        return _real_import_module(own, None)
+
+    def top(self, name: str) -> ModuleType:
+        """Return the replacement of ``numpy``, made to hold the submodule asked for."""
+        parts = name.split(".")
+        if len(parts) > 1:
+            child = f"numpy.{parts[1]}"
+            found = self.counterpart(child) or sys.modules.get(child)
+            if found is not None and parts[1] not in vars(self.replacement):
+                setattr(self.replacement, parts[1], found)
+        return self.replacement
+
+    def leaf(self, name: str, real: ModuleType, names: Sequence[str]) -> ModuleType:
+        """Return what ``from name import names`` reads from."""
+        ours = self.counterpart(name)
+        if ours is None:
+            return real
+        for wanted in names:
+            if wanted == "*":
+                continue
+            child = self.counterpart(f"{name}.{wanted}")
+            if child is not None:
+                setattr(ours, wanted, child)
+            elif not hasattr(ours, wanted) and hasattr(real, wanted):
+                setattr(ours, wanted, getattr(real, wanted))
+        return ours
+
+
+class _State:
+    """The layer in force, if any: one per process, like the builtins it replaces."""
+
+    layer: _Layer | None = None
+
+
+def _caller() -> FrameType:
+    """Frame of whoever called the function that calls this one."""
+    frame = inspect.currentframe()
+    for _ in range(2):
+        if frame is not None and frame.f_back is not None:
+            frame = frame.f_back
+    assert frame is not None, "CPython always knows its frames"
+    return frame
+
+
+def _concerns_numpy(name: str) -> bool:
+    return name == "numpy" or name.startswith("numpy.")
+
+
+def _import(
+    name: str,
+    globals: Mapping[str, object] | None = None,  # noqa: A002 - the names that callers use
+    locals: Mapping[str, object] | None = None,  # noqa: A002
+    fromlist: Sequence[str] | None = (),
+    level: int = 0,
+) -> ModuleType:
+    module = _real_import(name, globals, locals, fromlist, level)
+    if level == 0 and name[:5] == "numpy" and _concerns_numpy(name):
+        layer = _State.layer
+        if layer is not None and layer.wants(globals, _caller()):
+            return layer.leaf(name, module, fromlist) if fromlist else layer.top(name)
+    return module
+
+
+def _import_module(name: str, package: str | None = None) -> ModuleType:
+    module = _real_import_module(name, package)
+    layer = _State.layer
+    if layer is not None and _concerns_numpy(name) and layer.wants(None, _caller()):
+        return layer.counterpart(name) or module
+    return module
+
+
+def install(scope: str = "user", *, replacement: ModuleType | None = None) -> None:
+    """Give arrayloom's namespace to the files in `scope` whenever they import NumPy.
+
+    Parameters
+    ----------
+    scope : str
+        ``"user"``: every file outside the standard library and installed packages; ``"all"``: every
+        file but NumPy's own; otherwise a comma-separated list of installed modules to add to
+        ``"user"``.
+    replacement : module, optional
+        The module to hand out; arrayloom itself by default.
+    """
+    if replacement is None:
+        replacement = _real_import_module("arrayloom", None)
+    _real_import_module("numpy", None)
+    _State.layer = _Layer(scope, replacement)
+    builtins.__import__ = _import
+    importlib.import_module = _import_module
+
+
+def uninstall() -> None:
+    """Take the import layer away; modules that already hold the replacement keep it."""
+    _State.layer = None
+    if builtins.__import__ is _import:
+        builtins.__import__ = cast("Callable[..., ModuleType]", _real_import)
+    if importlib.import_module is _import_module:
+        importlib.import_module = _real_import_module
+
+
+def installed() -> bool:
+    """Whether the import layer is active."""
+    return _State.layer is not None

@@ -1,0 +1,61 @@
+"""Restart the interpreter with the shim of system calls in front of the C library.
+
+System calls do not raise faults: given the address of a lazy array, ``write(2)`` just fails with
+EFAULT. The shim, a small library in this package, brings the array's bytes in and tries again. It
+has to be there before the program starts, so the runner starts the interpreter once more.
+"""
+
+import os
+import sys
+from collections.abc import MutableMapping
+
+__all__ = ["restart_with_shim", "shim_loaded", "shim_path"]
+
+# Set by the first process for the second; holds the user's own LD_PRELOAD.
+_GUARD = "ARRAYLOOM_RESTARTED"
+_NAME = "libarrayloom_shim.so"
+
+
+def shim_path() -> str | None:
+    """Path of the shim in this package, or None where it was not built."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_shim", _NAME)
+    return path if sys.platform == "linux" and os.path.exists(path) else None
+
+
+def shim_loaded() -> bool:
+    """Whether this process runs with the shim."""
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+            return any(line.rstrip().endswith(_NAME) for line in maps)
+    except OSError:
+        return False
+
+
+def restart_with_shim(environ: MutableMapping[str, str] | None = None) -> None:
+    """Start this very command again with the shim loaded; returns if there is nothing to do.
+
+    In the second process this gives ``LD_PRELOAD`` its old value back, so that the programs that
+    the user's program starts are not affected.
+    """
+    environ = os.environ if environ is None else environ
+    if _GUARD in environ:
+        before = environ.pop(_GUARD)
+        if before:
+            environ["LD_PRELOAD"] = before
+        else:
+            environ.pop("LD_PRELOAD", None)
+        return
+    path = shim_path()
+    # LD_PRELOAD takes spaces and colons as separators and knows no quoting.
+    if path is None or shim_loaded() or not sys.executable or any(c in path for c in " :"):
+        return
+    before = environ.get("LD_PRELOAD", "")
+    changed = dict(environ)
+    changed[_GUARD] = before
+    changed["LD_PRELOAD"] = f"{path}:{before}" if before else path
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], changed)  # noqa: S606
+    except OSError as error:
+        sys.stderr.write(f"arrayloom: cannot restart with {path}: {error}; continuing without\n")

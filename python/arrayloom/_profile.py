@@ -1,0 +1,103 @@
+"""The report of ``--profile``: what was accelerated, what was not and why, what moved.
+
+Formatting only: the figures come from the native module through `arrayloom._native`.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from arrayloom._native import Stats
+
+__all__ = ["profile_json", "profile_text"]
+
+_FALLBACK_ROWS = 40
+
+
+def profile_text(stats: Stats, seconds: float) -> str:
+    """Write the report as tables of plain text."""
+    parts = [f"arrayloom profile: {seconds:.3f} s"]
+    rows = sorted(stats.ops, key=lambda row: (-row.seconds, -row.calls, row.op))
+    if rows:
+        body = [
+            (row.op, str(row.calls), f"{row.seconds:.4f}", human_bytes(row.nbytes)) for row in rows
+        ]
+        parts.append(_table(("operation", "calls", "seconds", "moved"), body))
+    else:
+        parts.append("nothing was accelerated: no array was large enough, or lazy mode is off")
+    if stats.fallbacks:
+        parts.append(_fallback_table(stats))
+    parts.append(_counters(stats))
+    return "\n\n".join(parts) + "\n"
+
+
+def _fallback_table(stats: Stats) -> str:
+    worst = sorted(stats.fallbacks, key=lambda row: (-row.calls, row.op, row.file, row.line))
+    body = [
+        (row.op, str(row.calls), f"{_short(row.file)}:{row.line}", row.reason)
+        for row in worst[:_FALLBACK_ROWS]
+    ]
+    table = _table(("ran in NumPy", "calls", "line", "reason"), body)
+    hidden = len(worst) - len(body)
+    return f"{table}\n... and {hidden} more" if hidden > 0 else table
+
+
+def _counters(stats: Stats) -> str:
+    count = stats.counters
+    asked = count.get("cache_hits", 0) + count.get("cache_misses", 0)
+    share = f"{100 * count.get('cache_hits', 0) / asked:.0f} %" if asked else "-"
+    lines = [
+        ("flushes", f"{count.get('flushes', 0)}"),
+        ("kernels run", f"{count.get('kernels', 0)}"),
+        ("operations fused", f"{count.get('fused_ops', 0)}"),
+        ("temporaries never stored", f"{count.get('contracted', 0)}"),
+        ("bytes read", human_bytes(count.get("bytes_read", 0))),
+        ("bytes written", human_bytes(count.get("bytes_written", 0))),
+        ("kernel cache hits", f"{share} of {asked}"),
+        ("faults", f"{count.get('faults', 0)}"),
+        ("arrays published", f"{count.get('publishes', 0)}"),
+        ("write barriers", f"{count.get('write_barriers', 0)}"),
+    ]
+    lines += [(f"pool {name.replace('_', ' ')}", f"{n}") for name, n in stats.pool.items()]
+    width = max(len(name) for name, _ in lines)
+    return "\n".join(f"{name.ljust(width)}  {value}" for name, value in lines)
+
+
+def _table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    """Columns of text; a column that starts with a digit everywhere is set to the right."""
+    widths = [max(len(row[i]) for row in (head, *body)) for i in range(len(head))]
+    right = [all(row[i][:1].isdigit() for row in body) for i in range(len(head))]
+    lines: list[str] = []
+    for row in (head, tuple("-" * width for width in widths), *body):
+        cells = [
+            cell.rjust(width) if to_right else cell.ljust(width)
+            for cell, width, to_right in zip(row, widths, right, strict=True)
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _short(file: str) -> str:
+    """`file` relative to the current folder if that is shorter."""
+    try:
+        relative = os.path.relpath(file)
+    except (OSError, ValueError):
+        return file
+    return min(relative, file, key=len)
+
+
+def human_bytes(count: int) -> str:
+    """Write a number of bytes with a binary unit: ``1536`` is ``1.5 KiB``."""
+    value = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} TiB"
+
+
+def profile_json(stats: Stats, seconds: float) -> str:
+    """Write the report as one JSON object."""
+    report = {"seconds": seconds, **asdict(stats)}
+    return json.dumps(report, sort_keys=True)

@@ -1,0 +1,67 @@
+"""What arrayloom raises and warns about.
+
+Every class inherits the builtin that a caller of NumPy would catch, so existing ``except`` clauses
+keep working.
+"""
+
+__all__ = [
+    "ArrayloomError",
+    "DeviceError",
+    "FallbackWarning",
+    "InternalError",
+    "OutOfMemoryError",
+    "SettingError",
+    "UnsupportedError",
+]
+
+
+class ArrayloomError(Exception):
+    """Base of everything that arrayloom itself raises.
+
+    Examples
+    --------
+    >>> issubclass(SettingError, ArrayloomError) and issubclass(SettingError, ValueError)
+    True
+    """
+
+
+class SettingError(ArrayloomError, ValueError):
+    """A setting, option or environment variable has a value that cannot be used.
+
+    Cure: the message names the setting and the values it takes.
+    """
+
+
+class UnsupportedError(ArrayloomError, NotImplementedError):
+    """Something that this platform or this build cannot do.
+
+    Cure: the message names what is missing; ``python -m arrayloom info`` shows what is there.
+    """
+
+
+class DeviceError(ArrayloomError, RuntimeError):
+    """A device failed while it ran recorded operations.
+
+    Cure: ``ARRAYLOOM_LAZY=0`` runs the same program in NumPy alone.
+    """
+
+
+class OutOfMemoryError(ArrayloomError, MemoryError):
+    """The memory for a result could not be had, not even after pending work was finished.
+
+    Cure: smaller arrays, or drop references to arrays that are no longer needed.
+    """
+
+
+class InternalError(ArrayloomError, RuntimeError):
+    """A bug of arrayloom; nothing that the caller did.
+
+    Cure: please report it, with the output of ``python -m arrayloom info``.
+    """
+
+
+class FallbackWarning(RuntimeWarning):
+    """An operation on large arrays ran in NumPy itself, for the reason in the message.
+
+    Results are NumPy's own in this case; only speed is lost. ``-v`` shows these warnings.
+    """
