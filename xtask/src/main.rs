@@ -1,3 +1,56 @@
-//! Checks of the repository itself.
+//! Checks of the repository itself: `cargo xtask layers | sizes | unsafe`.
+//!
+//! `layers` fails when a crate depends on its own layer or a higher one; the other two only tell.
 
-fn main() {}
+mod layers;
+mod sources;
+
+use std::io::{Write as _, stderr, stdout};
+use std::path::Path;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask <task>
+  layers   fail on a dependency that does not point strictly downwards
+  sizes    lines per source file, longest first
+  unsafe   unsafe blocks, functions and impls per file";
+
+/// Why a task failed.
+#[derive(Debug, thiserror::Error)]
+enum TaskError {
+    #[error(transparent)]
+    Layers(#[from] layers::LayersError),
+    #[error("cannot read {path}: {source}; run this inside the repository")]
+    Read {
+        path: String,
+        source: std::io::Error,
+    },
+    #[error("cannot write the report: {0}")]
+    Write(#[from] std::io::Error),
+    #[error("{USAGE}")]
+    Usage,
+}
+
+fn main() -> ExitCode {
+    let task = std::env::args().nth(1).unwrap_or_default();
+    match run(&task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nothing is left to do when standard error is closed.
+            drop(writeln!(stderr(), "{error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: &str) -> Result<(), TaskError> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let report = match task {
+        "layers" => layers::check_workspace(&root)?,
+        "sizes" => sources::sizes(&root)?,
+        "unsafe" => sources::unsafe_inventory(&root)?,
+        _ => return Err(TaskError::Usage),
+    };
+    write!(stdout(), "{report}")?;
+    Ok(())
+}
