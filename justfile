@@ -1,0 +1,44 @@
+# Short names for common commands; all of them also work without just.
+
+python := ".venv/bin/python"
+
+# What there is
+default:
+    @just --list
+
+# Make .venv with the package and the tools
+setup:
+    python3 -m venv .venv
+    {{python}} -m pip install -q ".[test]"
+
+# Build the package again after a change of Rust code
+build:
+    {{python}} -m pip install -q .
+
+# Every check, as CI runs them
+check *args:
+    {{python}} tools/check.py {{args}}
+
+# Rust tests of one crate, for example `just test engine`
+test crate *args:
+    cargo test -p arrayloom-{{crate}} {{args}}
+
+# Python tests
+py *args: build
+    {{python}} -m pytest {{args}}
+
+# Programs against NumPy and its peers
+bench *args: build
+    {{python}} benchmarks/run.py {{args}}
+
+# Crates may only use lower layers
+layers:
+    cargo xtask layers
+
+# Lines per file
+sizes:
+    cargo xtask sizes
+
+# Unsafe blocks per file
+unsafe:
+    cargo xtask unsafe

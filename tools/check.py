@@ -1,0 +1,118 @@
+"""Every check of the repository, in the order of their speed; stops at the first that fails.
+
+Run it with the Python of an environment made by ``pip install ".[test]"``. ``--fix`` formats
+instead of complaining, ``--only NAME`` runs a single step, ``--list`` names them.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PYTHON = sys.executable
+
+
+@dataclass(frozen=True)
+class Step:
+    """One check: its command, what to run instead with ``--fix``, and what helps if it fails."""
+
+    name: str
+    command: tuple[str, ...]
+    cure: str
+    fix: tuple[str, ...] | None = None
+
+
+def _nextest() -> tuple[str, ...]:
+    if shutil.which("cargo-nextest"):
+        return ("cargo", "nextest", "run", "--status-level=fail", "--final-status-level=fail")
+    return ("cargo", "test", "--quiet", "--lib", "--bins", "--tests")
+
+
+def steps() -> Iterator[Step]:
+    """Yield all steps, fast ones first."""
+    fix = "run tools/check.py --fix"
+    yield Step("rustfmt", ("cargo", "fmt", "--all", "--check"), fix, ("cargo", "fmt", "--all"))
+    yield Step(
+        "ruff format",
+        (PYTHON, "-m", "ruff", "format", "--quiet", "--diff", "."),
+        fix,
+        (PYTHON, "-m", "ruff", "format", "."),
+    )
+    yield Step(
+        "ruff",
+        (PYTHON, "-m", "ruff", "check", "--quiet", "."),
+        f"{fix}, then mend what is left",
+        (PYTHON, "-m", "ruff", "check", "--fix", "."),
+    )
+    yield Step(
+        "pyright",
+        (PYTHON, "-m", "pyright", "--pythonpath", PYTHON),
+        "give the named expressions precise types",
+    )
+    yield Step(
+        "layers",
+        ("cargo", "xtask", "layers"),
+        "a crate may only use crates of lower layers, see ARCHITECTURE.md",
+    )
+    yield Step(
+        "clippy",
+        ("cargo", "clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"),
+        "mend the code, or state a reason with #[expect(lint, reason = ...)]",
+    )
+    yield Step("rust tests", _nextest(), "run the failing test alone: cargo test -p CRATE NAME")
+    yield Step("rust examples", ("cargo", "test", "--quiet", "--doc"), "mend the example")
+    yield Step(
+        "pytest",
+        (PYTHON, "-m", "pytest", "-q"),
+        "after a change of Rust code, first pip install the package again",
+    )
+
+
+def run(step: Step, *, fix: bool) -> bool:
+    """Run one step and tell how long it took; False if it failed."""
+    command = step.fix if fix and step.fix else step.command
+    print(f"==> {step.name}: {' '.join(command)}", flush=True)
+    environ = {**os.environ, "PYO3_PYTHON": PYTHON, "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"}
+    start = time.monotonic()
+    try:
+        status = subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode
+    except FileNotFoundError as error:
+        print(f"cannot run {command[0]}: {error}")
+        status = 127
+    took = time.monotonic() - start
+    if status == 0:
+        print(f"    {step.name} ok, {took:.1f} s", flush=True)
+        return True
+    print(f"\n{step.name} FAILED after {took:.1f} s (status {status}): {step.cure}", flush=True)
+    return False
+
+
+def main() -> int:
+    """Run the steps that were asked for."""
+    every = list(steps())
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--fix", action="store_true", help="format instead of complaining")
+    parser.add_argument("--only", action="append", choices=[step.name for step in every])
+    parser.add_argument("--list", action="store_true", help="name the steps")
+    args = parser.parse_args()
+    if args.list:
+        print("\n".join(f"{step.name:14}{' '.join(step.command)}" for step in every))
+        return 0
+    start = time.monotonic()
+    for step in every:
+        if args.only and step.name not in args.only:
+            continue
+        if not run(step, fix=args.fix):
+            return 1
+    print(f"all checks passed, {time.monotonic() - start:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
