@@ -2,6 +2,12 @@
 //!
 //! No memory and no device: shapes and steps in, orders and boxes out.
 
+mod bands;
 mod order;
+mod reduce;
+mod tree;
 
+pub use bands::bands;
 pub use order::ReduceOrder;
+pub use reduce::{DEFAULT_BUFSIZE, ReduceFacts, SumRules, reduce_order, reduce_strides};
+pub use tree::{LANES, LEAF, tree_split};
