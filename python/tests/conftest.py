@@ -1,0 +1,54 @@
+"""Fixtures of the tests that compare arrayloom with NumPy.
+
+``ARRAYLOOM_TEST_MODULE=numpy`` puts NumPy itself under test: whatever fails then is a mistake of
+the test.
+"""
+
+import importlib
+import os
+
+import pytest
+
+_UNDER_TEST = os.environ.get("ARRAYLOOM_TEST_MODULE", "arrayloom")
+
+# Bytes from which results are lazy, as a program finds it.
+DEFAULT_MIN_BYTES = 64 * 1024
+
+
+def configure(**settings):
+    """Change settings of the engine; nothing to change when NumPy itself is under test."""
+    if _UNDER_TEST != "numpy":
+        importlib.import_module("arrayloom._ext").configure(**settings)
+
+
+@pytest.fixture
+def xp():
+    """The module under test, every array of one byte or more being lazy."""
+    module = importlib.import_module(_UNDER_TEST)
+    configure(min_bytes=0)
+    yield module
+    configure(min_bytes=DEFAULT_MIN_BYTES)
+
+
+@pytest.fixture
+def xp_default():
+    """The module under test as a program finds it: arrays below 64 KiB are plain."""
+    module = importlib.import_module(_UNDER_TEST)
+    configure(min_bytes=DEFAULT_MIN_BYTES)
+    return module
+
+
+@pytest.fixture(params=["all", "large"])
+def xp_both(request):
+    """The module under test, once with all and once with large results being lazy."""
+    module = importlib.import_module(_UNDER_TEST)
+    configure(min_bytes=0 if request.param == "all" else DEFAULT_MIN_BYTES)
+    yield module
+    configure(min_bytes=DEFAULT_MIN_BYTES)
+
+
+@pytest.fixture
+def real_laziness():
+    """For tests that look at laziness itself and make no sense on NumPy."""
+    if _UNDER_TEST == "numpy":
+        pytest.skip("NumPy itself is under test")

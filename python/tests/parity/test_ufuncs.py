@@ -1,0 +1,263 @@
+"""Every ufunc of NumPy, on every dtype and layout, against NumPy itself: bits, types, warnings."""
+
+import numpy as np
+import pytest
+from support.compare import differences, observe
+from support.layouts import CONTIGUOUS, DTYPES, LAYOUTS, all_pairs, ordinary, values
+
+# One entry per ufunc object: some have several names.
+UFUNCS = sorted({f.__name__: f for f in vars(np).values() if isinstance(f, np.ufunc)})
+PLAIN = [name for name in UFUNCS if getattr(np, name).signature is None]
+UNARY = [name for name in PLAIN if getattr(np, name).nin == 1]
+BINARY = [name for name in PLAIN if getattr(np, name).nin == 2]
+
+# Documented: outside contiguous memory NumPy itself takes other loops for these.
+LOOSE = frozenset(
+    "exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh"
+    " arccosh arctanh cbrt power float_power logaddexp logaddexp2 arctan2 hypot".split()
+)
+ULPS = {"e": 1, "f": 2, "F": 2, "d": 1, "D": 1}
+# The sign of a zero that won a tie is not defined.
+ZEROS = frozenset("maximum minimum fmax fmin".split())
+
+
+def check(failures, label, body, xp, name="", layout="C", dtype="d"):
+    loose = name in LOOSE and layout not in CONTIGUOUS
+    found = differences(
+        observe(body, np),
+        observe(body, xp),
+        ulps=ULPS.get(np.dtype(dtype).char, 0) if loose else 0,
+        signed_zero=name not in ZEROS,
+    )
+    failures += [f"{label}: {line}" for line in found]
+
+
+def report(failures):
+    assert not failures, f"{len(failures)} differ\n" + "\n".join(failures[:12])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", UNARY)
+def test_unary(xp, name, dtype):
+    failures, source = [], values(dtype)
+    for layout, build in LAYOUTS.items():
+
+        def body(m, build=build):
+            return getattr(m, name)(build(m, source))
+
+        check(failures, layout, body, xp, name, layout, dtype)
+    report(failures)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", BINARY)
+def test_binary(xp, name, dtype):
+    failures, (left, right) = [], all_pairs(values(dtype), values(dtype))
+    for layout, build in LAYOUTS.items():
+
+        def body(m, build=build):
+            return getattr(m, name)(build(m, left), build(m, right))
+
+        check(failures, layout, body, xp, name, layout, dtype)
+    report(failures)
+
+
+@pytest.mark.parametrize("right", DTYPES)
+@pytest.mark.parametrize("left", DTYPES)
+def test_mixed_dtypes(xp, left, right):
+    failures = []
+    names = "add subtract multiply divide floor_divide remainder maximum less equal arctan2"
+    for name in [*names.split(), "logical_and", "bitwise_or", "copysign"]:
+
+        def body(m, name=name):
+            a, b = m.array(ordinary(left, 37)), m.array(ordinary(right, 37, 1))
+            return getattr(m, name)(a, b), getattr(m, name)(a[::-1], b)
+
+        check(failures, name, body, xp, name, "C", "d")
+    report(failures)
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_layouts_meet(xp, name):
+    failures = []
+    dtype = "d" if (np.dtype("d"),) * 2 and "dd->d" in getattr(np, name).types else "l"
+    left, right = ordinary(dtype, 36), ordinary(dtype, 36, 1)
+    if dtype == "l":
+        left, right = abs(left), abs(right) % 9
+    shapes = {name: build for name, build in LAYOUTS.items() if name not in {"empty", "empty2"}}
+    for one, build_left in shapes.items():
+        for other, build_right in shapes.items():
+
+            def body(m, build_left=build_left, build_right=build_right):
+                return getattr(m, name)(build_left(m, left), build_right(m, right))
+
+            check(failures, f"{one} with {other}", body, xp, name, "mixed", dtype)
+    report(failures)
+
+
+OPERATORS = {
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b, "//": lambda a, b: a // b, "%": lambda a, b: a % b,
+    "**": lambda a, b: a**b, "<<": lambda a, b: a << b, ">>": lambda a, b: a >> b,
+    "&": lambda a, b: a & b, "|": lambda a, b: a | b, "^": lambda a, b: a ^ b,
+    "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
+    "divmod": divmod, "neg": lambda a, b: -a, "pos": lambda a, b: +a, "abs": lambda a, b: abs(a),
+    "~": lambda a, b: ~a, "pow3": lambda a, b: pow(a, 2, None),
+}  # fmt: skip
+
+SCALARS = (
+    0, 1, 2, -1, 3, 300, -129, 2**31, 2**63, 2**64, -(2**63), 10**30, 0.0, -0.0, 0.5, 2.0, -1.5,
+    1e300, float("nan"), float("inf"), 1j, 2 + 0j, True, False, None, "x", [1, 2, 3],
+    np.float64(1.5), np.float32(0.1), np.float16(2), np.int8(-3), np.uint8(200), np.int64(2**40),
+    np.uint64(2**63), np.complex64(1j), np.bool_(True), (1.5,), [[1.0], [2.0]],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_operators(xp, operator, dtype):
+    failures, call = [], OPERATORS[operator]
+    others = [ordinary(dtype, 24, 1), *SCALARS]
+    for other in others:
+        for flip in (False, True):
+
+            def body(m, other=other, flip=flip):
+                left = m.array(ordinary(dtype, 24)[:21]).reshape(7, 3)
+                right = m.array(other[:21]).reshape(7, 3) if isinstance(other, np.ndarray) else other
+                return call(right, left) if flip else call(left, right)
+
+            check(failures, f"{other!r:.40} flip={flip}", body, xp, "", "C", dtype)
+    report(failures)
+
+
+def _inplace(a, symbol, b):
+    scope = {"a": a, "b": b}
+    exec(f"a {symbol}= b", scope)
+    return scope["a"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("symbol", "+ - * / // % ** << >> & | ^".split())
+def test_in_place(xp, symbol, dtype):
+    failures = []
+    for other in (ordinary(dtype, 24, 1), ordinary("d", 24), ordinary("b", 24), *SCALARS):
+        for layout in ("pending", "strided", "inner", "F", "broadcast", "unaligned"):
+
+            def body(m, other=other, layout=layout):
+                left = LAYOUTS[layout](m, ordinary(dtype, 24))
+                right = other
+                if isinstance(other, np.ndarray):
+                    right = m.array(other[: left.size]).reshape(left.shape)
+                kept = left
+                return _inplace(left, symbol, right) is kept, kept, kept.base
+
+            check(failures, f"{other!r:.40} {layout}", body, xp, "", "C", dtype)
+    report(failures)
+
+
+def calls(m, a, b, mask):
+    """Every keyword of a ufunc call, each as a thunk."""
+    out = lambda dtype="d", order="C": m.full(a.shape, 7, dtype, order)  # noqa: E731
+    return {
+        "out": lambda: m.add(a, b, out=out()),
+        "out positional": lambda: m.add(a, b, out()),
+        "out tuple": lambda: m.add(a, b, out=(out(),)),
+        "out f4": lambda: m.add(a, b, out=out("f")),
+        "out f4 unsafe": lambda: m.add(a, b, out=out("f"), casting="unsafe"),
+        "out int": lambda: m.add(a, b, out=out("l")),
+        "out int unsafe": lambda: m.add(a, b, out=out("l"), casting="unsafe"),
+        "out complex": lambda: m.add(a, b, out=out("D")),
+        "out F": lambda: m.multiply(a, b, out=out(order="F")),
+        "out larger": lambda: m.add(a[0], b[0], out=out()),
+        "out smaller": lambda: m.add(a, b, out=m.zeros(a.shape[1])),
+        "out input": lambda: m.add(a, b, out=a),
+        "out reversed": lambda: m.add(a, b, out=a[::-1]),
+        "out shifted": lambda: m.add(a[1:], b[1:], out=a[:-1]),
+        "where": lambda: m.add(a, b, where=mask, out=out()),
+        "where row": lambda: m.add(a, b, where=mask[0], out=out()),
+        "where scalar": lambda: m.add(a, b, where=False, out=out()),
+        "where int": lambda: m.add(a, b, where=mask.astype("l"), out=out()),
+        "where input": lambda: m.add(a, b, where=mask, out=b),
+        "dtype f4": lambda: m.add(a, b, dtype="f"),
+        "dtype f4 same_kind": lambda: m.add(a, b, dtype="f", casting="same_kind"),
+        "dtype f4 safe": lambda: m.add(a, b, dtype="f", casting="safe"),
+        "dtype complex": lambda: m.add(a, b, dtype=complex),
+        "dtype int": lambda: m.add(a, b, dtype=int),
+        "dtype int unsafe": lambda: m.add(a, b, dtype=int, casting="unsafe"),
+        "casting no": lambda: m.add(a, b.astype("f"), casting="no"),
+        "casting bad": lambda: m.add(a, b, casting="wrong"),
+        "order F": lambda: m.add(a, b, order="F"),
+        "order C": lambda: m.add(a.T, b.T, order="C"),
+        "order A": lambda: m.add(a.T, b.T, order="A"),
+        "order K": lambda: m.add(a.T, b, order="K"),
+        "subok": lambda: m.add(a, b, subok=False),
+        "signature": lambda: m.add(a, b, signature="ff->f", casting="same_kind"),
+        "modf": lambda: m.modf(a),
+        "modf out": lambda: m.modf(a, out=(out(), None)),
+        "modf outs": lambda: m.modf(a, out(), out()),
+        "frexp": lambda: m.frexp(a),
+        "divmod": lambda: m.divmod(a, b),
+        "divmod out": lambda: m.divmod(a, b, out=(a, b)),
+        "too few": lambda: m.add(a),
+        "too many": lambda: m.add(a, b, out(), out()),
+        "bad keyword": lambda: m.add(a, b, wrong=1),
+        "bad out": lambda: m.add(a, b, out=3),
+        "outer": lambda: m.multiply.outer(a, b[0]),
+        "at": lambda: m.add.at(a, [0, 0, 1], b[0]),
+        "reduceat": lambda: m.add.reduceat(a, [0, 2, 1], axis=0),
+    }
+
+
+@pytest.mark.parametrize("name", sorted(calls(np, np.ones((4, 6)), np.ones((4, 6)), None)))
+def test_call_forms(xp, name):
+    def body(m):
+        a, b = m.array(ordinary("d", 24)).reshape(4, 6), m.array(ordinary("d", 24, 1)).reshape(4, 6)
+        mask = m.array(ordinary("?", 24)).reshape(4, 6)
+        return calls(m, a, b, mask)[name](), a, b
+
+    failures = []
+    check(failures, name, body, xp)
+    report(failures)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", [n for n in BINARY if getattr(np, n).nout == 1])
+def test_methods(xp, name, dtype):
+    failures, source = [], ordinary(dtype, 36)
+    if np.dtype(dtype).kind in "iu":
+        source = source % np.array(5, dtype)
+    methods = {
+        "reduce": lambda f, a: f.reduce(a),
+        "reduce axis 1": lambda f, a: f.reduce(a, axis=1),
+        "reduce all": lambda f, a: f.reduce(a, axis=None),
+        "reduce keepdims": lambda f, a: f.reduce(a, axis=-1, keepdims=True),
+        "accumulate": lambda f, a: f.accumulate(a),
+        "accumulate axis 1": lambda f, a: f.accumulate(a, axis=1),
+        "reduceat": lambda f, a: f.reduceat(a, [0, 3, 1, 5]),
+        "outer": lambda f, a: f.outer(a[0], a[1]),
+    }
+    for label, call in methods.items():
+        for layout in ("C2", "transposed", "inner"):
+
+            def body(m, call=call, layout=layout):
+                return call(getattr(m, name), LAYOUTS[layout](m, source))
+
+            check(failures, f"{label} {layout}", body, xp, name, "methods", dtype)
+    report(failures)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_scalar_and_small_operands_of_large_arrays(xp_default, dtype):
+    failures, source = [], ordinary(dtype, 20003)
+    for name in ("add", "subtract", "multiply", "divide", "maximum", "less", "sqrt", "exp", "abs"):
+
+        def body(m, name=name):
+            a = m.concatenate([m.array(source)] * 4)
+            function = getattr(m, name)
+            if function.nin == 1:
+                return function(a), function(a[::2]), function(a)[5:9]
+            return function(a, a[::-1]), function(a, 2), function(a[1:], a[:-1]), function(3, a)
+
+        check(failures, name, body, xp_default, name, "mixed", dtype)
+    report(failures)

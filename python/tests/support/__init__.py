@@ -1,0 +1,1 @@
+"""What the tests share: how results are compared, arrays of every layout, random programs."""
