@@ -5,8 +5,9 @@ import time
 
 import numpy as np
 
-G, DT, DX, DY = 9.80665, 0.02, 1.0, 1.0
-C, L, R = slice(1, -1), slice(None, -1), slice(1, None)  # centre, all but last, all but first
+G, X, Y = 9.80665, 0.02 / 1.0, 0.02 / 1.0  # gravity; time step over grid step, both ways
+N, S, C = slice(1, None), slice(None, -1), slice(1, -1)
+E, W = (slice(None), N), (slice(None), S)
 
 
 def basin(size):
@@ -32,29 +33,27 @@ def step(H, U, V):
         H[:, edge], U[:, edge], V[:, edge] = H[:, inner], U[:, inner], -V[:, inner]
     for edge, inner in ((0, 1), (-1, -2)):
         H[edge, :], U[edge, :], V[edge, :] = H[inner, :], -U[inner, :], V[inner, :]
-    Hx, Ux, Vx = half(H, U, V, (R, C), (L, C), DT / (2 * DX))
-    Hy, Vy, Uy = half(H, V, U, (C, R), (C, L), DT / (2 * DY))
-    n, e, s, w = R, (slice(None), R), L, (slice(None), L)
-    x, y = DT / DX, DT / DY
-    H[C, C] -= x * (Ux[n] - Ux[s]) + y * (Vy[e] - Vy[w])
-    across_x, across_y = Ux[n] * Vx[n] / Hx[n], Vy[e] * Uy[e] / Hy[e]
-    along_x = flux(Hx[n], Ux[n]) - flux(Hx[s], Ux[s])
-    along_y = flux(Hy[e], Vy[e]) - flux(Hy[w], Vy[w])
-    U[C, C] -= x * along_x + y * (across_y - Vy[w] * Uy[w] / Hy[w])
-    V[C, C] -= x * (across_x - Ux[s] * Vx[s] / Hx[s]) + y * along_y
+    Hx, Ux, Vx = half(H, U, V, (N, C), (S, C), X / 2)
+    Hy, Vy, Uy = half(H, V, U, (C, N), (C, S), Y / 2)
+    H[C, C] -= X * (Ux[N] - Ux[S]) + Y * (Vy[E] - Vy[W])
+    across = Vy[E] * Uy[E] / Hy[E] - Vy[W] * Uy[W] / Hy[W]
+    U[C, C] -= X * (flux(Hx[N], Ux[N]) - flux(Hx[S], Ux[S])) + Y * across
+    across = Ux[N] * Vx[N] / Hx[N] - Ux[S] * Vx[S] / Hx[S]
+    V[C, C] -= X * across + Y * (flux(Hy[E], Vy[E]) - flux(Hy[W], Vy[W]))
 
 
-parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--size", type=int, default=2000)
-parser.add_argument("--iterations", type=int, default=100)
-parser.add_argument("--plot", default="", help="PNG to write")
-args = parser.parse_args()
-start = time.perf_counter()
-water = basin(args.size)
-for _ in range(args.iterations):
-    step(*water)
-print(f"checksum = {float(np.sum(water[0]))!r}, {time.perf_counter() - start:.3f} s")
-if args.plot:
-    import matplotlib.image
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", type=int, default=2000)
+    parser.add_argument("--iterations", type=int, default=100)
+    parser.add_argument("--plot", default="", help="PNG to write")
+    args = parser.parse_args()
+    start = time.perf_counter()
+    water = basin(args.size)
+    for _ in range(args.iterations):
+        step(*water)
+    print(f"checksum = {float(np.sum(water[0]))!r}, {time.perf_counter() - start:.3f} s")
+    if args.plot:
+        import matplotlib.image
 
-    matplotlib.image.imsave(args.plot, np.asarray(water[0]))
+        matplotlib.image.imsave(args.plot, np.asarray(water[0]))

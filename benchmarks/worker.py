@@ -1,0 +1,47 @@
+"""Run one program in one variant, once for every line of JSON on standard input.
+
+Started by `harness.py` as plain ``python`` or under ``python -m arrayloom``. Answers each line with
+one line of JSON: seconds, sums and digests of the results, and peak memory.
+"""
+
+import hashlib
+import importlib
+import json
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+
+def measure(run, job):
+    """Time one run; the sums at its end make every variant finish its work."""
+    import numpy as np
+
+    start = time.perf_counter()
+    results = run(job["size"], job["iterations"])
+    sums = [float(each.sum()) for each in results]
+    seconds = time.perf_counter() - start
+    digests = [hashlib.sha256(np.ascontiguousarray(each).tobytes()).hexdigest() for each in results]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {"seconds": seconds, "sums": sums, "digests": digests, "peak_bytes": peak}
+
+
+def main():
+    program, variant = sys.argv[1:]
+    # The program may print; answers have a channel of their own.
+    answers = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
+    os.dup2(2, 1)
+    sys.path[:0] = [str(HERE), str(HERE.parent / "examples")]
+    start = time.perf_counter()
+    module = importlib.import_module(f"programs.{program}")
+    run = getattr(module, f"{'numpy' if variant == 'arrayloom' else variant}_run")
+    answers.write(json.dumps({"import_seconds": time.perf_counter() - start}) + "\n")
+    for line in sys.stdin:
+        answers.write(json.dumps(measure(run, json.loads(line))) + "\n")
+
+
+if __name__ == "__main__":
+    main()
