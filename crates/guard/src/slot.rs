@@ -1,0 +1,284 @@
+//! A slot's name, its states, and the record that holds them.
+//!
+//! The record's `word` is the only thing threads agree on. Its low byte is the [`State`]; above it
+//! lie the page lock, three marks and the pin count:
+//!
+//! | bits | meaning |
+//! |---|---|
+//! | 0-7 | state |
+//! | `LOCKED` | someone moves or protects the pages right now; system calls only, never long |
+//! | `WRITABLE` | the fault handler may publish with write access |
+//! | `REARMED` | protection was asked for during a write barrier |
+//! | `DOOMED` | no page can be had; a touch goes to the previous handler |
+//! | 16-31 | pins: users of the staging address |
+//!
+//! Whoever changes the word wakes the futex sleepers on it. All operations are sequentially
+//! consistent and async-signal-safe.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::SeqCst};
+
+use crate::sys;
+
+/// Position of a slot: its size class and its index within the class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(u64);
+
+const INDEX_BITS: u32 = 48;
+
+// A class is below 2^5 and an index below 2^25: the casts lose nothing.
+impl Slot {
+    pub(crate) fn new(class: usize, index: usize) -> Slot {
+        Slot((class as u64) << INDEX_BITS | index as u64)
+    }
+
+    pub(crate) fn class(self) -> usize {
+        (self.0 >> INDEX_BITS) as usize
+    }
+
+    pub(crate) fn index(self) -> usize {
+        (self.0 & ((1 << INDEX_BITS) - 1)) as usize
+    }
+
+    /// The slot as a number, for a queue or a node's field.
+    pub fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// The slot that gave `bits`. Another number names no slot and is caught at its first use.
+    pub fn from_bits(bits: u64) -> Slot {
+        Slot(bits)
+    }
+}
+
+/// What a slot's pages are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u32)]
+pub enum State {
+    /// Not in use; a touch is a bug of the program.
+    Free = 0,
+    /// In use, value not evaluated, no pages.
+    Lazy = 1,
+    /// The service thread evaluates it; no pages.
+    Busy = 2,
+    /// The value sits in a staging block; no pages at the user address.
+    Computed = 3,
+    /// Readable and writable at the user address, which is the master copy.
+    Ready = 4,
+    /// Readable; a write is caught first.
+    ReadOnly = 5,
+    /// A write was caught; those who still read the old value run now.
+    BusyWrite = 6,
+}
+
+impl State {
+    /// Every state, in numeric order.
+    pub const ALL: [State; 7] = [
+        State::Free,
+        State::Lazy,
+        State::Busy,
+        State::Computed,
+        State::Ready,
+        State::ReadOnly,
+        State::BusyWrite,
+    ];
+
+    /// Whether a slot may go from this state to `next` in one step.
+    pub fn may_become(self, next: State) -> bool {
+        use State::{Busy, BusyWrite, Computed, Free, Lazy, ReadOnly, Ready};
+        match self {
+            Free => matches!(next, Lazy | Ready),
+            Lazy => matches!(next, Busy | Computed | Free),
+            Busy => matches!(next, Lazy | Computed | Free),
+            Computed => matches!(next, Lazy | Ready | ReadOnly | Free),
+            Ready => matches!(next, ReadOnly | Free),
+            ReadOnly => matches!(next, Ready | BusyWrite | Free),
+            BusyWrite => matches!(next, Ready | ReadOnly | Free),
+        }
+    }
+
+    /// Whether the value lies at the user address.
+    pub fn is_published(self) -> bool {
+        matches!(self, State::Ready | State::ReadOnly | State::BusyWrite)
+    }
+
+    fn of(word: u32) -> State {
+        match word & STATE_MASK {
+            1 => State::Lazy,
+            2 => State::Busy,
+            3 => State::Computed,
+            4 => State::Ready,
+            5 => State::ReadOnly,
+            6 => State::BusyWrite,
+            _ => State::Free,
+        }
+    }
+}
+
+const STATE_MASK: u32 = 0xff;
+const LOCKED: u32 = 1 << 8;
+pub(crate) const WRITABLE: u32 = 1 << 9;
+pub(crate) const REARMED: u32 = 1 << 10;
+pub(crate) const DOOMED: u32 = 1 << 11;
+const PIN: u32 = 1 << 16;
+
+/// A value of a record's word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Word(u32);
+
+impl Word {
+    pub(crate) fn state(self) -> State {
+        State::of(self.0)
+    }
+
+    pub(crate) fn has(self, mark: u32) -> bool {
+        self.0 & mark != 0
+    }
+
+    pub(crate) fn is_locked(self) -> bool {
+        self.has(LOCKED)
+    }
+
+    pub(crate) fn pins(self) -> u32 {
+        self.0 / PIN
+    }
+}
+
+/// A fault that wants the slot's value.
+pub(crate) const WANT_VALUE: u32 = 1;
+/// A fault that wants to write.
+pub(crate) const WANT_WRITE: u32 = 2;
+
+/// One slot. All zero means Free.
+#[repr(C, align(64))]
+pub(crate) struct Record {
+    word: AtomicU32,
+    waiters: AtomicU32,
+    /// What queued faults want; zero if the slot is not in the request queue.
+    pub(crate) request: AtomicU32,
+    /// Bytes the engine asked for.
+    pub(crate) nbytes: AtomicUsize,
+    /// The engine's word.
+    pub(crate) tag: AtomicU64,
+    /// Start of the staging block while Computed.
+    pub(crate) block_start: AtomicUsize,
+    /// Length of the staging block, then of the published mapping.
+    pub(crate) block_len: AtomicUsize,
+    /// Next slot in the request queue.
+    pub(crate) next: AtomicU64,
+}
+
+impl Record {
+    pub(crate) fn load(&self) -> Word {
+        Word(self.word.load(SeqCst))
+    }
+
+    /// Sleeps until the word differs from `seen`; may return early.
+    pub(crate) fn wait(&self, seen: Word) {
+        self.waiters.fetch_add(1, SeqCst);
+        sys::futex_wait(&self.word, seen.0);
+        self.waiters.fetch_sub(1, SeqCst);
+    }
+
+    fn wake(&self) {
+        if self.waiters.load(SeqCst) != 0 {
+            sys::futex_wake(&self.word);
+        }
+    }
+
+    /// Takes the page lock and tells the word as it was.
+    pub(crate) fn lock(&self) -> Word {
+        loop {
+            let seen = self.load();
+            if seen.is_locked() {
+                self.wait(seen);
+                continue;
+            }
+            let taken = self
+                .word
+                .compare_exchange(seen.0, seen.0 | LOCKED, SeqCst, SeqCst);
+            if taken.is_ok() {
+                return seen;
+            }
+        }
+    }
+
+    /// Gives the page lock back; state and marks change in the same step.
+    pub(crate) fn unlock(&self, next: State, set: u32, clear: u32) {
+        let keep = !(STATE_MASK | LOCKED | clear);
+        let mut seen = self.word.load(SeqCst);
+        loop {
+            let now = (seen & keep) | set | next as u32;
+            match self.word.compare_exchange(seen, now, SeqCst, SeqCst) {
+                Ok(_) => break,
+                Err(other) => seen = other,
+            }
+        }
+        self.wake();
+    }
+
+    /// Adds a user of the staging address. The caller holds the page lock.
+    pub(crate) fn add_pin(&self) {
+        self.word.fetch_add(PIN, SeqCst);
+    }
+
+    /// Takes a user of the staging address away.
+    pub(crate) fn drop_pin(&self) {
+        let before = Word(self.word.fetch_sub(PIN, SeqCst));
+        debug_assert!(before.pins() > 0, "a pin was dropped twice");
+        self.wake();
+    }
+
+    /// Puts a record in order that a fork left half-way: the other threads are gone.
+    pub(crate) fn settle_after_fork(&self) {
+        let next = match self.load().state() {
+            State::Busy => State::Lazy,
+            State::BusyWrite => State::ReadOnly,
+            other => other,
+        };
+        self.waiters.store(0, SeqCst);
+        self.request.store(0, SeqCst);
+        let pins = !(PIN - 1);
+        self.unlock(next, 0, pins);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_round_trip() {
+        let slot = Slot::new(24, (1 << 25) - 1);
+        assert_eq!((slot.class(), slot.index()), (24, (1 << 25) - 1));
+        assert_eq!(Slot::from_bits(slot.to_bits()), slot);
+    }
+
+    #[test]
+    fn every_state_survives_the_word() {
+        for state in State::ALL {
+            assert_eq!(State::of(state as u32 | LOCKED | DOOMED | PIN), state);
+        }
+    }
+
+    #[test]
+    fn every_state_can_be_freed_and_none_becomes_itself() {
+        for state in State::ALL {
+            assert!(!state.may_become(state), "{state:?}");
+            assert_eq!(state.may_become(State::Free), state != State::Free);
+        }
+    }
+
+    #[test]
+    fn a_value_never_vanishes_once_published() {
+        for state in State::ALL.into_iter().filter(|state| state.is_published()) {
+            for unpublished in [State::Lazy, State::Busy, State::Computed] {
+                assert!(!state.may_become(unpublished), "{state:?} {unpublished:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_record_is_one_cache_line() {
+        assert_eq!(size_of::<Record>(), 64);
+    }
+}
