@@ -27,6 +27,7 @@ class Series:
     seconds: list = field(default_factory=list)
     digests: list = field(default_factory=list)
     sums: list = field(default_factory=list)
+    scales: list = field(default_factory=list)
     peak_bytes: int = 0
     error: str = ""
 
@@ -48,9 +49,8 @@ class Series:
         """How the results compare to those of NumPy."""
         if self.digests == base.digests:
             return "same bits"
-        worst = max(
-            abs(a - b) / max(abs(b), 1e-300) for a, b in zip(self.sums, base.sums, strict=True)
-        )
+        pairs = zip(self.sums, base.sums, base.scales, strict=True)
+        worst = max(abs(a - b) / max(scale, 1e-300) for a, b, scale in pairs)
         return f"sums differ by {worst:.0e}"
 
 
@@ -130,6 +130,7 @@ def compare(program, variants, job, rounds, tell=lambda text: None):
                     continue
                 each.seconds.append(answer["seconds"])
                 each.digests, each.sums = answer["digests"], answer["sums"]
+                each.scales = answer["scales"]
                 each.peak_bytes = answer["peak_bytes"]
                 tell(f"{program} {each.variant} round {turn}: {answer['seconds']:.3f} s")
     return series

@@ -22,11 +22,16 @@ def measure(run, job):
 
     start = time.perf_counter()
     results = run(job["size"], job["iterations"])
-    sums = [float(each.sum()) for each in results]
+    sums = [float(np.sum(each)) for each in results]
     seconds = time.perf_counter() - start
-    digests = [hashlib.sha256(np.ascontiguousarray(each).tobytes()).hexdigest() for each in results]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {"seconds": seconds, "sums": sums, "digests": digests, "peak_bytes": peak}
+    arrays = [np.ascontiguousarray(each) for each in results]
+    return {
+        "seconds": seconds,
+        "sums": sums,
+        "scales": [float(np.sum(np.abs(each))) for each in arrays],
+        "digests": [hashlib.sha256(each.tobytes()).hexdigest() for each in arrays],
+        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    }
 
 
 def main():
