@@ -12,11 +12,12 @@ mod op;
 pub mod ops;
 mod prim;
 mod print;
+mod resolve;
 mod verify;
 
 pub use builder::{Builder, Value};
 pub use kernel::{Form, Ins, Kernel, Output, ReduceOp};
 pub use node::{Action, AxisMask, Node, Operand, SlotId};
-pub use op::{FpFlags, LoopSig, OpDef};
+pub use op::{FpFlags, LoopSig, Loops, OpDef, Rule, Values, each};
 pub use prim::{ALL_PRIMS, Arity, Prim};
 pub use verify::{VerifyError, verify};

@@ -30,22 +30,61 @@ impl FpFlags {
     pub const INVALID: FpFlags = FpFlags(8);
 }
 
+/// The values a body gives: one per output.
+pub type Values = SmallVec<[Value; 2]>;
+
+/// A group of loops of one form: one loop for each letter of `over`, in that order.
+#[derive(Clone, Copy, Debug)]
+pub struct Loops {
+    /// NumPy's type letters that `T` stands for.
+    pub over: &'static str,
+    /// The letters of the operands, `->`, the letters of the results; `T` is the letter of the loop.
+    pub form: &'static str,
+}
+
+/// The loops of `form` for each letter of `over`, such as `each("fd", "TT->T")`.
+pub const fn each(over: &'static str, form: &'static str) -> Loops {
+    Loops { over, form }
+}
+
+/// How a call finds its loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// The first loop to whose operands all operands cast safely.
+    First,
+    /// The same, but there is none when all operands are bool.
+    NotBool,
+    /// The same for floats and complex numbers; integers and bools compute in `float64`.
+    TrueDivide,
+    /// The loop of the common dtype if all operands have that dtype, else the loop of bool.
+    Logical,
+}
+
 /// One operation: everything that is known of it stands in its row.
 pub struct OpDef {
-    /// NumPy's name.
+    /// NumPy's name. Names of operations that NumPy does not have begin with an underscore.
     pub name: &'static str,
     /// Number of operands.
     pub arity: u8,
-    /// The loops in NumPy's order, each as letters: `"dd->d"`. A group `"[bhiq]"` stands for one loop
-    /// per letter, the same letter at every place marked `x`: `"[bhiq]xx->x"`.
-    pub loops: &'static [&'static str],
+    /// The loops in NumPy's order.
+    pub loops: &'static [Loops],
+    /// How a call finds its loop.
+    pub rule: Rule,
     /// The body in primitives; gets the operands in the loop's input dtypes and gives one value per
     /// output in the loop's output dtypes.
-    pub body: fn(&mut Builder, &[Value]) -> SmallVec<[Value; 2]>,
+    pub body: fn(&mut Builder, &[Value]) -> Values,
     /// What `reduce` and `accumulate` fold with, if they are native. Logical folds cast to bool first.
     pub fold: Option<ReduceOp>,
     /// One sentence: what it computes.
     pub doc: &'static str,
+}
+
+impl OpDef {
+    /// Number of results.
+    pub fn results(&self) -> usize {
+        let form = self.loops[0].form;
+        form.len() - form.find('>').map_or(form.len(), |arrow| arrow + 1)
+    }
 }
 
 impl std::fmt::Debug for OpDef {

@@ -1,0 +1,4 @@
+//! Bitwise operations and shifts.
+
+use crate::OpDef;
+pub(super) const OPS: &[OpDef] = &[];

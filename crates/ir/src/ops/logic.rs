@@ -1,0 +1,4 @@
+//! Logical operations and tests of floats.
+
+use crate::OpDef;
+pub(super) const OPS: &[OpDef] = &[];

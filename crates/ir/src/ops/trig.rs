@@ -1,0 +1,4 @@
+//! Circular and hyperbolic functions.
+
+use crate::OpDef;
+pub(super) const OPS: &[OpDef] = &[];
