@@ -9,12 +9,12 @@ type Set = u16;
 
 impl OpDef {
     /// The loop NumPy takes for these operands. `None` where NumPy raises an error, or takes a loop
-    /// outside our dtypes: the caller then leaves the call to NumPy.
+    /// outside our dtypes, and where no operand is strong: the caller then leaves the call to NumPy.
     pub fn resolve(&self, operands: &[Operand]) -> Option<LoopSig> {
         if operands.len() != usize::from(self.arity) {
             return None;
         }
-        let strongest = operands.iter().filter_map(|o| strong_kind(*o)).max();
+        let strongest = operands.iter().filter_map(|o| strong_kind(*o)).max()?;
         match self.rule {
             Rule::NotBool if operands.iter().all(|o| *o == Operand::Strong(DType::Bool)) => None,
             Rule::TrueDivide if operands.iter().all(|o| is_whole(*o)) => {
@@ -117,11 +117,11 @@ fn set_of(test: impl Fn(DType) -> bool) -> Set {
 
 /// The dtypes that an operand casts to safely. A weak number casts to all dtypes of its kind and
 /// above; if no array is of its kind or above, it is an array of Python's own type.
-fn accepted(operand: Operand, strongest: Option<Kind>) -> Set {
+fn accepted(operand: Operand, strongest: Kind) -> Set {
     static SAFE: std::sync::LazyLock<[Set; 14]> =
         std::sync::LazyLock::new(|| ALL_DTYPES.map(|from| set_of(|to| can_cast_safely(from, to))));
     let above = |kind, own: DType| {
-        if strongest >= Some(kind) {
+        if strongest >= kind {
             set_of(|d| d.kind() >= kind)
         } else {
             SAFE[own as usize]
@@ -132,9 +132,7 @@ fn accepted(operand: Operand, strongest: Option<Kind>) -> Set {
         Operand::WeakInt => above(Kind::Signed, DType::I64),
         Operand::WeakFloat => above(Kind::Float, DType::F64),
         // Any float decides the precision, not only another complex number.
-        Operand::WeakComplex if strongest == Some(Kind::Float) => {
-            bit(DType::C64) | bit(DType::C128)
-        }
+        Operand::WeakComplex if strongest == Kind::Float => bit(DType::C64) | bit(DType::C128),
         Operand::WeakComplex => above(Kind::Complex, DType::C128),
     }
 }

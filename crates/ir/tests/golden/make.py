@@ -5,7 +5,8 @@ Run with the NumPy whose rules are wanted: python make.py > resolve.txt
 A line of the file is `name inputs palette grid`. The palette lists loops, divided by commas; the grid
 has one character for each combination of operand kinds, the last operand running fastest: a digit or
 letter is the number of a loop in the palette, a dot stands for an error. Operand kinds are the
-fourteen types `?bhiqBHIQefdFD` and then Python's int, float and complex.
+fourteen types `?bhiqBHIQefdFD` and then Python's int, float and complex. Calls with Python's numbers
+only have a dot.
 
 Lines that begin with `fold` have the dtypes of `reduce` for the fourteen types, a dot for an error.
 """
@@ -40,6 +41,8 @@ def ufuncs() -> dict:
 
 def chosen(ufunc: np.ufunc, operands: tuple) -> str | None:
     """The loop for these operands, as letters; none also if it is one of other types."""
+    if all(isinstance(o, type) for o in operands):
+        return None
     try:
         dtypes = ufunc.resolve_dtypes(operands + (None,) * ufunc.nout)
     except TypeError:
