@@ -40,3 +40,17 @@ def test_links_between_documents_lead_somewhere():
         for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
             if "://" not in target:
                 assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def test_every_crate_is_described():
+    architecture = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    for manifest in (ROOT / "crates").glob("*/Cargo.toml"):
+        assert f"| {manifest.parent.name} |" in architecture
+
+
+def test_every_crate_with_unsafe_code_is_in_the_safety_document():
+    safety = (ROOT / "SAFETY.md").read_text(encoding="utf-8")
+    for source in (ROOT / "crates").glob("*/src/**/*.rs"):
+        crate = source.relative_to(ROOT / "crates").parts[0]
+        opens = re.search(r"expect\(\s*unsafe_code", source.read_text(encoding="utf-8"))
+        assert opens is None or f"| {crate} |" in safety, source
