@@ -52,3 +52,10 @@ def real_laziness():
     """For tests that look at laziness itself and make no sense on NumPy."""
     if _UNDER_TEST == "numpy":
         pytest.skip("NumPy itself is under test")
+
+
+@pytest.fixture
+def configured():
+    """``configure``, undone after the test."""
+    yield configure
+    configure(min_bytes=DEFAULT_MIN_BYTES, threads=os.cpu_count() or 1)

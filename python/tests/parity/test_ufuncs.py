@@ -124,7 +124,9 @@ def test_operators(xp, operator, dtype):
 
             def body(m, other=other, flip=flip):
                 left = m.array(ordinary(dtype, 24)[:21]).reshape(7, 3)
-                right = m.array(other[:21]).reshape(7, 3) if isinstance(other, np.ndarray) else other
+                right = (
+                    m.array(other[:21]).reshape(7, 3) if isinstance(other, np.ndarray) else other
+                )
                 return call(right, left) if flip else call(left, right)
 
             check(failures, f"{other!r:.40} flip={flip}", body, xp, "", "C", dtype)

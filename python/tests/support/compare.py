@@ -98,8 +98,10 @@ def ulp_distance(left, right):
     """How many floats lie between two arrays of the same float dtype, the largest of all."""
     width = {2: np.int16, 4: np.int32, 8: np.int64}
     if left.dtype.kind == "c":
-        return max(ulp_distance(left.real.copy(), right.real.copy()),
-                   ulp_distance(left.imag.copy(), right.imag.copy()))
+        return max(
+            ulp_distance(left.real.copy(), right.real.copy()),
+            ulp_distance(left.imag.copy(), right.imag.copy()),
+        )
     kind = width[left.dtype.itemsize]
     ordered = []
     for data in (left, right):

@@ -30,7 +30,9 @@ def values(dtype):
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
         found = [0, 1, 2, 3, 5, 7, 10, 63, 64, 100, info.max, info.max - 1, info.max // 2]
-        found += [-1, -2, -7, -100, info.min, info.min + 1] if dtype.kind == "i" else [info.max // 3]
+        found += (
+            [-1, -2, -7, -100, info.min, info.min + 1] if dtype.kind == "i" else [info.max // 3]
+        )
         return np.array([v for v in found if info.min <= v <= info.max], dtype=dtype)
     if dtype.kind == "f":
         return _float_values(dtype)
