@@ -198,10 +198,7 @@ impl Guard {
         };
         let record = self.arena.record(slot);
         debug_assert_eq!(record.load().state(), State::Free);
-        record.nbytes.store(nbytes, SeqCst);
-        record.tag.store(0, SeqCst);
-        record.block_start.store(0, SeqCst);
-        record.block_len.store(0, SeqCst);
+        record.begin_life(nbytes);
         Some(slot)
     }
 

@@ -52,6 +52,10 @@ impl<'a> Held<'a> {
         self.word.state()
     }
 
+    pub(crate) fn life(&self) -> u32 {
+        self.record.life()
+    }
+
     pub(crate) fn has(&self, mark: u32) -> bool {
         self.word.has(mark)
     }
@@ -134,18 +138,23 @@ impl Guard {
     ///
     /// Until [`Guard::unprotect`] says otherwise, the fault handler publishes it read-only.
     pub fn computed(&self, slot: Slot, block: Block) {
+        if let Err(block) = self.offer(slot, None, block) {
+            self.pool.put(block);
+            debug_assert!(
+                false,
+                "{slot:?} may not go from {:?} to Computed",
+                self.state(slot)
+            );
+        }
+    }
+
+    /// Gives a slot without value a value, unless it has begun another life than the one meant.
+    pub(crate) fn offer(&self, slot: Slot, life: Option<u32>, block: Block) -> Result<(), Block> {
         let block = self.fit(slot, block);
         let held = Held::new(self, slot);
-        let expected = matches!(held.state(), State::Lazy | State::Busy);
-        debug_assert!(
-            expected,
-            "{slot:?} may not go from {:?} to Computed",
-            held.state()
-        );
-        if !expected {
-            drop(held);
-            self.pool.put(block);
-            return;
+        let meant = life.is_none_or(|life| life == held.life());
+        if !meant || !matches!(held.state(), State::Lazy | State::Busy) {
+            return Err(block);
         }
         let (start, len) = block.into_parts();
         held.record
@@ -153,6 +162,7 @@ impl Guard {
             .store(start.expose_provenance(), SeqCst);
         held.record.block_len.store(len, SeqCst);
         held.become_state(State::Computed, 0, 0);
+        Ok(())
     }
 
     /// Cuts a block down to what the slot's range can take.

@@ -1,8 +1,8 @@
 //! The service thread: evaluates what faults ask for, so that no engine code runs in a handler.
 //!
 //! Faulting threads push slots on a lock-free stack threaded through the records and ring a futex
-//! bell. A record's `request` word is nonzero exactly while it is (about to be) on the stack, so
-//! it is never pushed twice. The thread takes the whole stack at once; there is no ABA problem.
+//! bell. A record's request word is nonzero exactly while it is (about to be) on the stack, so it
+//! is never pushed twice. The thread takes the whole stack at once; there is no ABA problem.
 //!
 //! The thread blocks every signal but the synchronous ones and has a large stack.
 
@@ -14,7 +14,7 @@ use std::thread;
 use crate::error::GuardError;
 use crate::guard::Guard;
 use crate::publish::{Attempt, BarrierEnd, Held};
-use crate::slot::{DOOMED, REARMED, Slot, State, WANT_WRITE};
+use crate::slot::{DOOMED, REARMED, Request, Slot, State};
 use crate::sys;
 
 /// Queue and whereabouts of the service thread.
@@ -135,17 +135,14 @@ impl Guard {
     }
 
     /// Asks for a slot's value or for a write. Async-signal-safe.
-    pub(crate) fn request(&self, slot: Slot, want: u32) {
+    pub(crate) fn request(&self, slot: Slot, request: Request) {
         let record = self.arena.record(slot);
-        if record.request.fetch_or(want, SeqCst) == 0 {
-            let mut top = self.service.top.load(SeqCst);
+        let queue = &self.service.top;
+        if record.note(request) {
+            let mut top = queue.load(SeqCst);
             loop {
                 record.next.store(top, SeqCst);
-                let pushed =
-                    self.service
-                        .top
-                        .compare_exchange(top, slot.to_bits() + 1, SeqCst, SeqCst);
-                match pushed {
+                match queue.compare_exchange(top, slot.to_bits() + 1, SeqCst, SeqCst) {
                     Ok(_) => break,
                     Err(other) => top = other,
                 }
@@ -165,10 +162,9 @@ impl Guard {
             while next != 0 {
                 let slot = Slot::from_bits(next - 1);
                 let record = self.arena.record(slot);
-                // After the swap below the record may be pushed again, with another `next`.
+                // Read first: once the request is taken, the record may be queued again.
                 next = record.next.load(SeqCst);
-                let want = record.request.swap(0, SeqCst);
-                self.serve(slot, want);
+                self.serve(slot, record.take_request());
             }
             self.service.rest();
             if top == 0 {
@@ -190,18 +186,22 @@ impl Guard {
     }
 
     /// Serves one request. Also called by the handler when the service thread itself faults.
-    pub(crate) fn serve(&self, slot: Slot, want: u32) {
+    pub(crate) fn serve(&self, slot: Slot, request: Request) {
         let held = Held::new(self, slot);
+        let life = held.life();
+        if !request.is_for(life) {
+            return;
+        }
         match held.state() {
             State::Lazy => {
                 held.become_state(State::Busy, 0, 0);
-                self.evaluate(slot);
+                self.evaluate(slot, life);
             }
             State::Computed => {
                 drop(held);
                 self.publish_or_doom(slot);
             }
-            State::ReadOnly if want & WANT_WRITE != 0 => {
+            State::ReadOnly if request.wants_write() => {
                 held.become_state(State::BusyWrite, 0, REARMED);
                 self.write_barrier(slot);
             }
@@ -209,17 +209,22 @@ impl Guard {
         }
     }
 
-    fn evaluate(&self, slot: Slot) {
+    /// The slot's life matters afterwards: as soon as there is a value, the touching thread may
+    /// publish it, use it and free the slot.
+    fn evaluate(&self, slot: Slot, life: u32) {
         self.tallies.service_calls.fetch_add(1, Relaxed);
         let owner = &self.owner;
         let outcome = catch_unwind(AssertUnwindSafe(|| owner.evaluate(slot)));
-        let succeeded = matches!(outcome, Ok(Ok(())));
-        let missing = matches!(self.state(slot), State::Lazy | State::Busy);
-        if missing {
-            self.fill_with_nan(slot);
-        } else if !succeeded {
+        if self.lacks_value(slot, life) {
+            self.fill_with_nan(slot, life);
+        } else if !matches!(outcome, Ok(Ok(()))) {
             self.report_failure(slot);
         }
+    }
+
+    fn lacks_value(&self, slot: Slot, life: u32) -> bool {
+        let held = Held::new(self, slot);
+        held.life() == life && matches!(held.state(), State::Lazy | State::Busy)
     }
 
     fn report_failure(&self, slot: Slot) {
@@ -230,14 +235,19 @@ impl Guard {
     }
 
     /// The report comes first: the touching thread goes on as soon as there are bytes.
-    fn fill_with_nan(&self, slot: Slot) {
+    fn fill_with_nan(&self, slot: Slot, life: u32) {
         self.report_failure(slot);
         let Ok(mut block) = self.pool.get(self.nbytes(slot), false) else {
-            Held::new(self, slot).mark(DOOMED, 0);
+            let held = Held::new(self, slot);
+            if held.life() == life {
+                held.mark(DOOMED, 0);
+            }
             return;
         };
         block.fill(0xff);
-        self.computed(slot, block);
+        if let Err(block) = self.offer(slot, Some(life), block) {
+            self.pool.put(block);
+        }
     }
 
     fn publish_or_doom(&self, slot: Slot) {

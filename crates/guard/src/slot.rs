@@ -143,10 +143,46 @@ impl Word {
     }
 }
 
-/// A fault that wants the slot's value.
-pub(crate) const WANT_VALUE: u32 = 1;
-/// A fault that wants to write.
-pub(crate) const WANT_WRITE: u32 = 2;
+/// What queued faults want of one life of a slot.
+///
+/// A request may be served late, when the touching thread was content long ago, and the slot was
+/// freed and taken again. So it names the life it was made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Request(u32);
+
+impl Request {
+    const VALUE: u32 = 1;
+    const WRITE: u32 = 2;
+    const MARKS: u32 = 3;
+
+    /// A fault that wants the slot's value.
+    pub(crate) fn value(life: u32) -> Request {
+        Request(life << 2 | Request::VALUE)
+    }
+
+    /// A fault that wants to write.
+    pub(crate) fn write(life: u32) -> Request {
+        Request(life << 2 | Request::WRITE)
+    }
+
+    pub(crate) fn wants_write(self) -> bool {
+        self.0 & Request::WRITE != 0
+    }
+
+    /// Whether it was made for this life of the slot.
+    pub(crate) fn is_for(self, life: u32) -> bool {
+        self.0 & !Request::MARKS == life << 2
+    }
+
+    /// Both wishes; those for another life are void by now.
+    fn joined(self, before: u32) -> u32 {
+        if before & !Request::MARKS == self.0 & !Request::MARKS {
+            before | self.0
+        } else {
+            self.0
+        }
+    }
+}
 
 /// One slot. All zero means Free.
 #[repr(C, align(64))]
@@ -154,7 +190,9 @@ pub(crate) struct Record {
     word: AtomicU32,
     waiters: AtomicU32,
     /// What queued faults want; zero if the slot is not in the request queue.
-    pub(crate) request: AtomicU32,
+    request: AtomicU32,
+    /// Counts the times the slot was taken.
+    life: AtomicU32,
     /// Bytes the engine asked for.
     pub(crate) nbytes: AtomicUsize,
     /// The engine's word.
@@ -170,6 +208,37 @@ pub(crate) struct Record {
 impl Record {
     pub(crate) fn load(&self) -> Word {
         Word(self.word.load(SeqCst))
+    }
+
+    /// Which life of the slot this is. Good only while the slot cannot be freed.
+    pub(crate) fn life(&self) -> u32 {
+        self.life.load(SeqCst)
+    }
+
+    /// Starts another life. The caller has taken the slot, and its state is Free.
+    pub(crate) fn begin_life(&self, nbytes: usize) {
+        self.life.fetch_add(1, SeqCst);
+        self.nbytes.store(nbytes, SeqCst);
+        self.tag.store(0, SeqCst);
+        self.block_start.store(0, SeqCst);
+        self.block_len.store(0, SeqCst);
+    }
+
+    /// Notes a request. True: the slot is not queued yet, and the caller must do that.
+    pub(crate) fn note(&self, request: Request) -> bool {
+        let mut before = self.request.load(SeqCst);
+        loop {
+            let now = request.joined(before);
+            match self.request.compare_exchange(before, now, SeqCst, SeqCst) {
+                Ok(_) => return before == 0,
+                Err(other) => before = other,
+            }
+        }
+    }
+
+    /// Takes what was noted. From here on the slot may be queued again.
+    pub(crate) fn take_request(&self) -> Request {
+        Request(self.request.swap(0, SeqCst))
     }
 
     /// Sleeps until the word differs from `seen`; may return early.
@@ -275,6 +344,17 @@ mod tests {
                 assert!(!state.may_become(unpublished), "{state:?} {unpublished:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_request_knows_its_life() {
+        let (old, new) = (Request::write(7), Request::value(8));
+        assert!(old.is_for(7) && !old.is_for(8) && old.wants_write());
+        assert_eq!(new.joined(old.0), new.0, "a void wish is dropped");
+        let both = Request(Request::write(8).joined(new.0));
+        assert!(both.is_for(8) && both.wants_write());
+        assert_ne!(Request::value(0).0, 0);
+        assert!(Request::value(u32::MAX).is_for(u32::MAX));
     }
 
     #[test]

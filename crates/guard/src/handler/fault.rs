@@ -20,7 +20,7 @@ use super::chain;
 use crate::error::GuardError;
 use crate::guard::Guard;
 use crate::publish::Attempt;
-use crate::slot::{DOOMED, Slot, State, WANT_VALUE, WANT_WRITE};
+use crate::slot::{DOOMED, Request, Slot, State};
 use crate::sys;
 
 /// `si_code` of an access that the page's protection forbids.
@@ -153,6 +153,7 @@ fn try_serve(guard: &Guard, info: *mut libc::siginfo_t, context: *mut c_void) ->
 /// Waits for, or does, what the access needs. False: it can never succeed.
 fn bring_about(guard: &Guard, slot: Slot, wish: Wish) -> bool {
     let record = guard.arena.record(slot);
+    let life = record.life();
     let mut published_here = false;
     loop {
         let word = record.load();
@@ -163,7 +164,7 @@ fn bring_about(guard: &Guard, slot: Slot, wish: Wish) -> bool {
             record.wait(word);
             continue;
         }
-        let want = match word.state() {
+        let request = match word.state() {
             State::Free => return false,
             State::Ready => return true,
             State::ReadOnly | State::BusyWrite if wish == Wish::Read => return true,
@@ -186,12 +187,12 @@ fn bring_about(guard: &Guard, slot: Slot, wish: Wish) -> bool {
                     continue;
                 }
                 Attempt::Again(_) => continue,
-                Attempt::Refused(_) => WANT_VALUE,
+                Attempt::Refused(_) => Request::value(life),
             },
-            State::Lazy => WANT_VALUE,
-            State::ReadOnly => WANT_WRITE,
+            State::Lazy => Request::value(life),
+            State::ReadOnly => Request::write(life),
         };
-        if !ask_service(guard, slot, want) {
+        if !ask_service(guard, slot, request) {
             return false;
         }
         record.wait(word);
@@ -199,9 +200,9 @@ fn bring_about(guard: &Guard, slot: Slot, wish: Wish) -> bool {
 }
 
 /// Hands the slot to the service thread, wherever that is. False: there is none.
-fn ask_service(guard: &Guard, slot: Slot, want: u32) -> bool {
+fn ask_service(guard: &Guard, slot: Slot, request: Request) -> bool {
     if guard.service.is_current() && guard.service.is_running() {
-        guard.serve(slot, want);
+        guard.serve(slot, request);
         return true;
     }
     if !guard.service.is_running() {
@@ -211,7 +212,7 @@ fn ask_service(guard: &Guard, slot: Slot, want: u32) -> bool {
             return false;
         }
     }
-    guard.request(slot, want);
+    guard.request(slot, request);
     true
 }
 

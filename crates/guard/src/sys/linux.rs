@@ -194,8 +194,10 @@ pub(crate) unsafe fn move_onto(from: *mut u8, len: usize, to: *mut u8) -> Result
 pub(crate) unsafe fn lift_pages(from: *mut u8, len: usize) -> Result<*mut u8, Refused> {
     let dontunmap = libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP;
     if len < HUGE {
+        // DONTUNMAP makes the kernel read the target, as a wish, even without FIXED.
+        let anywhere = ptr::null_mut::<libc::c_void>();
         // SAFETY: passed on to the caller; the kernel picks an unused target.
-        let moved = unsafe { libc::mremap(from.cast(), len, len, dontunmap) };
+        let moved = unsafe { libc::mremap(from.cast(), len, len, dontunmap, anywhere) };
         if moved == libc::MAP_FAILED {
             return Err(refused("mremap"));
         }
