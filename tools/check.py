@@ -1,7 +1,8 @@
 """Every check of the repository, in the order of their speed; stops at the first that fails.
 
 Run it with the Python of an environment made by ``pip install ".[test]"``. ``--fix`` formats
-instead of complaining, ``--only NAME`` runs a single step, ``--list`` names them.
+instead of complaining, ``--only NAME`` runs a single step, ``--keep-going`` runs the others too,
+``--list`` names them.
 """
 
 import argparse
@@ -99,17 +100,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fix", action="store_true", help="format instead of complaining")
     parser.add_argument("--only", action="append", choices=[step.name for step in every])
+    parser.add_argument("--keep-going", action="store_true", help="do not stop at a failure")
     parser.add_argument("--list", action="store_true", help="name the steps")
     args = parser.parse_args()
     if args.list:
         print("\n".join(f"{step.name:14}{' '.join(step.command)}" for step in every))
         return 0
     start = time.monotonic()
+    failed: list[str] = []
     for step in every:
         if args.only and step.name not in args.only:
             continue
         if not run(step, fix=args.fix):
-            return 1
+            failed.append(step.name)
+            if not args.keep_going:
+                break
+    if failed:
+        print(f"failed: {', '.join(failed)}")
+        return 1
     print(f"all checks passed, {time.monotonic() - start:.0f} s")
     return 0
 
