@@ -17,6 +17,8 @@ pub enum SumRules {
     /// NumPy 2.3 and later: operands that need no buffer are added in one piece.
     #[default]
     Since2_3,
+    /// Older: the folded inner axes are added in pieces of one buffer, whatever the steps.
+    Before2_3,
 }
 
 /// What decides the order of a fold.
@@ -132,11 +134,15 @@ pub fn reduce_strides(
 
 /// How many axes make one run, and the size of its pieces.
 fn run(facts: &ReduceFacts<'_>, merged: &[Axis]) -> (u8, usize) {
-    let region = region(merged, facts.cast, facts.bufsize);
     if merged[0].output != 0 {
         return (0, 1);
     }
     let axes = |n: usize| merged[..n].iter().map(|a| a.axes).sum();
+    if facts.rules == SumRules::Before2_3 {
+        let folded = merged.iter().take_while(|a| a.output == 0).count();
+        return (axes(folded), facts.bufsize);
+    }
+    let region = region(merged, facts.cast, facts.bufsize);
     if region.double {
         return (axes(region.last), region.core);
     }
