@@ -70,7 +70,7 @@ def steps() -> Iterator[Step]:
     yield Step("rust examples", ("cargo", "test", "--quiet", "--doc"), "mend the example")
     yield Step(
         "pytest",
-        (PYTHON, "-m", "pytest", "-q"),
+        (PYTHON, "-m", "pytest", "-q", "--maxfail=20"),
         "after a change of Rust code, first pip install the package again",
     )
 

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import MutableMapping
 
-__all__ = ["restart_with_shim", "shim_loaded", "shim_path"]
+__all__ = ["restart_early", "restart_with_shim", "shim_loaded", "shim_path"]
 
 # Set by the first process for the second; holds the user's own LD_PRELOAD.
 _GUARD = "ARRAYLOOM_RESTARTED"
@@ -31,12 +31,35 @@ def shim_loaded() -> bool:
         return False
 
 
+class _State:
+    """Whether this process has been through `restart_with_shim`; once is enough."""
+
+    done = False
+
+
+def restart_early() -> None:
+    """Restart if this is ``python -m arrayloom``, before the package imports anything slow.
+
+    The first statement of the package: Python imports a package before it runs its ``__main__``, and
+    without this NumPy would be imported twice.
+    """
+    if sys.argv[:1] != ["-m"] or "-m" not in sys.orig_argv:
+        return
+    at = sys.orig_argv.index("-m")
+    words = sys.orig_argv[at + 1 :]
+    if words[:1] == ["arrayloom"] and "--no-shim" not in words:
+        restart_with_shim()
+
+
 def restart_with_shim(environ: MutableMapping[str, str] | None = None) -> None:
     """Start this very command again with the shim loaded; returns if there is nothing to do.
 
     In the second process this gives ``LD_PRELOAD`` its old value back, so that the programs that
     the user's program starts are not affected.
     """
+    if _State.done:
+        return
+    _State.done = True
     environ = os.environ if environ is None else environ
     if _GUARD in environ:
         before = environ.pop(_GUARD)
