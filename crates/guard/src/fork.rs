@@ -12,6 +12,8 @@ use crate::sys;
 /// Counts page moves in progress and keeps new ones out around a fork. Async-signal-safe.
 #[derive(Default)]
 pub(crate) struct Gate {
+    /// One between `before_fork` and its counterpart.
+    announced: AtomicU32,
     closed: AtomicU32,
     inside: AtomicU32,
 }
@@ -62,17 +64,14 @@ impl Guard {
     /// taken. Call it right before `fork`, without holding what an evaluation needs.
     pub fn before_fork(&self) {
         self.service.pause();
-        for class in &self.classes {
-            class.acquire();
-        }
-        self.pool.hold_for_fork();
-        self.gate.close();
+        self.hold_for_fork();
+        self.gate.announced.store(1, SeqCst);
     }
 
     /// Goes on in the parent.
     pub fn after_fork_parent(&self) {
-        self.gate.open();
-        self.release_locks();
+        self.gate.announced.store(0, SeqCst);
+        self.release_in_parent();
         self.service.resume();
     }
 
@@ -80,20 +79,32 @@ impl Guard {
     /// of the parent was busy with are Lazy (or `ReadOnly`) again. The service thread starts at
     /// once if lazy arrays were inherited, else with the first one.
     pub fn after_fork_child(&self) {
-        self.gate.reset();
-        self.release_locks();
-        self.settle_child();
-        if self.live_slots() > 0 {
-            self.restart_service_after_fork();
-        }
+        self.gate.announced.store(0, SeqCst);
+        self.release_in_child();
     }
 
-    /// Puts records and queue in order in a child. Takes no lock that another thread may hold.
-    pub(crate) fn settle_child(&self) {
+    fn hold_for_fork(&self) {
+        for class in &self.classes {
+            class.acquire();
+        }
+        self.pool.hold_for_fork();
+        self.gate.close();
+    }
+
+    fn release_in_parent(&self) {
+        self.gate.open();
+        self.release_locks();
+    }
+
+    fn release_in_child(&self) {
         self.gate.reset();
+        self.release_locks();
         self.service.forget_parent();
         for slot in self.used_slots() {
             self.arena.record(slot).settle_after_fork();
+        }
+        if self.live_slots() > 0 {
+            self.restart_service_after_fork();
         }
     }
 
@@ -103,4 +114,31 @@ impl Guard {
             class.release();
         }
     }
+}
+
+/// The guard, if a fork is under way that nobody announced by `before_fork`.
+fn unannounced() -> Option<&'static Guard> {
+    Guard::get().filter(|guard| guard.gate.announced.load(SeqCst) == 0)
+}
+
+/// Covers forks by code that does not call `before_fork`: locks and moves come to rest, and the
+/// child gets its own service thread. The parent's one is not waited for: what it evaluates may
+/// need a lock that the forking thread holds.
+pub(crate) fn watch_forks() {
+    extern "C" fn prepare() {
+        if let Some(guard) = unannounced() {
+            guard.hold_for_fork();
+        }
+    }
+    extern "C" fn parent() {
+        if let Some(guard) = unannounced() {
+            guard.release_in_parent();
+        }
+    }
+    extern "C" fn child() {
+        if let Some(guard) = unannounced() {
+            guard.release_in_child();
+        }
+    }
+    sys::at_fork(prepare, parent, child);
 }

@@ -138,6 +138,7 @@ impl Guard {
         });
         guard.start_service()?;
         handler::install(guard)?;
+        crate::fork::watch_forks();
         Ok(guard)
     }
 

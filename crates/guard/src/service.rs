@@ -29,8 +29,8 @@ pub(crate) struct Service {
     /// One while the thread must rest.
     paused: AtomicU32,
     thread: AtomicI32,
-    /// The process whose service thread runs; another number after a fork.
-    process: AtomicI32,
+    /// One once the thread of this process was started.
+    started: AtomicU32,
 }
 
 impl Service {
@@ -42,7 +42,7 @@ impl Service {
             busy: AtomicU32::new(0),
             paused: AtomicU32::new(0),
             thread: AtomicI32::new(0),
-            process: AtomicI32::new(0),
+            started: AtomicU32::new(0),
         }
     }
 
@@ -51,9 +51,9 @@ impl Service {
         self.thread.load(SeqCst) == sys::thread_id()
     }
 
-    /// Whether this process (not its parent) has a service thread. Async-signal-safe.
+    /// Whether there is a service thread to ask. Async-signal-safe.
     pub(crate) fn is_running(&self) -> bool {
-        self.process.load(SeqCst) == sys::process_id()
+        self.started.load(SeqCst) != 0
     }
 
     /// Stops the thread between two requests and waits until it rests.
@@ -75,6 +75,7 @@ impl Service {
         self.busy.store(0, SeqCst);
         self.paused.store(0, SeqCst);
         self.thread.store(0, SeqCst);
+        self.started.store(0, SeqCst);
     }
 
     fn begin(&self) {
@@ -97,23 +98,17 @@ impl Service {
 }
 
 impl Guard {
-    /// Starts the service thread of this process.
+    /// Starts the service thread of this process, unless it was started before.
     pub(crate) fn start_service(&'static self) -> Result<(), GuardError> {
+        if self.service.started.swap(1, SeqCst) != 0 {
+            return Ok(());
+        }
         let builder = thread::Builder::new()
             .name("arrayloom-guard".to_owned())
             .stack_size(self.service.stack_bytes);
-        let known = self.service.process.load(SeqCst);
-        let own = sys::process_id();
-        let claim = self
-            .service
-            .process
-            .compare_exchange(known, own, SeqCst, SeqCst);
-        if known == own || claim.is_err() {
-            return Ok(());
-        }
         let started = sys::with_signals_blocked(|| builder.spawn(move || self.serve_forever()));
         started.map(drop).map_err(|error| {
-            self.service.process.store(0, SeqCst);
+            self.service.started.store(0, SeqCst);
             GuardError::System {
                 call: "pthread_create",
                 errno: error.raw_os_error().unwrap_or(0),
@@ -122,10 +117,9 @@ impl Guard {
         })
     }
 
-    /// Starts the thread again in a forked child, once. `forget_parent` zeroed the thread's
-    /// number there; looking at that first saves a system call.
+    /// Starts the thread again in a forked child, with the first slot that needs it.
     pub(crate) fn restart_service_after_fork(&self) {
-        if self.service.thread.load(Relaxed) != 0 {
+        if self.service.started.load(Relaxed) != 0 {
             return;
         }
         if let Some(guard) = Guard::get() {

@@ -3,9 +3,8 @@
 //! The handler and all it calls use only: atomics; `mremap`, `mprotect`, `mmap` with `MAP_FIXED`,
 //! `futex`, `gettid`, `getpid`, `sigaction`, `tgkill`, `sigfillset`, `sigdelset`,
 //! `sigemptyset`. All are async-signal-safe; none allocates or takes a lock that a
-//! faulting thread could hold. Two exceptions, both outside what a signal handler may do in theory
-//! and both better than a certain deadlock: a fault *on the service thread* is evaluated right there,
-//! and a child forked behind our back (no `after_fork_child`) starts its service thread here.
+//! faulting thread could hold. One exception: a fault *on the service thread* is evaluated right there;
+//! anything else would be a deadlock.
 //!
 //! A fault is ours if it is SIGSEGV with `SEGV_ACCERR` on data, within a slot in use. What happens
 //! follows from the slot's state alone; the loop ends when the access can be repeated.
@@ -199,20 +198,16 @@ fn bring_about(guard: &Guard, slot: Slot, wish: Wish) -> bool {
     }
 }
 
-/// Hands the slot to the service thread, wherever that is. False: there is none.
+/// Hands the slot to the service thread. False: there is none.
 fn ask_service(guard: &Guard, slot: Slot, request: Request) -> bool {
-    if guard.service.is_current() && guard.service.is_running() {
-        guard.serve(slot, request);
-        return true;
-    }
     if !guard.service.is_running() {
-        guard.settle_child();
-        guard.restart_service_after_fork();
-        if !guard.service.is_running() {
-            return false;
-        }
+        return false;
     }
-    guard.request(slot, request);
+    if guard.service.is_current() {
+        guard.serve(slot, request);
+    } else {
+        guard.request(slot, request);
+    }
     true
 }
 

@@ -294,3 +294,11 @@ pub(crate) fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
     result
 }
+
+/// Has three functions called around every `fork` of the process: before it, then in the parent
+/// and in the child.
+pub(crate) fn at_fork(prepare: extern "C" fn(), parent: extern "C" fn(), child: extern "C" fn()) {
+    // SAFETY: the functions live as long as the process. Only a lack of memory refuses this; then
+    // forks that are announced still work.
+    unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
+}
