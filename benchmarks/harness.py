@@ -134,3 +134,13 @@ def compare(program, variants, job, rounds, tell=lambda text: None):
                 each.peak_bytes = answer["peak_bytes"]
                 tell(f"{program} {each.variant} round {turn}: {answer['seconds']:.3f} s")
     return series
+
+
+def markdown(head, rows):
+    widths = [max(len(str(line[i])) for line in (head, *rows)) for i in range(len(head))]
+
+    def line(cells):
+        padded = [str(cell).ljust(width) for cell, width in zip(cells, widths, strict=True)]
+        return f"| {' | '.join(padded)} |"
+
+    return "\n".join([line(head), line(["-" * w for w in widths]), *map(line, rows)])

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import harness
+import small_arrays
 
 HERE = Path(__file__).resolve().parent
 # Size and iterations of the programs, and what --quick takes instead.
@@ -67,16 +68,6 @@ def row(each, base):
 HEAD = ["variant", "warm s", "x NumPy", "x first call", "+-", "peak MiB", "results"]
 
 
-def markdown(head, rows):
-    widths = [max(len(str(line[i])) for line in (head, *rows)) for i in range(len(head))]
-
-    def line(cells):
-        padded = [str(cell).ljust(width) for cell, width in zip(cells, widths, strict=True)]
-        return f"| {' | '.join(padded)} |"
-
-    return "\n".join([line(head), line(["-" * w for w in widths]), *map(line, rows)])
-
-
 def report(program, job, rounds, series):
     """One program's table; NumPy itself is the base of every ratio."""
     base = series[0]
@@ -84,7 +75,7 @@ def report(program, job, rounds, series):
         raise SystemExit(f"{program} fails in NumPy itself: {base.error}")
     title = f"## {program} {job['size']} x {job['size']}, {job['iterations']} iterations"
     note = f"Median of {rounds} interleaved warm rounds."
-    return f"{title}\n\n{note}\n\n{markdown(HEAD, [row(each, base) for each in series])}\n"
+    return f"{title}\n\n{note}\n\n{harness.markdown(HEAD, [row(each, base) for each in series])}\n"
 
 
 def arguments():
@@ -94,7 +85,8 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=5, help="warm rounds (default 5)")
     parser.add_argument("--quick", action="store_true", help="smaller programs")
     parser.add_argument("--iterations", type=int, help="instead of each program's own")
-    parser.add_argument("--write", action="store_true", help="write RESULTS.md")
+    parser.add_argument("--small", action="store_true", help="and operations on small arrays")
+    parser.add_argument("--write", action="store_true", help="all of it, to RESULTS.md")
     return parser.parse_args()
 
 
@@ -110,6 +102,9 @@ def main():
             program, variants, job, args.rounds, lambda text: print(text, file=sys.stderr)
         )
         parts.append(report(program, job, args.rounds, series))
+        print(parts[-1], flush=True)
+    if args.small or args.write:
+        parts.append(small_arrays.report(args.rounds))
         print(parts[-1], flush=True)
     if args.write:
         (HERE / "RESULTS.md").write_text("\n".join(parts), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""100,000 operations on small arrays, in plain NumPy and under the import layer.
+"""Many operations on small arrays, in plain NumPy and under the import layer.
 
 arrayloom cannot make these faster; the figure to watch is that it does not make them slower.
 """
@@ -6,27 +6,42 @@ arrayloom cannot make these faster; the figure to watch is that it does not make
 import argparse
 
 import harness
-from run import markdown
 
 LENGTHS = (10, 100, 1000)
+OPERATIONS = 100_000
+HEAD = ["elements", "NumPy ns/op", "arrayloom ns/op", "x NumPy", "+-", "results"]
+
+
+def measure(length, operations, rounds):
+    """One row of the table."""
+    job = {"size": length, "iterations": operations}
+    plain, ours = harness.compare("small", ["numpy", "arrayloom"], job, rounds)
+    if ours.error or plain.error:
+        raise SystemExit(ours.error or plain.error)
+    nanoseconds = [1e9 * each.warm / operations for each in (plain, ours)]
+    return [
+        length,
+        *(f"{each:.0f}" for each in nanoseconds),
+        f"{nanoseconds[0] / nanoseconds[1]:.2f}",
+        f"{100 * max(plain.spread, ours.spread):.0f} %",
+        ours.equality(plain),
+    ]
+
+
+def report(rounds, operations=OPERATIONS):
+    """Title and table."""
+    rows = [measure(length, operations, rounds) for length in LENGTHS]
+    title = f"## {operations} operations on small arrays"
+    note = f"Median of {rounds} interleaved warm rounds."
+    return f"{title}\n\n{note}\n\n{harness.markdown(HEAD, rows)}\n"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--operations", type=int, default=100_000)
+    parser.add_argument("--operations", type=int, default=OPERATIONS)
     parser.add_argument("--rounds", type=int, default=7)
     args = parser.parse_args()
-    rows = []
-    for length in LENGTHS:
-        job = {"size": length, "iterations": args.operations}
-        plain, ours = harness.compare("small", ["numpy", "arrayloom"], job, args.rounds)
-        if ours.error or plain.error:
-            raise SystemExit(ours.error or plain.error)
-        ns = [1e9 * each.warm / args.operations for each in (plain, ours)]
-        rows.append(
-            [length, f"{ns[0]:.0f}", f"{ns[1]:.0f}", f"{ns[0] / ns[1]:.2f}", ours.equality(plain)]
-        )
-    print(markdown(["elements", "NumPy ns/op", "arrayloom ns/op", "x NumPy", "results"], rows))
+    print(report(args.rounds, args.operations))
 
 
 if __name__ == "__main__":
