@@ -19,6 +19,11 @@
 //! unless [`Guard::unprotect`] was called on the slot before; that is the safe default for an engine
 //! that records readers at any time.
 
+#![cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "what only a fault handler calls")
+)]
+
 mod arena;
 mod config;
 mod error;

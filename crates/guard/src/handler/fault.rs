@@ -33,6 +33,10 @@ type Action = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wish {
     Read,
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "other machines do not tell")
+    )]
     Write,
     Execute,
     /// The machine does not tell; on a readable page it can only be a write.
