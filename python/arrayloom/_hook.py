@@ -14,7 +14,7 @@ import os
 import sys
 import sysconfig
 from collections.abc import Callable, Mapping, Sequence
-from types import FrameType, ModuleType
+from types import ModuleType
 from typing import cast
 
 __all__ = ["install", "installed", "uninstall"]
@@ -53,25 +53,21 @@ class _Layer:
         self._user_files: dict[str, bool] = {}
         self._counterparts: dict[str, ModuleType | None] = {"numpy": replacement}
 
-    def wants(self, namespace: Mapping[str, object] | None, frame: FrameType) -> bool:
+    def wants(self, namespace: Mapping[str, object] | None) -> bool:
         """Whether the importer with this namespace gets the replacement."""
-        if namespace is None:
-            namespace = frame.f_globals
+        if namespace is None or ("__name__" not in namespace and "__file__" not in namespace):
+            # Code run by exec() in a bare namespace belongs to whoever runs it.
+            namespace = _calling_namespace()
         file = namespace.get("__file__")
         name = namespace.get("__name__")
-        if isinstance(file, str):
-            known = self._user_files.get(file)
-            if known is None:
-                known = self._user_files[file] = self._is_user_file(file)
-            if known or not self.modules:
-                return known
-            return isinstance(name, str) and name.partition(".")[0] in self.modules
-        if name is None and namespace is not frame.f_globals:
-            # Code run by exec() in a bare namespace belongs to whoever runs it.
-            return self.wants(None, frame)
-        if name is None and frame.f_back is not None:
-            return self.wants(None, frame.f_back)
-        return name == "__main__"
+        if not isinstance(file, str):
+            return name == "__main__"
+        known = self._user_files.get(file)
+        if known is None:
+            known = self._user_files[file] = self._is_user_file(file)
+        if known or not self.modules:
+            return known
+        return isinstance(name, str) and name.partition(".")[0] in self.modules
 
     def _is_user_file(self, file: str) -> bool:
         path = os.path.abspath(file)
@@ -101,12 +97,12 @@ class _Layer:
 
     def top(self, name: str) -> ModuleType:
         """Return the replacement of ``numpy``, made to hold the submodule asked for."""
-        parts = name.split(".")
-        if len(parts) > 1:
-            child = f"numpy.{parts[1]}"
+        if name != "numpy":
+            first = name.split(".")[1]
+            child = f"numpy.{first}"
             found = self.counterpart(child) or sys.modules.get(child)
-            if found is not None and parts[1] not in vars(self.replacement):
-                setattr(self.replacement, parts[1], found)
+            if found is not None and first not in vars(self.replacement):
+                setattr(self.replacement, first, found)
         return self.replacement
 
     def leaf(self, name: str, real: ModuleType, names: Sequence[str]) -> ModuleType:
@@ -131,14 +127,14 @@ class _State:
     layer: _Layer | None = None
 
 
-def _caller() -> FrameType:
-    """Frame of whoever called the function that calls this one."""
+def _calling_namespace() -> Mapping[str, object]:
+    """Globals of the innermost frame outside this file that belongs to a module."""
     frame = inspect.currentframe()
-    for _ in range(2):
-        if frame is not None and frame.f_back is not None:
-            frame = frame.f_back
-    assert frame is not None, "CPython always knows its frames"
-    return frame
+    while frame is not None:
+        if frame.f_code.co_filename != __file__ and "__name__" in frame.f_globals:
+            return frame.f_globals
+        frame = frame.f_back
+    return {}
 
 
 def _concerns_numpy(name: str) -> bool:
@@ -155,7 +151,7 @@ def _import(
     module = _real_import(name, globals, locals, fromlist, level)
     if level == 0 and name[:5] == "numpy" and _concerns_numpy(name):
         layer = _State.layer
-        if layer is not None and layer.wants(globals, _caller()):
+        if layer is not None and layer.wants(globals):
             return layer.leaf(name, module, fromlist) if fromlist else layer.top(name)
     return module
 
@@ -163,7 +159,7 @@ def _import(
 def _import_module(name: str, package: str | None = None) -> ModuleType:
     module = _real_import_module(name, package)
     layer = _State.layer
-    if layer is not None and _concerns_numpy(name) and layer.wants(None, _caller()):
+    if layer is not None and _concerns_numpy(name) and layer.wants(None):
         return layer.counterpart(name) or module
     return module
 
