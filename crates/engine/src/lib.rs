@@ -1,1 +1,27 @@
-//! Recording, flushing, kernel cache and residency
+//! Records operations, runs them late and fused, and knows where every array's bytes are.
+//!
+//! [`Engine::record`] appends to one list in program order. Whatever needs values ([`Engine::sync_read`],
+//! a touched page, a full list) makes the engine take the whole list, fuse it into few kernels, run them
+//! on the device in order and hand the results to the guard, which moves them to the addresses that the
+//! program holds. A failure loses nothing: what did not run stays in the list.
+//!
+//! Locks: a *turn* is held by whoever runs the list; the *table* (slots and list) is locked for moments
+//! only and never while user memory is touched. The order is turn, then table.
+
+mod engine;
+mod error;
+mod events;
+mod owner;
+mod pending;
+mod run;
+mod settings;
+mod stats;
+mod sync;
+mod table;
+mod turn;
+
+pub use engine::{Engine, NewSlot};
+pub use error::EngineError;
+pub use events::FpEvent;
+pub use settings::Settings;
+pub use stats::{OpStats, Stats};

@@ -1,1 +1,127 @@
-//! Recorded operations to few kernels
+//! Recorded operations to few kernels.
+//!
+//! [`fuse`] takes the recorded list in program order and gives groups, each of which is one kernel over
+//! one domain:
+//!
+//! 1. `dead` drops what nobody sees.
+//! 2. `item` brings every node into one form: extent-one axes gone, views listed.
+//! 3. `partition` puts an item into the latest group it may join; the order of conflicting accesses is
+//!    kept, and within a group every dependency is between the same points.
+//! 4. `bind` names views: a read of a view written before in its group is that value, a store that
+//!    nobody reads later is dropped. What is left is the group's structure, without sizes.
+//! 5. `build` turns the structure into flat code; [`Cache`] keeps it for the next group of that form.
+//!
+//! [`split`] comes before, when a node is recorded: it takes nodes apart that write what they read.
+
+mod bind;
+mod build;
+mod cache;
+mod dead;
+mod item;
+mod order;
+mod partition;
+mod print;
+mod split;
+
+pub use cache::Cache;
+pub use split::split;
+
+use arrayloom_ir::{Kernel, Node, Operand, SlotId};
+use arrayloom_plan::ReduceOrder;
+use arrayloom_types::{Layout, Scalar, Shape};
+use std::sync::Arc;
+
+/// What fusion must know of the blocks of memory.
+pub trait Slots {
+    /// True when somebody may look at the slot after the list has run.
+    fn is_live(&self, slot: SlotId) -> bool;
+    /// Bytes of the slot.
+    fn nbytes(&self, slot: SlotId) -> usize;
+}
+
+/// How much goes into one kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// False: every node is a kernel of its own.
+    pub fuse: bool,
+    /// Nodes of one kernel at most.
+    pub max_nodes: usize,
+    /// Views of memory that one kernel reads and writes at most.
+    pub max_views: usize,
+    /// Elements of NumPy's buffers, which decide the order of sums.
+    pub bufsize: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            fuse: true,
+            max_nodes: 64,
+            max_views: 24,
+            bufsize: arrayloom_plan::DEFAULT_BUFSIZE,
+        }
+    }
+}
+
+/// The facts of one folded output.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fold {
+    /// The order of the fold.
+    pub order: ReduceOrder,
+    /// The value to start from, in the dtype of the output.
+    pub initial: Option<Scalar>,
+}
+
+/// One kernel and what it is applied to.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The code.
+    pub kernel: Arc<Kernel>,
+    /// Extents of the domain.
+    pub shape: Shape,
+    /// What each input is; views have the rank of the domain.
+    pub ins: Vec<Operand>,
+    /// Where each output goes; steps are zero on folded axes.
+    pub outs: Vec<(SlotId, Layout)>,
+    /// The facts of each output that is a `Reduce`.
+    pub folds: Vec<Option<Fold>>,
+    /// The recorded nodes that this group does, as places in the list, rising.
+    pub nodes: Vec<u32>,
+    /// For each instruction the place in `nodes` of the node that it belongs to.
+    pub origin: Arc<[u32]>,
+    /// Results that never get memory here.
+    pub contracted: usize,
+}
+
+/// The outcome of [`fuse`].
+#[derive(Clone, Debug, Default)]
+pub struct Fused {
+    /// The kernels in order.
+    pub groups: Vec<Group>,
+    /// Nodes that need not run, as places in the list.
+    pub dead: Vec<u32>,
+}
+
+/// Turns the recorded list into few kernels.
+///
+/// No node may write a view that overlaps one of its own operands at other points; [`split`] sees to it.
+pub fn fuse(nodes: &[Node], slots: &dyn Slots, cache: &mut Cache, options: &Options) -> Fused {
+    let (kept, dead) = dead::sweep(nodes, slots);
+    let items: Vec<item::Item<'_>> = kept
+        .iter()
+        .map(|&i| item::Item::new(&nodes[i as usize], i, options))
+        .collect();
+    let drafts = partition::partition(&items, slots, options);
+    let readers = partition::last_readers(&items, &drafts);
+    let groups = drafts
+        .iter()
+        .enumerate()
+        .map(|(place, draft)| {
+            let needed = |slot: SlotId| {
+                slots.is_live(slot) || readers.get(&slot).is_some_and(|&last| last > place)
+            };
+            bind::bind(&items, draft, &needed, cache)
+        })
+        .collect();
+    Fused { groups, dead }
+}

@@ -1,0 +1,421 @@
+//! The engine's public face: slots, recording, synchronisation.
+
+use crate::events::FpEvent;
+use crate::pending::Bits;
+use crate::table::{Home, Leftover, Table, give_back};
+use crate::turn::Turns;
+use crate::{EngineError, Settings, Stats};
+use arrayloom_device::{Device, DeviceError};
+use arrayloom_fuse::{Cache, split};
+use arrayloom_guard::{Block, Guard, GuardConfig, GuardError, PagePool, PoolLimits, Slot, State};
+use arrayloom_ir::{Node, Operand, SlotId};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// A slot and where the program finds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewSlot {
+    /// The slot.
+    pub slot: SlotId,
+    /// The address that the program uses.
+    pub addr: *mut u8,
+}
+
+/// Records operations and runs them. One per process.
+pub struct Engine {
+    pub(crate) settings: Settings,
+    pub(crate) device: Arc<dyn Device>,
+    guard: OnceLock<&'static Guard>,
+    own_pool: PagePool,
+    table: Mutex<Table>,
+    pub(crate) turns: Turns,
+    pub(crate) pending: Bits,
+    pub(crate) cache: Mutex<Cache>,
+    pub(crate) stats: Mutex<Stats>,
+    pub(crate) events: Mutex<Vec<FpEvent>>,
+    pub(crate) dumps: Mutex<Vec<String>>,
+    failure: Mutex<Option<EngineError>>,
+    #[cfg(test)]
+    pub(crate) allocations_left: std::sync::atomic::AtomicI64,
+}
+
+/// Locks, also after a panic of another holder: every update leaves the data whole.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Engine {
+    /// Starts the engine and, unless `settings.lazy` is off, installs the guard with the engine as its
+    /// owner. Where the guard cannot be installed, [`Engine::new_lazy`] gives nothing and all else works.
+    ///
+    /// # Errors
+    /// [`EngineError::NotUnified`] when the device has memory of its own.
+    pub fn start(settings: Settings, device: Arc<dyn Device>) -> Result<Arc<Engine>, EngineError> {
+        if !device.caps().unified {
+            return Err(EngineError::NotUnified {
+                device: device.caps().name,
+            });
+        }
+        let mut limits = PoolLimits::default();
+        if settings.pool_bytes > 0 {
+            limits.cached_bytes = settings.pool_bytes;
+        }
+        let lazy = settings.lazy;
+        let engine = Arc::new(Engine {
+            settings,
+            device,
+            guard: OnceLock::new(),
+            own_pool: PagePool::new(limits.clone()),
+            table: Mutex::default(),
+            turns: Turns::default(),
+            pending: Bits::new(),
+            cache: Mutex::default(),
+            stats: Mutex::default(),
+            events: Mutex::default(),
+            dumps: Mutex::default(),
+            failure: Mutex::default(),
+            #[cfg(test)]
+            allocations_left: std::sync::atomic::AtomicI64::new(i64::MAX),
+        });
+        if lazy {
+            let config = GuardConfig {
+                pool: limits,
+                ..GuardConfig::default()
+            };
+            let owner = Arc::<Engine>::clone(&engine);
+            if let Ok(guard) = Guard::install(config, owner) {
+                engine.guard.get_or_init(|| guard);
+            }
+        }
+        Ok(engine)
+    }
+
+    /// What it was started with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Arc<dyn Device> {
+        &self.device
+    }
+
+    /// The guard, if there is one.
+    pub fn guard(&self) -> Option<&'static Guard> {
+        self.guard.get().copied()
+    }
+
+    pub(crate) fn table(&self) -> MutexGuard<'_, Table> {
+        lock(&self.table)
+    }
+
+    pub(crate) fn pool(&self) -> &PagePool {
+        self.guard().map_or(&self.own_pool, Guard::pool)
+    }
+
+    pub(crate) fn block(&self, nbytes: usize, zeroed: bool) -> Result<Block, EngineError> {
+        #[cfg(test)]
+        if self
+            .allocations_left
+            .fetch_sub(1, std::sync::atomic::Ordering::Relaxed)
+            == 0
+        {
+            return Err(self.out_of_memory(nbytes));
+        }
+        self.pool()
+            .get(nbytes, zeroed)
+            .map_err(|_refused| self.out_of_memory(nbytes))
+    }
+
+    fn out_of_memory(&self, nbytes: usize) -> EngineError {
+        let stats = self.pool().stats();
+        EngineError::OutOfMemory {
+            need: nbytes as u64,
+            live: stats.live_bytes as u64,
+            cached: stats.cached_bytes as u64,
+        }
+    }
+
+    pub(crate) fn give_back(&self, left: impl IntoIterator<Item = Leftover>) {
+        for left in left {
+            give_back(left, self.guard(), |block| self.pool().put(block));
+        }
+    }
+
+    /// A slot whose address is reserved and holds no memory until it is needed. `None` where there is no
+    /// guard or no address left: the caller makes a plain array.
+    pub fn new_lazy(&self, nbytes: usize) -> Option<NewSlot> {
+        let guard = self.guard()?;
+        let guarded = guard.alloc(nbytes)?;
+        Some(self.enter(guard, guarded, nbytes, true))
+    }
+
+    fn enter(&self, guard: &Guard, guarded: Slot, nbytes: usize, pending: bool) -> NewSlot {
+        let slot = self.table().add(Home::Guarded(guarded), nbytes, true);
+        self.pending.set(slot.0, pending);
+        let tag = u64::from(slot.0) + 1;
+        guard
+            .tag(guarded)
+            .store(tag, std::sync::atomic::Ordering::SeqCst);
+        NewSlot {
+            slot,
+            addr: guard.addr(guarded),
+        }
+    }
+
+    /// A slot with memory that the program may read and write now.
+    ///
+    /// # Errors
+    /// [`EngineError::OutOfMemory`] and the like.
+    pub fn new_ready(&self, nbytes: usize, zeroed: bool) -> Result<NewSlot, EngineError> {
+        if let Some(guard) = self.guard() {
+            match guard.alloc_ready(nbytes, zeroed) {
+                Ok(guarded) => return Ok(self.enter(guard, guarded, nbytes, false)),
+                Err(GuardError::NoSlot { .. } | GuardError::System { .. }) => {}
+                Err(GuardError::OutOfMemory { .. }) => return Err(self.out_of_memory(nbytes)),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let block = self.block(nbytes, zeroed)?;
+        let addr = block.ptr();
+        let mut table = self.table();
+        let slot = table.add(Home::Plain, nbytes, true);
+        if let Some(entry) = table.get_mut(slot) {
+            entry.block = Some(block);
+        }
+        self.pending.set(slot.0, false);
+        Ok(NewSlot { slot, addr })
+    }
+
+    /// The guarded slot that an address lies in, and where it starts. Takes no lock.
+    pub fn slot_at(&self, addr: usize) -> Option<(SlotId, *mut u8)> {
+        let guard = self.guard()?;
+        let guarded = guard.slot_at(addr)?;
+        Some((Self::number_of(guard, guarded)?, guard.addr(guarded)))
+    }
+
+    pub(crate) fn number_of(guard: &Guard, guarded: Slot) -> Option<SlotId> {
+        let tag = guard.tag(guarded).load(std::sync::atomic::Ordering::SeqCst);
+        u32::try_from(tag.checked_sub(1)?).ok().map(SlotId)
+    }
+
+    /// The program's reference to the slot is gone. What recorded operations need of it stays.
+    pub fn release(&self, slot: SlotId) {
+        let left = self.table().release(slot);
+        self.give_back([left]);
+    }
+
+    /// True while the slot's value is not computed yet. Takes no lock.
+    pub fn is_pending(&self, slot: SlotId) -> bool {
+        self.pending.get(slot.0)
+    }
+
+    /// Makes the caller's memory a slot. The caller keeps it alive and unchanged until
+    /// [`Engine::flush`] or [`Engine::forget_external`].
+    pub fn adopt_external(&self, ptr: *const u8, nbytes: usize) -> SlotId {
+        let home = Home::External(ptr.expose_provenance() as u64);
+        let slot = self.table().add(home, nbytes, true);
+        self.pending.set(slot.0, false);
+        slot
+    }
+
+    /// The caller's memory is no longer a slot. Operations that still need it make the list run.
+    pub fn forget_external(&self, slot: SlotId) {
+        let needed = self
+            .table()
+            .get(slot)
+            .is_some_and(|e| e.reads + e.writes > 0);
+        if needed && let Err(error) = self.flush() {
+            self.keep_failure(error);
+        }
+        self.release(slot);
+    }
+
+    /// Appends an operation to the list. Runs the list when it is full, or when memory that the program
+    /// can read without asking is written.
+    ///
+    /// # Errors
+    /// [`EngineError::BadSlot`] for a slot that is not in use; otherwise what running the list gave, and
+    /// then the operation stays recorded.
+    pub fn record(&self, node: Node) -> Result<(), EngineError> {
+        let must_run = {
+            let mut table = self.table();
+            self.append(&mut table, node)?
+        };
+        if must_run || self.settings.eager {
+            self.flush()
+        } else {
+            Ok(())
+        }
+    }
+
+    fn append(&self, table: &mut Table, node: Node) -> Result<bool, EngineError> {
+        for (slot, _) in crate::table::accesses(&node) {
+            if table.get(slot).is_none() {
+                return Err(EngineError::BadSlot {
+                    slot: slot.0,
+                    what: "is not in use",
+                });
+            }
+        }
+        table.recorded += 1;
+        let mut must_run = false;
+        let parts = split(node, &mut |bytes| table.add(Home::Internal, bytes, false));
+        for part in parts {
+            for operand in part.ins.iter().chain(&part.mask) {
+                if let Operand::View(slot, _) = operand {
+                    must_run |= !self.arm(table, *slot);
+                }
+            }
+            for (slot, _) in &part.outs {
+                must_run |= !self.reserve(table, *slot);
+            }
+            table.count(&part);
+            table.list.push(part);
+        }
+        let settings = &self.settings;
+        Ok(must_run
+            || table.list.len() >= settings.max_pending_nodes
+            || table.list_bytes >= settings.max_pending_bytes)
+    }
+
+    /// Makes the next write of the program to an input wait for its readers. False if it cannot.
+    fn arm(&self, table: &Table, slot: SlotId) -> bool {
+        let Some(entry) = table.get(slot) else {
+            return true;
+        };
+        match (entry.home, self.guard()) {
+            (Home::Guarded(guarded), Some(guard)) if entry.block.is_none() && entry.writes == 0 => {
+                guard.state(guarded) == State::ReadOnly || guard.protect(guarded)
+            }
+            (Home::Plain, _) => false,
+            _ => true,
+        }
+    }
+
+    /// Hides the old value of a result from the program. False if the program can see it all the same.
+    fn reserve(&self, table: &mut Table, slot: SlotId) -> bool {
+        let guard = self.guard();
+        let Some(entry) = table.get_mut(slot) else {
+            return true;
+        };
+        let first = entry.writes == 0;
+        let nbytes = entry.nbytes as u64;
+        let hidden = match (entry.home, guard) {
+            (Home::Internal, _) => true,
+            (Home::Guarded(guarded), Some(guard)) => {
+                if entry.block.is_none() {
+                    entry.block = guard.withdraw(guarded);
+                }
+                entry.block.is_some() || !guard.state(guarded).is_published()
+            }
+            _ => false,
+        };
+        self.pending.set(slot.0, true);
+        if first {
+            table.list_bytes += nbytes;
+        }
+        hidden
+    }
+
+    /// Runs everything recorded.
+    ///
+    /// # Errors
+    /// The first failure; what did not run stays recorded.
+    pub fn flush(&self) -> Result<(), EngineError> {
+        let _turn = self.turns.take();
+        self.run_list()
+    }
+
+    /// Number of recorded operations that have not run.
+    pub fn pending_nodes(&self) -> usize {
+        self.table().list.len()
+    }
+
+    /// Slots in use, those that only recorded operations need among them.
+    pub fn slots_in_use(&self) -> usize {
+        self.table().in_use()
+    }
+
+    /// The floating-point conditions met since the last call, in program order.
+    pub fn take_fp_events(&self) -> Vec<FpEvent> {
+        std::mem::take(&mut *lock(&self.events))
+    }
+
+    /// The text of the kernels that ran since the last call, if `settings.dump_kernels`.
+    pub fn take_dumps(&self) -> Vec<String> {
+        std::mem::take(&mut *lock(&self.dumps))
+    }
+
+    /// The failure of an evaluation inside a touch, once.
+    pub fn take_failure(&self) -> Option<EngineError> {
+        lock(&self.failure).take()
+    }
+
+    pub(crate) fn keep_failure(&self, error: EngineError) {
+        lock(&self.failure).get_or_insert(error);
+    }
+
+    /// Counts since the start or the last [`Engine::reset_stats`].
+    pub fn stats(&self) -> Stats {
+        let recorded = self.table().recorded;
+        let mut stats = lock(&self.stats).clone();
+        let cache = lock(&self.cache);
+        stats.recorded = recorded;
+        stats.cache_hits = cache.hits();
+        stats.cache_misses = cache.misses();
+        stats.guard = self.guard().map(Guard::counters).unwrap_or_default();
+        stats.pool = Some(self.pool().stats());
+        stats
+    }
+
+    /// Sets the engine's own counts to zero; those of guard and pool go on.
+    pub fn reset_stats(&self) {
+        self.table().recorded = 0;
+        lock(&self.cache).reset_counts();
+        *lock(&self.stats) = Stats::default();
+    }
+
+    /// Gives memory that is kept for re-use back to the system. Tells how many bytes.
+    pub fn trim(&self) -> u64 {
+        self.pool().trim(usize::MAX) as u64
+    }
+
+    /// Call right before `fork`, holding whatever keeps others from recording.
+    pub fn before_fork(&self) {
+        if let Err(error) = self.flush() {
+            self.keep_failure(error);
+        }
+        self.turns.acquire();
+        if let Some(guard) = self.guard() {
+            self.turns.lend(|| guard.before_fork());
+        }
+    }
+
+    /// Goes on in the parent.
+    pub fn after_fork_parent(&self) {
+        if let Some(guard) = self.guard() {
+            guard.after_fork_parent();
+        }
+        self.turns.release();
+    }
+
+    /// Goes on in the child.
+    pub fn after_fork_child(&self) {
+        if let Some(guard) = self.guard() {
+            guard.after_fork_child();
+        }
+        self.turns.release();
+    }
+}
+
+pub(crate) fn unknown(slot: SlotId) -> EngineError {
+    EngineError::BadSlot {
+        slot: slot.0,
+        what: "is not in use",
+    }
+}
+
+/// True for a refusal that smaller kernels may cure.
+pub(crate) fn is_unsupported(error: &EngineError) -> bool {
+    matches!(error, EngineError::Device(DeviceError::Unsupported { .. }))
+}

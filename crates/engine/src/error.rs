@@ -1,0 +1,78 @@
+//! What can go wrong when operations run.
+
+use arrayloom_device::DeviceError;
+use arrayloom_guard::GuardError;
+use arrayloom_types::ErrorKind;
+
+/// A failure of the engine. The operations that did not run stay recorded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// Memory for a result could not be had.
+    #[error(
+        "out of memory: {need} bytes wanted for one array, {live} bytes in use and {cached} bytes cached by \
+         arrayloom; free arrays or use smaller ones"
+    )]
+    OutOfMemory {
+        /// Bytes wanted.
+        need: u64,
+        /// Bytes of blocks in use.
+        live: u64,
+        /// Bytes of blocks kept for re-use.
+        cached: u64,
+    },
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// Protected memory failed.
+    #[error(transparent)]
+    Guard(#[from] GuardError),
+    /// The device lacks a kernel, and there is no smaller one to try.
+    #[error(
+        "device {device} does not run {op} with dtypes {dtypes}: {what}; use NumPy for this operation"
+    )]
+    Unsupported {
+        /// The device.
+        device: &'static str,
+        /// The operation.
+        op: &'static str,
+        /// What it computes in.
+        dtypes: String,
+        /// What the device lacks.
+        what: String,
+    },
+    /// The device does not share its memory with the host.
+    #[error(
+        "device {device} has memory of its own, which this engine does not manage; choose a CPU device"
+    )]
+    NotUnified {
+        /// The device.
+        device: &'static str,
+    },
+    /// A slot that is not known, or has no memory where it must have some.
+    #[error("slot {slot} {what}; this is a bug in arrayloom")]
+    BadSlot {
+        /// Its number.
+        slot: u32,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+}
+
+impl EngineError {
+    /// The kind of failure.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            EngineError::OutOfMemory { .. }
+            | EngineError::Guard(GuardError::OutOfMemory { .. } | GuardError::NoSlot { .. }) => {
+                ErrorKind::Memory
+            }
+            EngineError::Device(error) => error.kind(),
+            EngineError::Guard(_) => ErrorKind::Device,
+            EngineError::Unsupported { .. } | EngineError::NotUnified { .. } => {
+                ErrorKind::Unsupported
+            }
+            EngineError::BadSlot { .. } => ErrorKind::Internal,
+        }
+    }
+}

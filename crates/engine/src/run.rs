@@ -1,0 +1,373 @@
+//! Runs the list: takes it, fuses it, gives results memory, launches the kernels, hands results over.
+
+use crate::engine::{is_unsupported, lock};
+use crate::events::{self, FpEvent, Placed};
+use crate::stats::name_of;
+use crate::table::{Home, Leftover, accesses};
+use crate::{Engine, EngineError};
+use arrayloom_device::{Arg, Buf, DeviceError, Launch, Queue, ReduceArgs};
+use arrayloom_fuse::{Fold, Group, Options, Slots, fuse};
+use arrayloom_guard::State;
+use arrayloom_ir::{FpFlags, Node, Operand, SlotId};
+use arrayloom_types::Layout;
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU8;
+use std::time::Instant;
+
+/// The list while it runs.
+struct Batch {
+    list: Vec<Node>,
+    done: Vec<bool>,
+    slots: BTreeMap<SlotId, Facts>,
+    events: Vec<Placed>,
+}
+
+/// What fusion knows of a slot.
+#[derive(Clone, Copy)]
+struct Facts {
+    live: bool,
+    nbytes: usize,
+}
+
+impl Slots for Batch {
+    fn is_live(&self, slot: SlotId) -> bool {
+        self.slots.get(&slot).is_none_or(|facts| facts.live)
+    }
+
+    fn nbytes(&self, slot: SlotId) -> usize {
+        self.slots.get(&slot).map_or(0, |facts| facts.nbytes)
+    }
+}
+
+/// A part of a batch whose nodes run one by one: every slot counts as live, so that all get memory.
+struct Apart<'a>(&'a Batch);
+
+impl Slots for Apart<'_> {
+    fn is_live(&self, _slot: SlotId) -> bool {
+        true
+    }
+
+    fn nbytes(&self, slot: SlotId) -> usize {
+        self.0.nbytes(slot)
+    }
+}
+
+impl Engine {
+    /// Runs the list. The caller has the turn.
+    pub(crate) fn run_list(&self) -> Result<(), EngineError> {
+        let started = Instant::now();
+        let mut batch = self.take_list();
+        if batch.list.is_empty() {
+            return Ok(());
+        }
+        let result = self.run_batch(&mut batch);
+        self.hand_over(batch);
+        let mut stats = lock(&self.stats);
+        stats.flushes += 1;
+        stats.flush_seconds += started.elapsed().as_secs_f64();
+        result
+    }
+
+    /// Takes the list, and the values that the guard holds in blocks.
+    fn take_list(&self) -> Batch {
+        let mut table = self.table();
+        let list = std::mem::take(&mut table.list);
+        table.list_bytes = 0;
+        let mut slots = BTreeMap::new();
+        for (slot, _) in list.iter().flat_map(accesses) {
+            if slots.contains_key(&slot) {
+                continue;
+            }
+            let Some(entry) = table.get_mut(slot) else {
+                continue;
+            };
+            if let (Home::Guarded(guarded), Some(guard), None) =
+                (entry.home, self.guard(), &entry.block)
+            {
+                entry.block = guard.withdraw(guarded);
+            }
+            slots.insert(
+                slot,
+                Facts {
+                    live: entry.user,
+                    nbytes: entry.nbytes,
+                },
+            );
+        }
+        Batch {
+            done: vec![false; list.len()],
+            list,
+            slots,
+            events: Vec::new(),
+        }
+    }
+
+    fn run_batch(&self, batch: &mut Batch) -> Result<(), EngineError> {
+        let options = Options {
+            fuse: self.settings.fuse && self.device.caps().fused,
+            ..Options::default()
+        };
+        let fused = fuse(&batch.list, batch, &mut lock(&self.cache), &options);
+        lock(&self.stats).dropped += fused.dead.len() as u64;
+        self.settle(batch, &fused.dead);
+        for group in &fused.groups {
+            match self.launch(batch, group) {
+                Err(error) if is_unsupported(&error) => self.run_apart(batch, group, error)?,
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the nodes of a group that the device does not take as kernels of their own.
+    fn run_apart(
+        &self,
+        batch: &mut Batch,
+        group: &Group,
+        refused: EngineError,
+    ) -> Result<(), EngineError> {
+        if group.nodes.len() == 1 {
+            return Err(name_op(&batch.list[group.nodes[0] as usize], refused));
+        }
+        lock(&self.stats).unfused_kernels += 1;
+        let nodes: Vec<Node> = group
+            .nodes
+            .iter()
+            .map(|&place| batch.list[place as usize].clone())
+            .collect();
+        let options = Options {
+            fuse: false,
+            ..Options::default()
+        };
+        let mut fused = fuse(&nodes, &Apart(batch), &mut lock(&self.cache), &options);
+        for single in &mut fused.groups {
+            for place in &mut single.nodes {
+                *place = group.nodes[*place as usize];
+            }
+            self.launch(batch, single)
+                .map_err(|error| name_op(&batch.list[single.nodes[0] as usize], error))?;
+        }
+        Ok(())
+    }
+
+    /// Runs one kernel and settles its nodes.
+    fn launch(&self, batch: &mut Batch, group: &Group) -> Result<(), EngineError> {
+        let mut outs = Vec::with_capacity(group.outs.len());
+        for (slot, layout) in &group.outs {
+            outs.push(self.place(*slot, layout, true)?);
+        }
+        let mut ins = Vec::with_capacity(group.ins.len());
+        for operand in &group.ins {
+            ins.push(match operand {
+                Operand::View(slot, layout) => self.place(*slot, layout, false)?,
+                Operand::Scalar(scalar) => Arg::Scalar(*scalar),
+            });
+        }
+        let reduces: Vec<Option<ReduceArgs>> = group
+            .folds
+            .iter()
+            .map(|fold| reduce_args(fold.as_ref()))
+            .collect();
+        let flags: Option<Vec<AtomicU8>> = self.settings.collect_flags.then(|| {
+            let flags = std::iter::repeat_with(|| AtomicU8::new(FpFlags::NONE.0));
+            flags.take(group.kernel.code.len()).collect()
+        });
+        if self.settings.dump_kernels {
+            lock(&self.dumps).push(group.to_string());
+        }
+        let started = Instant::now();
+        let launch = Launch {
+            shape: &group.shape,
+            outs: &outs,
+            ins: &ins,
+            reduces: &reduces,
+            flags: flags.as_deref(),
+        };
+        self.launch_with_room(group, &launch)?;
+        self.count(batch, group, started.elapsed().as_secs_f64());
+        if let Some(flags) = flags {
+            let nodes = (group.nodes.as_slice(), batch.list.as_slice());
+            events::collect(&flags, &group.origin, nodes, &mut batch.events);
+        }
+        self.settle(batch, &group.nodes);
+        Ok(())
+    }
+
+    /// Runs the kernel; when memory runs out, gives cached blocks back and tries once more.
+    fn launch_with_room(&self, group: &Group, launch: &Launch<'_>) -> Result<(), EngineError> {
+        let queue = Queue::default();
+        let run = || self.device.run(queue, &group.kernel, launch);
+        match run() {
+            Err(DeviceError::OutOfMemory { .. }) if self.trim() > 0 => run()?,
+            other => other?,
+        }
+        Ok(())
+    }
+
+    /// Where a view is now. A slot without memory gets a block with arbitrary contents.
+    fn place(&self, slot: SlotId, layout: &Layout, writes: bool) -> Result<Arg, EngineError> {
+        Ok(Arg::View {
+            buf: Buf(self.address(slot, writes)?),
+            offset: layout.offset,
+            strides: layout.strides.clone(),
+        })
+    }
+
+    fn address(&self, slot: SlotId, writes: bool) -> Result<u64, EngineError> {
+        let mut table = self.table();
+        let Some(entry) = table.get_mut(slot) else {
+            return Err(crate::engine::unknown(slot));
+        };
+        if let Some(block) = &entry.block {
+            return Ok(block.ptr().expose_provenance() as u64);
+        }
+        match (entry.home, self.guard()) {
+            (Home::External(address), _) => return Ok(address),
+            (Home::Guarded(guarded), Some(guard)) if guard.state(guarded).is_published() => {
+                if writes && guard.state(guarded) != State::Ready && !guard.unprotect(guarded) {
+                    return Err(EngineError::BadSlot {
+                        slot: slot.0,
+                        what: "cannot be made writable",
+                    });
+                }
+                return Ok(guard.addr(guarded).expose_provenance() as u64);
+            }
+            _ => {}
+        }
+        let block = self.block(entry.nbytes, false)?;
+        let address = block.ptr().expose_provenance() as u64;
+        entry.block = Some(block);
+        Ok(address)
+    }
+
+    /// These nodes have run or need not run.
+    fn settle(&self, batch: &mut Batch, places: &[u32]) {
+        let mut left: Vec<Leftover> = Vec::new();
+        {
+            let mut table = self.table();
+            for &place in places {
+                table.settle(&batch.list[place as usize], &mut left);
+                batch.done[place as usize] = true;
+            }
+        }
+        self.give_back(left);
+    }
+
+    /// Puts what did not run back in front of the list, and hands finished values to the guard.
+    fn hand_over(&self, batch: Batch) {
+        let mut table = self.table();
+        let done = batch.done;
+        let rest = batch.list.into_iter().zip(done).filter(|(_, done)| !done);
+        let mut list: Vec<Node> = rest.map(|(node, _)| node).collect();
+        list.append(&mut table.list);
+        table.list = list;
+        for &slot in batch.slots.keys() {
+            let Some(entry) = table.get_mut(slot) else {
+                continue;
+            };
+            if entry.writes > 0 {
+                continue;
+            }
+            if let (Home::Guarded(guarded), Some(guard)) = (entry.home, self.guard()) {
+                let value = entry.block.take();
+                let has_value = value.is_some() || guard.state(guarded).is_published();
+                if let Some(block) = value {
+                    guard.computed(guarded, block);
+                }
+                if entry.reads > 0 {
+                    guard.protect(guarded);
+                } else if guard.state(guarded) == State::Computed {
+                    guard.unprotect(guarded);
+                }
+                if !has_value {
+                    continue;
+                }
+            }
+            self.pending.set(slot.0, false);
+        }
+        drop(table);
+        self.report(batch.events);
+    }
+
+    fn report(&self, mut events: Vec<Placed>) {
+        events.sort_by_key(|(place, _)| *place);
+        let events = events.into_iter().map(|(_, event)| event);
+        lock(&self.events).extend(events.collect::<Vec<FpEvent>>());
+    }
+
+    fn count(&self, batch: &Batch, group: &Group, seconds: f64) {
+        let mut stats = lock(&self.stats);
+        stats.kernels += 1;
+        stats.device_seconds += seconds;
+        stats.contracted += group.contracted as u64;
+        if group.nodes.len() > 1 {
+            stats.fused_ops += group.nodes.len() as u64;
+        }
+        let mut parts = vec![0usize; group.nodes.len()];
+        for &owner in group.origin.iter() {
+            parts[owner as usize] += 1;
+        }
+        let all = parts.iter().sum::<usize>().max(1);
+        for (&place, part) in group.nodes.iter().zip(parts) {
+            let node = &batch.list[place as usize];
+            let op = stats.ops.entry(name_of(node)).or_default();
+            op.calls += 1;
+            op.elements += node.domain().iter().product::<usize>() as u64;
+            op.bytes += views(&node.ins)
+                .chain(node.outs.iter().map(|(_, l)| l))
+                .map(bytes)
+                .sum::<u64>();
+            #[expect(clippy::cast_precision_loss, reason = "a share of a time")]
+            let share = part as f64 / all as f64;
+            op.seconds += seconds * share;
+        }
+        stats.bytes_read += views(&group.ins).map(bytes).sum::<u64>();
+        stats.bytes_written += group
+            .outs
+            .iter()
+            .map(|(_, layout)| bytes(layout))
+            .sum::<u64>();
+    }
+}
+
+fn reduce_args(fold: Option<&Fold>) -> Option<ReduceArgs> {
+    fold.map(|fold| ReduceArgs {
+        order: fold.order.clone(),
+        initial: fold.initial,
+    })
+}
+
+fn views(operands: &[Operand]) -> impl Iterator<Item = &Layout> {
+    operands.iter().filter_map(|operand| match operand {
+        Operand::View(_, layout) => Some(layout),
+        Operand::Scalar(_) => None,
+    })
+}
+
+/// Bytes that a view touches: axes that only repeat count once.
+fn bytes(layout: &Layout) -> u64 {
+    let axes = layout.shape.iter().zip(&layout.strides);
+    let points: usize = axes
+        .map(|(&n, &s)| if s == 0 && n > 0 { 1 } else { n })
+        .product();
+    (points * layout.dtype.size()) as u64
+}
+
+/// An error that names the operation, if the device lacks its kernel.
+fn name_op(node: &Node, error: EngineError) -> EngineError {
+    match error {
+        EngineError::Device(DeviceError::Unsupported { device, what }) => {
+            let names = |dtypes: &[arrayloom_types::DType]| {
+                let names: Vec<&str> = dtypes.iter().map(|d| d.name()).collect();
+                names.join(", ")
+            };
+            EngineError::Unsupported {
+                device,
+                op: name_of(node),
+                dtypes: format!("({}) -> ({})", names(&node.sig.ins), names(&node.sig.outs)),
+                what,
+            }
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,80 @@
+//! What the engine did: counts and times by operation and in all.
+
+use arrayloom_guard::{Counters, PoolStats};
+use arrayloom_ir::{Action, Node, ReduceOp};
+use std::collections::BTreeMap;
+
+/// Counts of one operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct OpStats {
+    /// How often it ran.
+    pub calls: u64,
+    /// Its part of the time of the kernels it was in, by number of instructions.
+    pub seconds: f64,
+    /// Points computed.
+    pub elements: u64,
+    /// Bytes of its operands and results, as if it had run alone.
+    pub bytes: u64,
+}
+
+/// Counts since the start or the last reset.
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    /// By operation; folds are named `add.reduce`, scans `add.accumulate`.
+    pub ops: BTreeMap<&'static str, OpStats>,
+    /// Kernels run.
+    pub kernels: u64,
+    /// Times that the list ran.
+    pub flushes: u64,
+    /// Operations recorded.
+    pub recorded: u64,
+    /// Operations that shared a kernel with others.
+    pub fused_ops: u64,
+    /// Operations that were dropped because nobody saw their result.
+    pub dropped: u64,
+    /// Results that never got memory.
+    pub contracted: u64,
+    /// Kernels that the device took only in parts.
+    pub unfused_kernels: u64,
+    /// Bytes of the views that kernels read.
+    pub bytes_read: u64,
+    /// Bytes of the views that kernels wrote.
+    pub bytes_written: u64,
+    /// Kernels whose code was known.
+    pub cache_hits: u64,
+    /// Kernels whose code was built.
+    pub cache_misses: u64,
+    /// Seconds in the device.
+    pub device_seconds: f64,
+    /// Seconds in flushes, the device's among them.
+    pub flush_seconds: f64,
+    /// Faults, publications and barriers.
+    pub guard: Counters,
+    /// Blocks of memory.
+    pub pool: Option<PoolStats>,
+}
+
+/// The name of a node in the statistics.
+pub(crate) fn name_of(node: &Node) -> &'static str {
+    match node.action {
+        Action::Map(op) => op.name,
+        Action::Reduce { op, .. } => fold_name(op).0,
+        Action::Scan { op, .. } => fold_name(op).1,
+        Action::Arg { max: true, .. } => "argmax",
+        Action::Arg { max: false, .. } => "argmin",
+    }
+}
+
+fn fold_name(op: ReduceOp) -> (&'static str, &'static str) {
+    match op {
+        ReduceOp::Add => ("add.reduce", "add.accumulate"),
+        ReduceOp::Mul => ("multiply.reduce", "multiply.accumulate"),
+        ReduceOp::Min => ("minimum.reduce", "minimum.accumulate"),
+        ReduceOp::Max => ("maximum.reduce", "maximum.accumulate"),
+        ReduceOp::Fmin => ("fmin.reduce", "fmin.accumulate"),
+        ReduceOp::Fmax => ("fmax.reduce", "fmax.accumulate"),
+        ReduceOp::And => ("bitwise_and.reduce", "bitwise_and.accumulate"),
+        ReduceOp::Or => ("bitwise_or.reduce", "bitwise_or.accumulate"),
+        ReduceOp::Xor => ("bitwise_xor.reduce", "bitwise_xor.accumulate"),
+    }
+}

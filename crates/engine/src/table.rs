@@ -1,0 +1,160 @@
+//! Slots and the list of recorded operations: all that the table's lock protects.
+
+use arrayloom_guard::{Block, Guard, Slot};
+use arrayloom_ir::{Node, Operand, SlotId};
+
+/// Where a slot's bytes belong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// Not in use.
+    Vacant,
+    /// A slot of the guard.
+    Guarded(Slot),
+    /// A block that the program uses directly.
+    Plain,
+    /// The caller's memory at this address.
+    External(u64),
+    /// A block that only the engine knows.
+    Internal,
+}
+
+/// One slot.
+pub(crate) struct Entry {
+    pub(crate) home: Home,
+    /// The bytes, while the engine holds them. Of a guarded slot otherwise the guard holds them.
+    pub(crate) block: Option<Block>,
+    pub(crate) nbytes: usize,
+    /// The program holds it.
+    pub(crate) user: bool,
+    /// Recorded operations that read it, and that write it.
+    pub(crate) reads: u32,
+    pub(crate) writes: u32,
+}
+
+/// Slots and list.
+#[derive(Default)]
+pub(crate) struct Table {
+    entries: Vec<Entry>,
+    vacant: Vec<u32>,
+    pub(crate) list: Vec<Node>,
+    /// Bytes of results in the list.
+    pub(crate) list_bytes: u64,
+    pub(crate) recorded: u64,
+}
+
+/// What became of a slot when its last user went.
+pub(crate) enum Leftover {
+    Nothing,
+    Block(Block),
+    Slot(Slot, Option<Block>),
+}
+
+impl Table {
+    /// A new slot.
+    pub(crate) fn add(&mut self, home: Home, nbytes: usize, user: bool) -> SlotId {
+        let entry = Entry {
+            home,
+            block: None,
+            nbytes,
+            user,
+            reads: 0,
+            writes: 0,
+        };
+        if let Some(number) = self.vacant.pop() {
+            self.entries[number as usize] = entry;
+            return SlotId(number);
+        }
+        self.entries.push(entry);
+        SlotId(u32::try_from(self.entries.len() - 1).unwrap_or(u32::MAX))
+    }
+
+    /// The slot, if it is in use.
+    pub(crate) fn get(&self, slot: SlotId) -> Option<&Entry> {
+        let entry = self.entries.get(slot.0 as usize);
+        entry.filter(|entry| entry.home != Home::Vacant)
+    }
+
+    /// The slot, if it is in use.
+    pub(crate) fn get_mut(&mut self, slot: SlotId) -> Option<&mut Entry> {
+        let entry = self.entries.get_mut(slot.0 as usize);
+        entry.filter(|entry| entry.home != Home::Vacant)
+    }
+
+    /// Counts the accesses of a node that enters the list.
+    pub(crate) fn count(&mut self, node: &Node) {
+        for (slot, is_write) in accesses(node) {
+            if let Some(entry) = self.get_mut(slot) {
+                entry.reads += u32::from(!is_write);
+                entry.writes += u32::from(is_write);
+            }
+        }
+    }
+
+    /// The accesses of a node are over. Slots that nobody needs any more go to `left`.
+    pub(crate) fn settle(&mut self, node: &Node, left: &mut Vec<Leftover>) {
+        for (slot, is_write) in accesses(node) {
+            if let Some(entry) = self.get_mut(slot) {
+                entry.reads -= u32::from(!is_write);
+                entry.writes -= u32::from(is_write);
+            }
+        }
+        for (slot, _) in accesses(node) {
+            left.push(self.drop_if_unused(slot));
+        }
+    }
+
+    /// The program's reference is gone.
+    pub(crate) fn release(&mut self, slot: SlotId) -> Leftover {
+        if let Some(entry) = self.get_mut(slot) {
+            entry.user = false;
+        }
+        self.drop_if_unused(slot)
+    }
+
+    fn drop_if_unused(&mut self, slot: SlotId) -> Leftover {
+        let Some(entry) = self.get_mut(slot) else {
+            return Leftover::Nothing;
+        };
+        if entry.user || entry.reads + entry.writes > 0 {
+            return Leftover::Nothing;
+        }
+        let block = entry.block.take();
+        let home = std::mem::replace(&mut entry.home, Home::Vacant);
+        self.vacant.push(slot.0);
+        match (home, block) {
+            (Home::Guarded(guarded), block) => Leftover::Slot(guarded, block),
+            (_, Some(block)) => Leftover::Block(block),
+            (_, None) => Leftover::Nothing,
+        }
+    }
+
+    /// Slots in use.
+    pub(crate) fn in_use(&self) -> usize {
+        self.entries.len() - self.vacant.len()
+    }
+}
+
+/// The slots a node touches: reads (false) and writes (true).
+pub(crate) fn accesses(node: &Node) -> impl Iterator<Item = (SlotId, bool)> {
+    let reads = node.ins.iter().chain(&node.mask).filter_map(|o| match o {
+        Operand::View(slot, _) => Some((*slot, false)),
+        Operand::Scalar(_) => None,
+    });
+    reads.chain(node.outs.iter().map(|(slot, _)| (*slot, true)))
+}
+
+/// Gives back what is left, outside the table's lock.
+pub(crate) fn give_back(left: Leftover, guard: Option<&Guard>, put: impl Fn(Block)) {
+    match left {
+        Leftover::Nothing => {}
+        Leftover::Block(block) => put(block),
+        Leftover::Slot(slot, block) => {
+            if let Some(block) = block {
+                put(block);
+            }
+            if let Some(guard) = guard {
+                guard.free(slot);
+            }
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Which items share a kernel.
+//!
+//! An item may join a group when every dependency between them is between the same points of one
+//! domain, and it may pass over a later group only when it touches nothing that the group touches in
+//! a conflicting way. So the order of all conflicting accesses stays that of the program.
+
+use crate::item::Item;
+use crate::{Options, Slots};
+use arrayloom_ir::SlotId;
+use arrayloom_plan::ReduceOrder;
+use arrayloom_types::{Layout, Overlap, overlap};
+use std::collections::BTreeMap;
+
+/// A group in the making.
+pub(crate) struct Draft<'a> {
+    pub(crate) items: Vec<usize>,
+    shape: &'a [usize],
+    reads: Vec<(SlotId, &'a Layout)>,
+    writes: Vec<Write<'a>>,
+    /// Bit `slot % 64` is set for each slot touched.
+    touched: u64,
+    /// Nothing may join.
+    closed: bool,
+    /// Views of memory so far, as far as can be told before stores are dropped.
+    views: usize,
+    /// The order of its folds and their axes.
+    fold: Option<(&'a ReduceOrder, u32)>,
+}
+
+#[derive(Clone, Copy)]
+struct Write<'a> {
+    slot: SlotId,
+    layout: &'a Layout,
+    /// Each element belongs to one point.
+    pointwise: bool,
+}
+
+/// How an item stands to a group.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    /// Nothing in common.
+    Apart,
+    /// Both read the same slot.
+    Shares,
+    /// A dependency between the same points.
+    Follows,
+    /// Any other dependency.
+    Blocked,
+}
+
+/// Groups in an order that may run.
+pub(crate) fn partition<'a>(
+    items: &'a [Item<'a>],
+    slots: &dyn Slots,
+    options: &Options,
+) -> Vec<Draft<'a>> {
+    let mut drafts: Vec<Draft<'a>> = Vec::new();
+    for (number, item) in items.iter().enumerate() {
+        let place = if options.fuse {
+            place_for(item, &drafts, slots, options)
+        } else {
+            None
+        };
+        let place = place.unwrap_or_else(|| {
+            drafts.push(Draft::new(item));
+            drafts.len() - 1
+        });
+        drafts[place].add(number, item, slots);
+    }
+    drafts
+}
+
+/// The last group that reads each slot.
+pub(crate) fn last_readers(items: &[Item<'_>], drafts: &[Draft<'_>]) -> BTreeMap<SlotId, usize> {
+    let mut last = BTreeMap::new();
+    for (place, draft) in drafts.iter().enumerate() {
+        for &number in &draft.items {
+            last.extend(items[number].reads().map(|(slot, _)| (slot, place)));
+        }
+    }
+    last
+}
+
+fn place_for(
+    item: &Item<'_>,
+    drafts: &[Draft<'_>],
+    slots: &dyn Slots,
+    options: &Options,
+) -> Option<usize> {
+    let mut spare = None;
+    for (place, draft) in drafts.iter().enumerate().rev() {
+        let fits = draft.takes(item, slots, options);
+        match draft.relation(item) {
+            Relation::Follows | Relation::Shares if fits => return Some(place),
+            Relation::Follows | Relation::Blocked => break,
+            Relation::Apart if fits && item.is_map() => spare = spare.or(Some(place)),
+            Relation::Shares | Relation::Apart => {}
+        }
+    }
+    spare
+}
+
+fn bit(slot: SlotId) -> u64 {
+    1 << (slot.0 % 64)
+}
+
+impl<'a> Draft<'a> {
+    fn new(item: &'a Item<'a>) -> Draft<'a> {
+        Draft {
+            items: Vec::new(),
+            shape: &item.shape,
+            reads: Vec::new(),
+            writes: Vec::new(),
+            touched: 0,
+            closed: !may_share(item),
+            views: 0,
+            fold: None,
+        }
+    }
+
+    fn add(&mut self, number: usize, item: &'a Item<'a>, slots: &dyn Slots) {
+        self.views += self.new_views(item, slots);
+        self.items.push(number);
+        for (slot, layout) in item.reads() {
+            self.touched |= bit(slot);
+            if !self.reads.contains(&(slot, layout)) {
+                self.reads.push((slot, layout));
+            }
+        }
+        for (slot, layout) in &item.outs {
+            self.touched |= bit(*slot);
+            self.writes.push(Write {
+                slot: *slot,
+                layout,
+                pointwise: item.is_map(),
+            });
+        }
+        if let Some(order) = &item.order {
+            self.fold = Some((&order.order, item.axes));
+        }
+    }
+
+    /// True when the item is welcome, dependencies aside.
+    fn takes(&self, item: &Item<'_>, slots: &dyn Slots, options: &Options) -> bool {
+        let fold_fits = match (&item.order, self.fold) {
+            (Some(new), Some((order, axes))) => new.order == *order && item.axes == axes,
+            _ => true,
+        };
+        !self.closed
+            && may_share(item)
+            && fold_fits
+            && *self.shape == *item.shape
+            && self.items.len() < options.max_nodes
+            && self.views + self.new_views(item, slots) <= options.max_views
+    }
+
+    /// Views of memory that the item would add.
+    fn new_views(&self, item: &Item<'_>, slots: &dyn Slots) -> usize {
+        let known = |slot: SlotId, layout: &Layout| {
+            self.reads.contains(&(slot, layout))
+                || self
+                    .writes
+                    .iter()
+                    .any(|w| w.slot == slot && w.layout == layout)
+        };
+        let read = item.reads().filter(|(slot, layout)| !known(*slot, layout));
+        let written = item
+            .outs
+            .iter()
+            .filter(|(slot, layout)| slots.is_live(*slot) && !known(*slot, layout));
+        read.count() + written.count()
+    }
+
+    fn relation(&self, item: &Item<'_>) -> Relation {
+        let slots = item.outs.iter().fold(0, |all, (slot, _)| all | bit(*slot));
+        let slots = item.reads().fold(slots, |all, (slot, _)| all | bit(slot));
+        if slots & self.touched == 0 {
+            return Relation::Apart;
+        }
+        let mut relation = Relation::Apart;
+        for (slot, layout) in item.reads() {
+            for write in self.writes.iter().filter(|w| w.slot == slot) {
+                let same = write.pointwise && write.layout.dtype == layout.dtype;
+                match depends(write.layout, layout, same) {
+                    Relation::Blocked => return Relation::Blocked,
+                    Relation::Follows => relation = Relation::Follows,
+                    _ => {}
+                }
+            }
+            if relation == Relation::Apart && self.reads.iter().any(|(other, _)| *other == slot) {
+                relation = Relation::Shares;
+            }
+        }
+        for (slot, layout) in &item.outs {
+            let reads = self.reads.iter().filter(|(other, _)| other == slot);
+            let reads = reads.map(|(_, read)| depends(read, layout, item.is_map()));
+            let writes = self.writes.iter().filter(|w| w.slot == *slot).map(|w| {
+                let same = w.pointwise && item.is_map() && w.layout.dtype == layout.dtype;
+                depends(w.layout, layout, same)
+            });
+            for found in reads.chain(writes) {
+                match found {
+                    Relation::Blocked => return Relation::Blocked,
+                    Relation::Follows => relation = Relation::Follows,
+                    _ => {}
+                }
+            }
+        }
+        relation
+    }
+}
+
+/// True when the item may be part of a group of several.
+fn may_share(item: &Item<'_>) -> bool {
+    use arrayloom_ir::Action;
+    match item.node.action {
+        Action::Map(_) => true,
+        Action::Reduce { .. } => item.order.as_ref().is_some_and(|o| o.shares),
+        Action::Arg { .. } | Action::Scan { .. } => false,
+    }
+}
+
+fn depends(earlier: &Layout, later: &Layout, same_points: bool) -> Relation {
+    match overlap(earlier, later) {
+        Overlap::None => Relation::Apart,
+        Overlap::Same if same_points => Relation::Follows,
+        Overlap::Same | Overlap::Partial => Relation::Blocked,
+    }
+}
