@@ -46,7 +46,7 @@ impl MemoryResource for HostPool {
         let Ok(block) = self.pool.get(wanted.max(1), false) else {
             return Err(refused);
         };
-        let addr = block.ptr().addr() as u64;
+        let addr = block.ptr().expose_provenance() as u64;
         let mut live = self.live();
         live.blocks.insert(addr, (block, bytes));
         live.bytes += bytes;

@@ -283,7 +283,7 @@ fn many_threads_keep_the_books() {
     })));
     let work = &|thread: u64| {
         for round in 0..200 {
-            if thread % 2 == 0 {
+            if thread.is_multiple_of(2) {
                 // May meet the limit; the books must be right in any case.
                 let _may_fail = program(&memory);
             } else if let Ok(addr) = memory.alloc(round * 64) {
