@@ -12,6 +12,7 @@ from typing import cast
 
 __all__ = [
     "COUNTERS",
+    "TIMES",
     "Device",
     "Fallback",
     "OpRow",
@@ -25,6 +26,8 @@ __all__ = [
 ]
 
 COUNTERS = (
+    "recorded",
+    "dropped",
     "kernels",
     "flushes",
     "fused_ops",
@@ -37,6 +40,7 @@ COUNTERS = (
     "write_barriers",
     "publishes",
 )
+TIMES = ("flush_seconds", "device_seconds")
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,7 @@ class Stats:
     ops: tuple[OpRow, ...] = ()
     fallbacks: tuple[Fallback, ...] = ()
     counters: Mapping[str, int] = field(default_factory=dict[str, int])
+    times: Mapping[str, float] = field(default_factory=dict[str, float])
     pool: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
@@ -103,17 +108,20 @@ def _integer(value: object) -> int:
     return int(value) if isinstance(value, (int, float)) else 0
 
 
+def _real(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
 def _integers(value: object) -> dict[str, int]:
     return {k: _integer(v) for k, v in _table(value).items() if isinstance(v, (int, float))}
 
 
 def _op_row(op: str, value: object) -> OpRow:
     row = _table(value)
-    seconds = row.get("seconds")
     return OpRow(
         op=op,
         calls=_integer(row.get("calls")),
-        seconds=float(seconds) if isinstance(seconds, (int, float)) else 0.0,
+        seconds=_real(row.get("seconds")),
         nbytes=_integer(row.get("bytes")),
     )
 
@@ -138,6 +146,7 @@ def parse_stats(raw: object) -> Stats:
         ops=tuple(_op_row(op, row) for op, row in _table(table.get("ops")).items()),
         fallbacks=tuple(_fallback(row) for row in rows),
         counters={name: _integer(table.get(name)) for name in COUNTERS},
+        times={name: _real(table.get(name)) for name in TIMES},
         pool=_integers(table.get("pool")),
     )
 

@@ -17,7 +17,12 @@ _FALLBACK_ROWS = 40
 
 def profile_text(stats: Stats, seconds: float) -> str:
     """Write the report as tables of plain text."""
-    parts = [f"arrayloom profile: {seconds:.3f} s"]
+    inside = stats.times.get("flush_seconds", 0.0)
+    kernels = stats.times.get("device_seconds", 0.0)
+    parts = [
+        f"arrayloom profile: {seconds:.3f} s,"
+        f" of which {inside:.3f} s in arrayloom, {kernels:.3f} s of that in kernels"
+    ]
     rows = sorted(stats.ops, key=lambda row: (-row.seconds, -row.calls, row.op))
     if rows:
         body = [
@@ -48,6 +53,8 @@ def _counters(stats: Stats) -> str:
     asked = count.get("cache_hits", 0) + count.get("cache_misses", 0)
     share = f"{100 * count.get('cache_hits', 0) / asked:.0f} %" if asked else "-"
     lines = [
+        ("operations recorded", f"{count.get('recorded', 0)}"),
+        ("never needed", f"{count.get('dropped', 0)}"),
         ("flushes", f"{count.get('flushes', 0)}"),
         ("kernels run", f"{count.get('kernels', 0)}"),
         ("operations fused", f"{count.get('fused_ops', 0)}"),
