@@ -1,0 +1,244 @@
+"""A lazy array is an ``ndarray`` for everything that asks: type, protocols, text, scalars."""
+
+import copy
+import fractions
+import json
+import math
+import operator
+import pickle
+import random
+import statistics
+
+import numpy as np
+import pytest
+from support.compare import differences, observe, see
+from support.layouts import DTYPES, ordinary
+from support.process import output
+
+
+def made(m, count=20000, dtype="d"):
+    """A result that has not been computed yet."""
+    return m.array(ordinary(dtype, count)) + m.array(1, dtype)
+
+
+def check(body, xp):
+    found = differences(observe(body, np), observe(body, xp))
+    assert not found, "\n".join(found[:8])
+
+
+PROBES = {
+    "isinstance": lambda m, a: (isinstance(a, np.ndarray), isinstance(a, m.ndarray)),
+    "names": lambda m, a: (type(a).__name__, type(a).__module__, issubclass(type(a), np.ndarray)),
+    "base": lambda m, a: (a.base is None, a[1:].base is a, a[1:][1:].base is a),
+    "flags": lambda m, a: str(a.flags),
+    "flags of a view": lambda m, a: str(a[::2].flags),
+    "attributes": lambda m, a: (a.shape, a.strides, a.dtype, a.ndim, a.size, a.nbytes, a.itemsize),
+    "repr": lambda m, a: (repr(a), str(a), f"{a}", format(a), repr(a[:3]), repr(a.reshape(100, -1))),
+    "len": lambda m, a: (len(a), len(a.reshape(100, -1))),
+    "iter": lambda m, a: [*a[:5], *map(type, a[:2])],
+    "unpack": lambda m, a: operator.itemgetter(0, 2)([*a[:4]]),
+    "contains": lambda m, a: (a[3] in a, 1e99 in a),
+    "bool": lambda m, a: (bool(a[:1]), bool(a[3] > 0)),
+    "bool many": lambda m, a: bool(a),
+    "bool empty": lambda m, a: bool(a[:0]),
+    "float": lambda m, a: (float(a.sum()), float(a[0]), float(a[:1].reshape(()))),
+    "float many": lambda m, a: float(a),
+    "float one": lambda m, a: float(a[:1].reshape(())),
+    "int": lambda m, a: (int(a.sum()), int(a[7])),
+    "int many": lambda m, a: int(a),
+    "complex many": lambda m, a: complex(a),
+    "index": lambda m, a: operator.index(m.arange(20000)[5]),
+    "index many": lambda m, a: operator.index(m.arange(20000)),
+    "index float": lambda m, a: [1, 2, 3][a[0]],
+    "hash": lambda m, a: hash(a),
+    "hash scalar": lambda m, a: hash(a.sum()) == hash(float(a.sum())),
+    "set of scalars": lambda m, a: len({a[0], a[1], float(a[0])}),
+    "json scalar": lambda m, a: json.dumps({"sum": a.sum(), "first": a[0]}),
+    "json array": lambda m, a: json.dumps(a),
+    "json list": lambda m, a: json.dumps(a[:9].tolist()),
+    "round": lambda m, a: (round(a[0], 3), round(a.sum()), math.sqrt(a.std()), math.floor(a[1])),
+    "fraction": lambda m, a: fractions.Fraction(a[0]),
+    "statistics": lambda m, a: statistics.mean([a[0], a[1]]),
+    "seed": lambda m, a: random.Random(float(a.sum())).random(),
+    "range": lambda m, a: list(range(m.arange(20000)[3])),
+    "copy": lambda m, a: (copy.copy(a), copy.deepcopy(a), copy.deepcopy({"x": [a, a]})["x"][1]),
+    "pickle": lambda m, a: [pickle.loads(pickle.dumps(a, p)) for p in range(2, 6)],
+    "pickle type": lambda m, a: type(pickle.loads(pickle.dumps(a))) is np.ndarray,
+    "pickle bytes": lambda m, a: pickle.dumps(a, 4),
+    "pickle view": lambda m, a: pickle.loads(pickle.dumps(a.reshape(100, -1).T[::2])),
+    "reduce": lambda m, a: a.__reduce__()[1:],
+    "compare": lambda m, a: (a == a, a != None, (a == "x") is False),  # noqa: E711
+    "is": lambda m, a: a is a.view() or a is a[...],
+    "and or": lambda m, a: (a[:1] and 5, a[:1] or 5, not a[:1]),
+    "ternary power": lambda m, a: pow(a, 2, 3),
+    "matmul operator": lambda m, a: (a @ a, a.reshape(100, 200) @ a.reshape(200, 100)),
+    "call": lambda m, a: a(),
+    "attribute": lambda m, a: a.wrong,
+    "set attribute": lambda m, a: setattr(a, "wrong", 1),
+    "delete item": lambda m, a: a.__delitem__(0),
+    "dict": lambda m, a: a.__dict__,
+    "array": lambda m, a: (a.__array__(), a.__array__("f"), a.__array__(copy=True)),
+    "asarray": lambda m, a: (np.asarray(a) is a or np.shares_memory(np.asarray(a), a), np.asarray(a)),
+    "asanyarray": lambda m, a: m.asanyarray(a) is a,
+    "array copy": lambda m, a: (np.array(a), np.array(a, copy=False), np.array([a, a])),
+    "astype": lambda m, a: (a.astype("f"), a.astype("d", copy=False) is a, a.astype("i"), a.astype(str)),
+    "interface": lambda m, a: (a.__array_interface__["shape"], a.__array_interface__["typestr"]),
+    "priority": lambda m, a: a.__array_priority__,
+    "dlpack": lambda m, a: (np.from_dlpack(a), a.__dlpack_device__()),
+    "real": lambda m, a: (a.real is a, a.imag.sum(), a.conj(), a.T is a),
+    "dir": lambda m, a: [name for name in dir(np.ndarray) if not hasattr(a, name)],
+    "size": lambda m, a: a.__sizeof__() >= 0,
+    "doc": lambda m, a: m.add.__doc__ == np.add.__doc__,
+    "namespace": lambda m, a: [n for n in np.__all__ if not hasattr(m, n)],
+    "same objects": lambda m, a: [m.float64 is np.float64, m.dtype is np.dtype, m.pi == np.pi,
+                                  m.ndarray is np.ndarray, m.nan is np.nan],
+    "fromiter": lambda m, a: m.fromiter((x for x in a[:9]), float),
+    "sorted": lambda m, a: sorted(a[:9]),
+    "builtins": lambda m, a: (sum(a[:99]), min(a[:99]), max(a[:99]), any(a[:3]), all(a[:3])),
+    "zip": lambda m, a: [float(x * y) for x, y in zip(a[:4], a[4:8], strict=True)],
+    "format number": lambda m, a: f"{a[0]:.3f} {a.sum():10.4e} {a.max():g} %.2f" % a.min(),
+    "divmod": lambda m, a: divmod(a, 2),
+    "shift": lambda m, a: a << 1,
+    "ctypes": lambda m, a: (a.ctypes.data == a.ctypes.data, a.ctypes.strides[:], a.ctypes.shape[:]),
+    "structured": lambda m, a: m.zeros(9000, [("x", "d"), ("y", "i")])["x"] + 1,
+    "object": lambda m, a: m.array([a[0], None, "x"], object) == m.array([a[0], None, "x"], object),
+    "strings": lambda m, a: m.array(["a", "b"] * 9000)[:3],
+    "dates": lambda m, a: m.arange("2000-01-01", "2070-01-01", dtype="M8[D]")[::9000] + 1,
+    "longdouble": lambda m, a: a.astype("g")[:5].astype("d") + 1,
+    "matrix subclass": lambda m, a: type(a.view(np.recarray)).__name__,
+    "masked": lambda m, a: np.ma.masked_less(a, 0).sum(),
+    "masked mean": lambda m, a: np.ma.array(a, mask=a > 1).mean(),
+    "memmap": lambda m, a: isinstance(a, np.memmap),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("name", PROBES)
+def test_probe(xp_both, name):
+    check(lambda m: PROBES[name](m, made(m)), xp_both)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_scalars_are_numpys_own(xp_both, dtype):
+    def body(m):
+        a = made(m, 9000, dtype).reshape(90, 100)
+        plain = m.array(5, dtype)
+        found = [a[3, 4], a.max() if dtype not in "FD" else a.sum(), a.mean(), plain + plain, a[0][1]]
+        return found, [type(x).__name__ for x in found], [isinstance(x, np.generic) for x in found]
+
+    check(body, xp_both)
+
+
+def test_large_results_are_lazy_and_small_ones_are_plain(xp_default, real_laziness):
+    large, small = made(xp_default), made(xp_default, 100)
+    assert type(large) is not np.ndarray
+    assert isinstance(large, np.ndarray)
+    assert type(small) is np.ndarray
+    assert type(large + large) is type(large)
+    assert type(large[3:]) is type(large)
+    assert type(np.asarray(large)) is np.ndarray
+    assert isinstance(large.sum(), np.float64)
+
+
+def test_operations_are_recorded_and_not_run(xp_default, real_laziness):
+    native = __import__("arrayloom._ext", fromlist=["stats"])
+    a = xp_default.ones(100_000)
+    float(a[0])
+    native.reset_stats()
+    b = a
+    for _ in range(20):
+        b = b * 1.0001 + a
+    assert native.stats()["kernels"] == 0
+    total = float(b.sum())
+    assert native.stats()["kernels"] <= 6
+    plain = np.ones(100_000)
+    c = plain
+    for _ in range(20):
+        c = c * 1.0001 + plain
+    assert total == float(c.sum())
+
+
+def test_pickles_load_without_arrayloom(xp_default, tmp_path):
+    array = made(xp_default).reshape(100, 200)
+    path = tmp_path / "array.pickle"
+    path.write_bytes(pickle.dumps({"a": array, "view": array[:, ::3], "scalar": array.sum()}))
+    code = f"""
+        import sys
+        sys.modules["arrayloom"] = None
+        import pickle, hashlib
+        found = pickle.load(open({str(path)!r}, "rb"))
+        print(type(found["a"]).__module__, found["a"].shape, found["view"].strides)
+        print(hashlib.sha256(found["a"].tobytes()).hexdigest(), repr(found["scalar"]))
+    """
+    import hashlib
+
+    plain = made(np).reshape(100, 200)
+    lines = output(code).splitlines()
+    view = pickle.loads(pickle.dumps(plain[:, ::3]))
+    assert lines[0] == f"numpy (100, 200) {view.strides}"
+    assert lines[1] == f"{hashlib.sha256(plain.tobytes()).hexdigest()} {plain.sum()!r}"
+
+
+def test_out_of_band_pickle_buffers(xp_default):
+    def body(m):
+        array, buffers = made(m), []
+        data = pickle.dumps(array, 5, buffer_callback=buffers.append)
+        return [b.raw().nbytes for b in buffers], pickle.loads(data, buffers=buffers)
+
+    check(body, xp_default)
+
+
+def test_subclasses_of_ndarray_still_work(xp_both):
+    class Tagged(np.ndarray):
+        def __array_finalize__(self, other):
+            self.tag = getattr(other, "tag", "none")
+
+    def body(m):
+        view = made(m).view(Tagged)
+        view.tag = "kept"
+        return (view + 1).tag, type(view[2:]).__name__, float((view * 2).sum()), (made(m) + view).tag
+
+    check(body, xp_both)
+
+
+def test_other_classes_win_over_ours(xp_both):
+    class Ufunc:
+        def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+            return ufunc.__name__, method, len(inputs)
+
+        def __array_function__(self, func, types, args, kwargs):
+            return func.__name__
+
+    class Refuses:
+        __array_ufunc__ = None
+
+        def __radd__(self, other):
+            return "radd"
+
+    class Reflected:
+        def __radd__(self, other):
+            return type(other).__name__
+
+        def __array__(self, dtype=None, copy=None):
+            return np.array(2.0)
+
+    def body(m):
+        a, other = made(m), Ufunc()
+        return (
+            a + other, other + a if hasattr(other, "__add__") else None, np.add(a, other),
+            m.add(a, other), m.concatenate([a, other]), a + Refuses(), a * np.ma.array([2.0]),
+            a + Reflected(),
+        )  # fmt: skip
+
+    check(body, xp_both)
+
+
+def test_seen_facts_of_results(xp_default):
+    """What ``see`` writes down is the same before and after the values exist."""
+    a = made(xp_default)
+    before = (a.shape, a.strides, str(a.flags), a.ctypes.data)
+    b = a + 1
+    del b
+    float(a[0])
+    assert before == (a.shape, a.strides, str(a.flags), a.ctypes.data)
+    assert see(a).data.tobytes() == made(np).tobytes()

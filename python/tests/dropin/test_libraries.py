@@ -1,0 +1,173 @@
+"""Libraries that take NumPy arrays take lazy ones: same answers as with NumPy's own."""
+
+import io
+
+import numpy as np
+import pytest
+from support.compare import differences, observe
+from support.layouts import ordinary
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ImportWarning")
+
+
+def image(m, rows=130, columns=120):
+    """A result that has not been computed yet."""
+    return m.array(ordinary("d", rows * columns)).reshape(rows, columns) * 2 + 1
+
+
+def check(body, xp):
+    found = differences(observe(body, np), observe(body, xp))
+    assert not found, "\n".join(found[:8])
+
+
+@pytest.fixture
+def scipy():
+    return pytest.importorskip("scipy", reason="SciPy is not installed")
+
+
+def test_ndimage(xp_both, scipy):
+    from scipy import ndimage
+
+    check(lambda m: ndimage.gaussian_filter(image(m), 2), xp_both)
+    check(lambda m: ndimage.label(image(m) > 1), xp_both)
+    check(lambda m: ndimage.sobel(image(m).T, 0, output=m.empty((120, 130))), xp_both)
+    check(lambda m: ndimage.zoom(image(m)[::2], 0.5), xp_both)
+
+
+def test_linear_algebra(xp_both, scipy):
+    from scipy import linalg
+
+    def square(m):
+        return image(m, 110, 110) + m.eye(110) * 50
+
+    check(lambda m: linalg.lu(square(m)), xp_both)
+    check(lambda m: linalg.solve(square(m), image(m, 110, 1)), xp_both)
+    check(lambda m: linalg.cholesky(square(m) @ square(m).T), xp_both)
+    check(lambda m: linalg.lu_factor(square(m), overwrite_a=True)[1], xp_both)
+
+
+def test_fft_signal_and_interpolation(xp_both, scipy):
+    from scipy import fft, integrate, interpolate, signal, special, stats
+
+    check(lambda m: fft.fft2(image(m)), xp_both)
+    check(lambda m: signal.convolve(image(m)[0], image(m)[1]), xp_both)
+    check(lambda m: signal.lfilter([1, 2], [1, 0.5], image(m)), xp_both)
+    check(lambda m: interpolate.CubicSpline(m.arange(130.0), image(m))(m.linspace(0, 9, 50)), xp_both)
+    check(lambda m: special.erf(image(m)), xp_both)
+    check(lambda m: integrate.simpson(image(m)), xp_both)
+    check(lambda m: stats.zscore(image(m)), xp_both)
+
+
+def test_sparse(xp_both, scipy):
+    from scipy import sparse
+    from scipy.sparse import linalg
+
+    check(lambda m: (sparse.csr_array(image(m) * (image(m) > 3)) @ m.ones(120)), xp_both)
+
+    def solve(m):
+        main = m.full(9000, 4.0)
+        matrix = sparse.diags_array([main, main[1:] * -0.25, main[1:] * -0.25], offsets=[0, 1, -1])
+        return linalg.spsolve(matrix.tocsc(), m.ones(9000) * 2)
+
+    check(solve, xp_both)
+
+
+def test_optimisers_call_back(xp_both, scipy):
+    from scipy import optimize
+
+    def body(m):
+        target = image(m)[0]
+
+        def cost(x):
+            return float((((m.asarray(x) - target) ** 2) * 2).sum())
+
+        def slope(x):
+            return (m.asarray(x) - target) * 4
+
+        found = optimize.minimize(cost, np.zeros(120), jac=slope, method="L-BFGS-B")
+        return found.x, found.nit
+
+    check(body, xp_both)
+
+
+def test_kd_tree_and_distance(xp_both, scipy):
+    from scipy import spatial
+
+    check(lambda m: spatial.distance.cdist(image(m)[:50], image(m)[50:]), xp_both)
+    check(lambda m: spatial.cKDTree(image(m)[:, :3]).query(image(m)[:9, :3], 2), xp_both)
+
+
+def test_pandas(xp_both):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+
+    def body(m):
+        frame = pandas.DataFrame(image(m)[:, :4], columns=list("abcd"))
+        frame["e"] = image(m)[:, 5]
+        frame["f"] = frame["a"] * image(m)[:, 6]
+        groups = frame.groupby(frame["a"] > 0).mean()
+        return (
+            frame.describe().to_numpy(), groups.to_numpy(), frame.to_csv(float_format="%.12g"),
+            pandas.Series(image(m)[3]).rolling(5).mean().to_numpy(), frame.corr().to_numpy(),
+        )  # fmt: skip
+
+    check(body, xp_both)
+
+
+def test_matplotlib(xp_both):
+    matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    def body(m):
+        figure, axes = pyplot.subplots(2, 2, figsize=(4, 4))
+        axes[0, 0].imshow(image(m))
+        axes[0, 1].plot(image(m)[0], image(m)[1])
+        axes[1, 0].hist(image(m).ravel(), 30)
+        axes[1, 1].contour(m.abs(image(m)) + 1)
+        file = io.BytesIO()
+        figure.savefig(file, format="rgba")
+        pyplot.close(figure)
+        return file.getvalue()
+
+    check(body, xp_both)
+
+
+def test_h5py(xp_both, tmp_path):
+    h5py = pytest.importorskip("h5py", reason="h5py is not installed")
+
+    def body(m):
+        path = tmp_path / "data.h5"
+        with h5py.File(path, "w") as file:
+            file["plain"] = np.asarray(image(m).copy())
+            file.create_dataset("lazy", data=image(m), chunks=(10, 120), compression="gzip")
+            file["lazy"][3:5] = image(m)[:2] + 1
+        with h5py.File(path) as file:
+            target = m.zeros((130, 120)) + 1
+            file["plain"].read_direct(target)
+            return target, target * 2, m.array(file["lazy"][...]) + 1
+
+    check(body, xp_both)
+
+
+def test_pillow(xp_both):
+    pil = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+
+    def body(m):
+        grey = (m.abs(image(m)) * 20).astype(np.uint8)
+        picture = pil.fromarray(grey).rotate(90)
+        return m.asarray(picture) + np.uint8(1), picture.tobytes()
+
+    check(body, xp_both)
+
+
+def test_numpys_own_python_code(xp_both):
+    check(lambda m: m.polyfit(m.arange(130.0), image(m)[:, 0], 3), xp_both)
+    check(lambda m: m.gradient(image(m)), xp_both)
+    check(lambda m: m.histogram(image(m), 20), xp_both)
+    check(lambda m: m.histogram2d(image(m)[0], image(m)[1], 5), xp_both)
+    check(lambda m: m.unique(m.rint(image(m)), return_counts=True), xp_both)
+    check(lambda m: m.lib.stride_tricks.sliding_window_view(image(m), (3, 3)).mean((2, 3)), xp_both)
+    check(lambda m: m.cov(image(m)), xp_both)
+    check(lambda m: m.percentile(image(m), [5, 50, 95], axis=0), xp_both)
+    check(lambda m: m.testing.assert_allclose(image(m), image(m) + 1e-12), xp_both)
+    check(lambda m: m.testing.assert_array_equal(image(m), image(m) + 1), xp_both)
