@@ -1,0 +1,122 @@
+//! Which floating-point conditions an instruction met, told from its operands and its result.
+
+use super::cast::truth;
+use crate::value::Val;
+use arrayloom_ir::{FpFlags, Prim};
+
+/// What matters of a value.
+#[derive(Clone, Copy)]
+struct Class {
+    nan: bool,
+    infinite: bool,
+    /// Zero or below the normal numbers, in a part that is not zero by itself.
+    tiny: bool,
+}
+
+/// `None` for integers and bools.
+fn class(v: Val) -> Option<Class> {
+    let of = |parts: [f64; 2], limit: f64| {
+        Some(Class {
+            nan: parts.iter().any(|p| p.is_nan()),
+            infinite: parts.iter().any(|p| p.is_infinite()),
+            tiny: parts.iter().all(|p| p.abs() < limit),
+        })
+    };
+    let single = f64::from(f32::MIN_POSITIVE);
+    match v {
+        Val::Bool(_) | Val::Int(..) => None,
+        // The smallest normal number of float16 is 2 to the -14.
+        Val::F16(x) => of([f64::from(x), 0.0], 1.0 / 16384.0),
+        Val::F32(x) => of([f64::from(x), 0.0], single),
+        Val::F64(x) => of([x, 0.0], f64::MIN_POSITIVE),
+        Val::C64(z) => of([f64::from(z.re), f64::from(z.im)], single),
+        Val::C128(z) => of([z.re, z.im], f64::MIN_POSITIVE),
+    }
+}
+
+/// Notes what a primitive of one operand met.
+pub(super) fn unary(prim: Prim, x: Val, result: Val, met: &mut FpFlags) {
+    let (Some(from), Some(to)) = (class(x), class(result)) else {
+        return;
+    };
+    if from.nan || is_exact(prim) {
+        return;
+    }
+    if to.nan {
+        met.0 |= FpFlags::INVALID.0;
+    } else if to.infinite && !from.infinite {
+        met.0 |= if is_pole(prim) {
+            FpFlags::DIVIDE.0
+        } else {
+            FpFlags::OVERFLOW.0
+        };
+    } else if to.tiny && !from.infinite && can_underflow(prim) && truth(x) {
+        met.0 |= FpFlags::UNDERFLOW.0;
+    }
+}
+
+/// Notes what a primitive of two operands met.
+pub(super) fn binary(prim: Prim, a: Val, b: Val, result: Val, met: &mut FpFlags) {
+    let (Some(left), Some(right), Some(to)) = (class(a), class(b), class(result)) else {
+        return;
+    };
+    if left.nan || right.nan || is_exact(prim) {
+        return;
+    }
+    let finite = !left.infinite && !right.infinite;
+    if to.nan {
+        met.0 |= FpFlags::INVALID.0;
+    } else if to.infinite && finite {
+        let by_zero = match prim {
+            Prim::Div | Prim::FloorDiv => !truth(b),
+            Prim::Pow => !truth(a),
+            _ => false,
+        };
+        met.0 |= if by_zero {
+            FpFlags::DIVIDE.0
+        } else {
+            FpFlags::OVERFLOW.0
+        };
+    } else if to.tiny && finite && can_underflow(prim) && truth(a) && truth(b) {
+        met.0 |= FpFlags::UNDERFLOW.0;
+    }
+}
+
+/// What a sum of many values met.
+pub(crate) fn of_sum(values: &[Val], sum: Val) -> FpFlags {
+    let (mut any_nan, mut any_infinite) = (false, false);
+    for c in values.iter().filter_map(|v| class(*v)) {
+        any_nan |= c.nan;
+        any_infinite |= c.infinite;
+    }
+    let Some(to) = class(sum) else {
+        return FpFlags::NONE;
+    };
+    match (any_nan, any_infinite) {
+        (false, false) if to.nan => FpFlags(FpFlags::INVALID.0 | FpFlags::OVERFLOW.0),
+        (false, false) if to.infinite => FpFlags::OVERFLOW,
+        (false, true) if to.nan => FpFlags::INVALID,
+        _ => FpFlags::NONE,
+    }
+}
+
+/// Primitives that move bits and meet nothing.
+fn is_exact(prim: Prim) -> bool {
+    use Prim::{Conj, CopySign, FrexpMant, Imag, ModfFrac, Neg, Real, Sign, Spacing};
+    let moves = matches!(
+        prim,
+        Conj | Neg | Real | Imag | CopySign | FrexpMant | ModfFrac
+    );
+    moves || matches!(prim, Sign | Spacing | Prim::Complex)
+}
+
+/// Functions whose infinite results at finite places are poles.
+fn is_pole(prim: Prim) -> bool {
+    use Prim::{Atanh, Log, Log1p, Log2, Log10, Reciprocal};
+    matches!(prim, Reciprocal | Log | Log2 | Log10 | Log1p | Atanh)
+}
+
+fn can_underflow(prim: Prim) -> bool {
+    use Prim::{Div, Exp, Exp2, Mul, Pow, Reciprocal, Square};
+    matches!(prim, Mul | Div | Square | Reciprocal | Exp | Exp2 | Pow)
+}
