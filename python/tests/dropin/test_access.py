@@ -274,7 +274,9 @@ WRITES = {
     "put": lambda a, tmp: np.asarray(a).put([3], 9),
     "partition": lambda a, tmp: np.asarray(a).partition(50),
     "byteswap": lambda a, tmp: a.byteswap(inplace=True),
-    "nditer": lambda a, tmp: [x.__setitem__(..., 1) for x in np.nditer(a[:9], op_flags=["writeonly"])],
+    "nditer": lambda a, tmp: [
+        x.__setitem__(..., 1) for x in np.nditer(a[:9], op_flags=["writeonly"])
+    ],
     "flat": lambda a, tmp: np.asarray(a).flat.__setitem__(slice(0, 9), 2),
     "setflags": lambda a, tmp: a.setflags(write=False),
     "take out": lambda a, tmp: np.take(np.arange(9.0), [3] * COUNT, out=a, mode="clip"),

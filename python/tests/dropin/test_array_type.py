@@ -123,7 +123,13 @@ def test_scalars_are_numpys_own(xp_both, dtype):
     def body(m):
         a = made(m, 9000, dtype).reshape(90, 100)
         plain = m.array(5, dtype)
-        found = [a[3, 4], a.max() if dtype not in "FD" else a.sum(), a.mean(), plain + plain, a[0][1]]
+        found = [
+            a[3, 4],
+            a.max() if dtype not in "FD" else a.sum(),
+            a.mean(),
+            plain + plain,
+            a[0][1],
+        ]
         return found, [type(x).__name__ for x in found], [isinstance(x, np.generic) for x in found]
 
     check(body, xp_both)
@@ -196,7 +202,12 @@ def test_subclasses_of_ndarray_still_work(xp_both):
     def body(m):
         view = made(m).view(Tagged)
         view.tag = "kept"
-        return (view + 1).tag, type(view[2:]).__name__, float((view * 2).sum()), (made(m) + view).tag
+        return (
+            (view + 1).tag,
+            type(view[2:]).__name__,
+            float((view * 2).sum()),
+            (made(m) + view).tag,
+        )
 
     check(body, xp_both)
 

@@ -52,7 +52,9 @@ def test_fft_signal_and_interpolation(xp_both, scipy):
     check(lambda m: fft.fft2(image(m)), xp_both)
     check(lambda m: signal.convolve(image(m)[0], image(m)[1]), xp_both)
     check(lambda m: signal.lfilter([1, 2], [1, 0.5], image(m)), xp_both)
-    check(lambda m: interpolate.CubicSpline(m.arange(130.0), image(m))(m.linspace(0, 9, 50)), xp_both)
+    check(
+        lambda m: interpolate.CubicSpline(m.arange(130.0), image(m))(m.linspace(0, 9, 50)), xp_both
+    )
     check(lambda m: special.erf(image(m)), xp_both)
     check(lambda m: integrate.simpson(image(m)), xp_both)
     check(lambda m: stats.zscore(image(m)), xp_both)
@@ -62,7 +64,7 @@ def test_sparse(xp_both, scipy):
     from scipy import sparse
     from scipy.sparse import linalg
 
-    check(lambda m: (sparse.csr_array(image(m) * (image(m) > 3)) @ m.ones(120)), xp_both)
+    check(lambda m: sparse.csr_array(image(m) * (image(m) > 3)) @ m.ones(120), xp_both)
 
     def solve(m):
         main = m.full(9000, 4.0)

@@ -19,7 +19,9 @@ START = """
 
 @pytest.mark.parametrize("runner", [False, True])
 def test_fork_with_pending_work(runner):
-    code = START + """
+    code = (
+        START
+        + """
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -30,11 +32,14 @@ def test_fork_with_pending_work(runner):
     c = b[::2] + a[::2]
     print(os.read(read, 1000).decode() == repr((float(b.sum()), float(c.sum()), float(b[7]))), status)
     """
+    )
     assert output(code, runner=runner) == "True 0\n"
 
 
 def test_children_of_children():
-    code = START + """
+    code = (
+        START
+        + """
     status = 0
     def child(depth):
         global b, status
@@ -47,6 +52,7 @@ def test_children_of_children():
 
     print(child(3), float(b[3]))
     """
+    )
     assert output(code) == "0 7.0\n"
 
 
@@ -77,7 +83,9 @@ def test_multiprocessing(tmp_path, method):
 
 
 def test_fork_while_other_threads_compute():
-    code = START + """
+    code = (
+        START
+        + """
     import threading
     stop = False
     def work():
@@ -98,7 +106,10 @@ def test_fork_while_other_threads_compute():
     for t in threads: t.join()
     print(good)
     """
-    code = code.replace("import threading", "import threading, warnings; warnings.simplefilter('ignore')")
+    )
+    code = code.replace(
+        "import threading", "import threading, warnings; warnings.simplefilter('ignore')"
+    )
     assert output(code) == "15\n"
 
 
@@ -134,12 +145,15 @@ def test_fault_handlers_of_others(before, after, runner):
 
 @pytest.mark.parametrize("runner", [False, True])
 def test_true_crashes_stay_crashes(runner):
-    code = START + """
+    code = (
+        START
+        + """
     import ctypes, faulthandler
     faulthandler.enable()
     float(b[3])
     ctypes.string_at(8, 4)
     """
+    )
     done = run(code, runner=runner)
     assert done.returncode == -11
     assert "Segmentation fault" in done.stderr
@@ -148,12 +162,15 @@ def test_true_crashes_stay_crashes(runner):
 def test_touching_freed_memory_is_a_crash_and_not_a_hang():
     if UNDER_TEST == "numpy":
         pytest.skip("NumPy itself is under test")
-    code = START + """
+    code = (
+        START
+        + """
     import ctypes
     address = b.ctypes.data
     del b
     ctypes.string_at(address, 4)
     """
+    )
     assert run(code, timeout=60).returncode in (0, -11)
 
 
@@ -180,7 +197,9 @@ def test_interrupt_during_a_long_computation():
 
 
 def test_python_signal_handlers_run():
-    code = START + """
+    code = (
+        START
+        + """
     import signal
     seen = []
     signal.signal(signal.SIGALRM, lambda *_: seen.append(float((b + 1)[3])))
@@ -192,6 +211,7 @@ def test_python_signal_handlers_run():
     signal.setitimer(signal.ITIMER_REAL, 0)
     print(set(seen))
     """
+    )
     assert output(code) == "{8.0}\n"
 
 
@@ -250,7 +270,9 @@ def test_out_of_memory_in_the_middle_loses_nothing():
 
 
 def test_exit_with_pending_work_and_daemon_threads():
-    code = START + """
+    code = (
+        START
+        + """
     import threading, atexit
     atexit.register(lambda: print("at exit", float(c[0])))
     c = b + a
@@ -262,11 +284,14 @@ def test_exit_with_pending_work_and_daemon_threads():
             float(x[0])
     threading.Thread(target=forever, daemon=True).start()
     """
+    )
     assert output(code) == "at exit 1.0\n"
 
 
 def test_recursion_and_small_stacks():
-    code = START + """
+    code = (
+        START
+        + """
     import threading
     threading.stack_size(64 * 1024)
     found = []
@@ -276,17 +301,21 @@ def test_recursion_and_small_stacks():
     t.start(); t.join()
     print(found)
     """
+    )
     assert output(code) == "[900030000.0]\n"
 
 
 def test_descriptors_and_streams_stay_as_they_were():
-    code = START + """
+    code = (
+        START
+        + """
     before = sorted(os.listdir("/proc/self/fd"))
     for _ in range(50):
         c = b * 2
         float(c[0])
     print(len(sorted(os.listdir("/proc/self/fd"))) - len(before))
     """
+    )
     assert output(code) == "0\n"
 
 

@@ -191,7 +191,9 @@ def test_missing_names_of_the_module(xp_both):
         want = observe(lambda m, old=old: getattr(m, old), np).error
         got = observe(lambda m, old=old: getattr(m, old), xp_both).error
         assert want[0] == got[0] == "AttributeError"
-        assert want[1].replace("numpy", "X") == got[1].replace("arrayloom", "X").replace("numpy", "X")
+        assert want[1].replace("numpy", "X") == got[1].replace("arrayloom", "X").replace(
+            "numpy", "X"
+        )
 
 
 LATE = {

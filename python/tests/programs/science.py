@@ -123,7 +123,9 @@ def n_body(np, n=110):
 
 def k_means(np, n=9000):
     """Lloyd's algorithm in two dimensions."""
-    points = np.random.default_rng(4).normal(size=(n, 2)) + np.repeat([[0, 0], [4, 1], [1, 5]], n // 3, 0)
+    points = np.random.default_rng(4).normal(size=(n, 2)) + np.repeat(
+        [[0, 0], [4, 1], [1, 5]], n // 3, 0
+    )
     centers = points[: 3 * (n // 3) : n // 3].copy()
     for _ in range(6):
         distance = ((points[:, None, :] - centers[None]) ** 2).sum(-1)
@@ -350,7 +352,13 @@ def normalise(np, n=130):
     filled = np.where(np.isnan(z), np.nanmean(z, axis=0), z)
     moving = np.cumsum(filled, axis=1)
     moving[:, 5:] = moving[:, 5:] - moving[:, :-5]
-    return filled, moving / 5, np.nanmax(z, axis=1), np.argmax(filled, axis=0), np.sort(filled, axis=0)[3]
+    return (
+        filled,
+        moving / 5,
+        np.nanmax(z, axis=1),
+        np.argmax(filled, axis=0),
+        np.sort(filled, axis=0)[3],
+    )
 
 
 PROGRAMS = {

@@ -13,7 +13,9 @@ def collect(body, m):
         warnings.simplefilter("always")
         body(m)
     kept = [w for w in log if w.category.__name__ != "FallbackWarning"]
-    return sorted((w.category.__name__, str(w.message), w.filename == __file__, w.lineno) for w in kept)
+    return sorted(
+        (w.category.__name__, str(w.message), w.filename == __file__, w.lineno) for w in kept
+    )
 
 
 def several_lines(m):
@@ -24,9 +26,7 @@ def several_lines(m):
     e = (a * 1e305) * 1e10
     f = m.exp(a)
     g = b + c
-    h = (a - a) / (
-        a - a
-    )
+    h = (a - a) / (a - a)
     k = m.array([1e300] * 9000).astype("f")
     i = m.arange(20000) // m.zeros(20000, int)
     return [float(x[5]) for x in (b, c, d, e, f, g, h, k, i)]
