@@ -66,6 +66,11 @@ impl Arena {
         (class < self.classes).then_some(class)
     }
 
+    /// Start and length of all slots together.
+    pub(crate) fn range(&self) -> (usize, usize) {
+        (self.base.addr(), self.classes << self.class_shift)
+    }
+
     /// Number of classes.
     pub(crate) fn classes(&self) -> usize {
         self.classes

@@ -139,6 +139,8 @@ impl Guard {
         guard.start_service()?;
         handler::install(guard)?;
         crate::fork::watch_forks();
+        let (start, len) = guard.arena.range();
+        sys::tell_shim(start, len);
         Ok(guard)
     }
 

@@ -302,3 +302,16 @@ pub(crate) fn at_fork(prepare: extern "C" fn(), parent: extern "C" fn(), child: 
     // forks that are announced still work.
     unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
 }
+
+/// Tells the preloaded shim of system calls, if there is one, which addresses are lazy memory.
+pub(crate) fn tell_shim(start: usize, len: usize) {
+    type Cover = extern "C" fn(usize, usize);
+    // SAFETY: the name ends in a zero byte.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"arrayloom_shim_cover".as_ptr()) };
+    if found.is_null() {
+        return;
+    }
+    // SAFETY: nobody but the shim has a function of this name, and this is its type.
+    let cover = unsafe { core::mem::transmute::<*mut libc::c_void, Cover>(found) };
+    cover(start, len);
+}
