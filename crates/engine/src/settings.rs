@@ -15,6 +15,12 @@ impl Value for bool {
     }
 }
 
+impl Value for String {
+    fn parse(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+}
+
 impl Value for usize {
     fn parse(text: &str) -> Option<usize> {
         u64::parse(text).and_then(|n| usize::try_from(n).ok())
@@ -72,6 +78,10 @@ macro_rules! settings {
 settings! {
     /// Worker threads; 0 for one per core.
     threads: usize = 0, "ARRAYLOOM_THREADS";
+    /// Results of at least this many bytes are recorded; smaller ones are NumPy's own.
+    min_bytes: usize = 64 << 10, "ARRAYLOOM_MIN_BYTES";
+    /// The device by name; empty for the best there is.
+    backend: String = String::new(), "ARRAYLOOM_BACKEND";
     /// Recorded operations that make the engine run.
     max_pending_nodes: usize = 512, "ARRAYLOOM_MAX_PENDING_NODES";
     /// Bytes of recorded results that make the engine run.

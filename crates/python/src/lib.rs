@@ -1,9 +1,90 @@
 //! The Python extension module of arrayloom: the only crate that knows Python.
 
+mod array_function;
+mod array_ufunc;
+mod assign;
+mod backends;
+mod birth;
+mod buffer;
+mod copies;
+mod creation;
+mod delegate;
+mod error;
+mod fallback;
+mod fold;
+mod handler;
+mod index;
+mod keywords;
+mod lazy_type;
+mod lift;
+mod map;
+mod methods;
+mod np;
+mod numbers;
+mod operand;
+mod ops;
+mod power;
+mod process;
+mod record;
+mod runner;
+mod site;
+mod slot;
+mod state;
+mod stats;
+mod sync;
+
 use pyo3::prelude::*;
 
 /// The native half of the package `arrayloom`.
 #[pymodule]
 #[pyo3(name = "_ext")]
-mod ext {}
+mod ext {
+    #[pymodule_export]
+    use super::creation::{
+        arange, array, asarray, ascontiguousarray, empty, empty_like, eye, fromfile, fromfunction,
+        full, full_like, identity, linspace, load, loadtxt, ones, ones_like, zeros, zeros_like,
+    };
+    #[pymodule_export]
+    use super::process::{after_fork_child, after_fork_parent, before_fork, reinstall_handler};
+    #[pymodule_export]
+    use super::runner::enable_runner_patches;
+    #[pymodule_export]
+    use super::stats::{configure, devices, flush, reset_stats, stats, trim};
 
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        start(module)
+    }
+}
+
+/// Looks up NumPy, starts the engine and makes the array type.
+fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("version", env!("CARGO_PKG_VERSION"))?;
+    np::init(py)?;
+    ops::init(py)?;
+    numbers::init()?;
+    index::init()?;
+    assign::init()?;
+    keywords::init(py)?;
+    site::init(py)?;
+    let settings = arrayloom_engine::Settings::from_env();
+    let min_bytes = settings.min_bytes;
+    let device = backends::open(py, &settings)?;
+    let engine = arrayloom_engine::Engine::start(settings, device);
+    let engine = engine.map_err(|e| error::to_python(py, &e))?;
+    let guarded = engine.guard().is_some();
+    let state = state::State {
+        engine,
+        lazy_type: lazy_type::make(py)?,
+        handler: handler::make(py)?,
+    };
+    module.add("LazyArray", &state.lazy_type)?;
+    let fresh = state::set(state);
+    debug_assert!(fresh, "the module is initialised once");
+    state::configure(Some(guarded), Some(min_bytes));
+    buffer::init(py)?;
+    process::init(module)
+}

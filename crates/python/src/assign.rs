@@ -1,0 +1,106 @@
+//! Assignments into views, as recorded copies.
+
+use crate::map::{self, Options, Outcome};
+use crate::np::{self, Arr};
+use crate::operand::{Input, classify};
+use crate::ops::{self, OpEntry};
+use crate::state;
+use pyo3::exceptions::PyNotImplementedError;
+use pyo3::prelude::*;
+use std::sync::OnceLock;
+
+static COPY: OnceLock<&'static OpEntry> = OnceLock::new();
+
+/// Looks up the row `_copy`.
+pub(crate) fn init() -> PyResult<()> {
+    let missing = || PyNotImplementedError::new_err("no row for _copy");
+    let row = ops::by_name("_copy").ok_or_else(missing)?;
+    COPY.get_or_init(|| row);
+    Ok(())
+}
+
+/// The row `_copy`.
+pub(crate) fn copy_row() -> &'static OpEntry {
+    #[expect(
+        clippy::expect_used,
+        reason = "the module cannot be imported without it"
+    )]
+    COPY.get().expect("assign::init ran at import")
+}
+
+/// True for NumPy's scalars of native dtypes and Python's numbers.
+pub(crate) fn is_number(value: &Bound<'_, PyAny>) -> bool {
+    let kind = value.get_type_ptr();
+    kind != state::lazy_type()
+        && kind != np::array_type()
+        && matches!(classify(value.py(), value), Ok(Some(_)))
+}
+
+/// Records `view[...] = value`; false if NumPy must do it.
+pub(crate) fn copy_into<'py>(
+    py: Python<'py>,
+    view: &Bound<'py, PyAny>,
+    value: &Bound<'py, PyAny>,
+) -> PyResult<bool> {
+    let Some(target) = Arr::of(view) else {
+        return Ok(false);
+    };
+    if target.as_ptr() == value.as_ptr() {
+        return Ok(true);
+    }
+    let value = match Arr::of(value) {
+        Some(array) => &without_leading_ones(value, array, target.ndim())?,
+        None => value,
+    };
+    let options = Options {
+        out: Some(view),
+        unsafe_cast: true,
+        ..Options::default()
+    };
+    record(py, value, &options)
+}
+
+/// Assignment drops leading axes of extent one that the target lacks.
+fn without_leading_ones<'py>(
+    value: &Bound<'py, PyAny>,
+    array: Arr,
+    ndim: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let extra = array.ndim().saturating_sub(ndim);
+    if extra == 0 || array.shape()[..extra].iter().any(|&n| n != 1) {
+        return Ok(value.clone());
+    }
+    value.get_item(pyo3::types::PyTuple::new(value.py(), vec![0; extra])?)
+}
+
+/// Records the copy of `value` into `options.out`; false if NumPy must do it.
+pub(crate) fn record<'py>(
+    py: Python<'py>,
+    value: &Bound<'py, PyAny>,
+    options: &Options<'_, 'py>,
+) -> PyResult<bool> {
+    let Some(target) = options.out.and_then(Arr::of).and_then(Arr::dtype) else {
+        return Ok(false);
+    };
+    let Some(input) = classify(py, value)? else {
+        return Ok(false);
+    };
+    let done = match input {
+        // A Python number is converted to the target's dtype first, as NumPy does.
+        Input::Weak(weak) => {
+            let Some(scalar) = weak.assigned_to(target) else {
+                return Ok(false);
+            };
+            map::fill(py, copy_row(), scalar, options)?
+        }
+        Input::Scalar(scalar) if drops_imaginary(scalar.dtype, target) => return Ok(false),
+        Input::View(view) if drops_imaginary(view.layout.dtype, target) => return Ok(false),
+        _ => map::call(py, copy_row(), &[value], options)?,
+    };
+    Ok(matches!(done, Outcome::Done(_)))
+}
+
+/// NumPy warns when an assignment drops the imaginary part.
+fn drops_imaginary(from: arrayloom_types::DType, to: arrayloom_types::DType) -> bool {
+    from.is_complex() && !to.is_complex() && to != arrayloom_types::DType::Bool
+}

@@ -1,0 +1,114 @@
+//! New arrays in the arena.
+#![expect(unsafe_code, reason = "hands memory of the arena to NumPy")]
+
+use crate::np::{self, Arr, Place};
+use crate::{error, state};
+use arrayloom_engine::NewSlot;
+use arrayloom_ir::SlotId;
+use arrayloom_types::{DType, Layout, Shape, Strides, contiguous_strides, count};
+use numpy::npyffi::flags;
+use pyo3::prelude::*;
+
+/// A new array and where it lies.
+pub(crate) struct Born<'py> {
+    /// The array object.
+    pub(crate) array: Bound<'py, PyAny>,
+    /// Its slot.
+    pub(crate) slot: SlotId,
+    /// All of its elements, from the start of the slot.
+    pub(crate) layout: Layout,
+}
+
+/// Bytes of an array, if that number exists.
+pub(crate) fn nbytes(dtype: DType, shape: &[usize]) -> Option<usize> {
+    let sized = |n: usize, &extent: &usize| n.checked_mul(extent);
+    let bytes = shape.iter().try_fold(dtype.size(), sized)?;
+    isize::try_from(bytes).ok().map(|_| bytes)
+}
+
+/// True if a new array of this size is lazy when all it depends on has been computed.
+pub(crate) fn worth_it(dtype: DType, shape: &[usize]) -> bool {
+    state::lazy()
+        && count(shape) > 0
+        && nbytes(dtype, shape).is_some_and(|n| n >= state::min_bytes())
+}
+
+/// An array whose value is to be recorded: an address without memory. `None` if the arena is full.
+pub(crate) fn lazy<'py>(
+    py: Python<'py>,
+    dtype: DType,
+    shape: &[usize],
+    strides: &[isize],
+) -> PyResult<Option<Born<'py>>> {
+    let Some(bytes) = nbytes(dtype, shape) else {
+        return Ok(None);
+    };
+    let Some(new) = state::engine().new_lazy(bytes) else {
+        return Ok(None);
+    };
+    wrap(py, &new, dtype, shape, strides).map(Some)
+}
+
+/// A C-contiguous array with memory: zeros, or arbitrary bytes.
+pub(crate) fn ready<'py>(
+    py: Python<'py>,
+    dtype: DType,
+    shape: &[usize],
+    zeroed: bool,
+) -> PyResult<Option<Born<'py>>> {
+    let Some(bytes) = nbytes(dtype, shape) else {
+        return Ok(None);
+    };
+    let new = state::engine().new_ready(bytes, zeroed);
+    let new = new.map_err(|e| error::to_python(py, &e))?;
+    let strides = contiguous_strides(shape, dtype.size());
+    wrap(py, &new, dtype, shape, &strides).map(Some)
+}
+
+fn wrap<'py>(
+    py: Python<'py>,
+    new: &NewSlot,
+    dtype: DType,
+    shape: &[usize],
+    strides: &[isize],
+) -> PyResult<Born<'py>> {
+    let place = Place {
+        kind: state::lazy_type(),
+        dtype,
+        shape,
+        strides,
+        data: new.addr,
+        flags: flags::NPY_ARRAY_WRITEABLE | flags::NPY_ARRAY_ALIGNED,
+    };
+    let array = match np::new_array(py, &place) {
+        Ok(array) => array,
+        Err(error) => {
+            state::engine().release(new.slot);
+            return Err(error);
+        }
+    };
+    // SAFETY: `new_array` returned an array.
+    let arr = unsafe { Arr::new(array.as_ptr()) };
+    // SAFETY: the handler frees slots of the arena; the array was just made without owner.
+    unsafe { arr.own(state::state().handler.as_ptr()) };
+    let layout = Layout {
+        dtype,
+        offset: 0,
+        shape: Shape::from_slice(shape),
+        strides: Strides::from_slice(strides),
+    };
+    Ok(Born {
+        array,
+        slot: new.slot,
+        layout,
+    })
+}
+
+/// A slot that holds a copy of small memory of others; the caller releases it.
+pub(crate) fn copy_in(py: Python<'_>, start: *const u8, bytes: usize) -> PyResult<SlotId> {
+    let new = state::engine().new_ready(bytes.max(1), false);
+    let new = new.map_err(|e| error::to_python(py, &e))?;
+    // SAFETY: the view of a live array spans these bytes; the new block has as many and is writable.
+    unsafe { std::ptr::copy_nonoverlapping(start, new.addr, bytes) };
+    Ok(new.slot)
+}

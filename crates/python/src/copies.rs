@@ -1,0 +1,213 @@
+//! Methods that give the elements a new place: `copy`, `astype`, `flatten`, `ravel`, `fill`.
+
+use crate::assign::{self, copy_row};
+use crate::birth;
+use crate::keywords;
+use crate::map::{Options, Outcome, leave};
+use crate::methods::Call;
+use crate::np::Arr;
+use crate::operand::{Input, View, classify};
+use crate::record::Draft;
+use crate::site;
+use arrayloom_ir::{Action, LoopSig};
+use arrayloom_types::{DType, Layout, contiguous_strides, result_strides};
+use numpy::npyffi::flags::{NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_F_CONTIGUOUS};
+use pyo3::prelude::*;
+use smallvec::smallvec;
+
+/// The argument of a method by position or name; `None` if absent.
+fn argument<'py>(
+    call: &Call<'_, 'py>,
+    at: usize,
+    name: &str,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    match (call.args.get(at), call.kwargs) {
+        (Some(value), _) => Ok(Some(value.clone())),
+        (None, Some(kwargs)) => kwargs.get_item(name),
+        (None, None) => Ok(None),
+    }
+}
+
+/// The letter of `order=`, or the default.
+fn order_of(value: Option<&Bound<'_, PyAny>>, default: char) -> Option<char> {
+    match value {
+        None => Some(default),
+        Some(value) if value.is_none() => Some(default),
+        Some(value) => value.extract::<char>().ok().map(|c| c.to_ascii_uppercase()),
+    }
+}
+
+/// Number of arguments that the call has at all.
+fn given(call: &Call<'_, '_>) -> usize {
+    call.args.len() + call.kwargs.map_or(0, PyDictMethods::len)
+}
+
+/// `a.copy(order='C')`.
+pub(crate) fn copy<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
+    let order = argument(call, 0, "order")?;
+    if given(call) != usize::from(order.is_some()) {
+        leave!(Keyword)
+    }
+    let Some(order) = order_of(order.as_ref(), 'C') else {
+        leave!(Mismatch)
+    };
+    duplicate(call.this, None, order)
+}
+
+/// `a.astype(dtype, order='K', casting='unsafe', subok=True, copy=True)`.
+pub(crate) fn astype<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
+    let (Some(dtype), copy) = (argument(call, 0, "dtype")?, argument(call, 4, "copy")?) else {
+        leave!(Mismatch)
+    };
+    if call.args.len() > 1 || given(call) != 1 + usize::from(copy.is_some()) {
+        leave!(Keyword)
+    }
+    let Some(dtype) = keywords::dtype_from(&dtype)? else {
+        leave!(Operand)
+    };
+    let Some(from) = Arr::of(call.this).and_then(Arr::dtype) else {
+        leave!(Operand)
+    };
+    if from == dtype && copy.is_some_and(|c| !c.is_truthy().unwrap_or(true)) {
+        return Ok(Outcome::Done(call.this.clone()));
+    }
+    if from.is_complex() && !dtype.is_complex() && dtype != DType::Bool {
+        leave!(Mismatch)
+    }
+    duplicate(call.this, Some(dtype), 'K')
+}
+
+/// `a.flatten()`: a vector of its own, in C order.
+pub(crate) fn flatten<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
+    if given(call) != 0 {
+        leave!(Keyword)
+    }
+    flat_copy(call.this)
+}
+
+/// `a.ravel()`: a view where that is possible.
+pub(crate) fn ravel<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
+    let Some(array) = Arr::of(call.this) else {
+        leave!(Operand)
+    };
+    if given(call) != 0 {
+        leave!(Keyword)
+    }
+    if array.has(NPY_ARRAY_C_CONTIGUOUS) {
+        return own(call, "ravel").map(Outcome::Done);
+    }
+    flat_copy(call.this)
+}
+
+/// `a.reshape(...)`: a view where that is possible.
+pub(crate) fn reshape<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
+    let Some(array) = Arr::of(call.this) else {
+        leave!(Operand)
+    };
+    if array.has(NPY_ARRAY_C_CONTIGUOUS)
+        || (array.has(NPY_ARRAY_F_CONTIGUOUS) && call.kwargs.is_some())
+    {
+        return own(call, "reshape").map(Outcome::Done);
+    }
+    // NumPy decides whether a view is possible; if it copies, it reads computed values.
+    crate::sync::read(call.this.py(), array)?;
+    own(call, "reshape").map(Outcome::Done)
+}
+
+/// `ndarray`'s own method on the array as it is.
+fn own<'py>(call: &Call<'_, 'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    let py = call.this.py();
+    let mut args = vec![call.this.clone()];
+    args.extend_from_slice(call.args);
+    let method = py.import("numpy")?.getattr("ndarray")?.getattr(name)?;
+    method.call(pyo3::types::PyTuple::new(py, args)?, call.kwargs)
+}
+
+/// `a.fill(value)`.
+pub(crate) fn fill<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
+    let py = call.this.py();
+    let [value] = call.args else { leave!(Mismatch) };
+    if call.kwargs.is_some() || !assign::is_number(value) {
+        leave!(Mismatch)
+    }
+    let options = Options {
+        out: Some(call.this),
+        unsafe_cast: true,
+        ..Options::default()
+    };
+    if assign::record(py, value, &options)? {
+        return Ok(Outcome::Done(py.None().into_bound(py)));
+    }
+    leave!(Mismatch)
+}
+
+/// A copy of the array in its own or another dtype.
+pub(crate) fn duplicate<'py>(
+    array: &Bound<'py, PyAny>,
+    dtype: Option<DType>,
+    order: char,
+) -> PyResult<Outcome<'py>> {
+    let py = array.py();
+    let Some(Input::View(view)) = classify(py, array)? else {
+        leave!(Operand)
+    };
+    let dtype = dtype.unwrap_or(view.layout.dtype);
+    let shape = &view.layout.shape;
+    let strides = match order {
+        'C' => contiguous_strides(shape, dtype.size()),
+        'K' => result_strides(shape, &[&view.layout.strides], dtype.size()),
+        _ => leave!(Keyword),
+    };
+    record_copy(py, &view, dtype, shape, &strides)
+}
+
+/// A C-ordered copy as a vector.
+fn flat_copy<'py>(array: &Bound<'py, PyAny>) -> PyResult<Outcome<'py>> {
+    let py = array.py();
+    let Some(Input::View(view)) = classify(py, array)? else {
+        leave!(Operand)
+    };
+    let dtype = view.layout.dtype;
+    let vector = [view.layout.len()];
+    let strides = contiguous_strides(&vector, dtype.size());
+    record_copy(py, &view, dtype, &vector, &strides)
+}
+
+/// Records a copy into a new array of `shape`: the view's own, or a vector of as many elements.
+fn record_copy<'py>(
+    py: Python<'py>,
+    view: &View,
+    dtype: DType,
+    shape: &[usize],
+    strides: &[isize],
+) -> PyResult<Outcome<'py>> {
+    if view.layout.is_empty() || !(view.pending || birth::worth_it(dtype, shape)) {
+        leave!(Small)
+    }
+    let Some(site) = site::capture(py)? else {
+        leave!(ErrState)
+    };
+    let mut draft = Draft::new();
+    draft.view(py, view, &view.layout.shape)?;
+    let Some(born) = birth::lazy(py, dtype, shape, strides)? else {
+        leave!(Off)
+    };
+    let from = view.layout.dtype;
+    let sig = LoopSig {
+        ins: smallvec![from],
+        outs: smallvec![from],
+    };
+    let target = if born.layout.shape == view.layout.shape {
+        born.layout
+    } else {
+        Layout::contiguous(dtype, &view.layout.shape)
+    };
+    draft.record(
+        py,
+        Action::Map(copy_row().def),
+        sig,
+        smallvec![(born.slot, target)],
+        site,
+    )?;
+    Ok(Outcome::Done(born.array))
+}

@@ -1,0 +1,330 @@
+//! Reductions, running folds, and the places of extremes.
+#![expect(unsafe_code, reason = "reads computed results and hands them to NumPy")]
+
+use crate::birth::{self, Born};
+use crate::keywords::Keywords;
+use crate::map::{Outcome, leave};
+use crate::np::{self, Arr};
+use crate::operand::{Input, View, classify};
+use crate::ops::OpEntry;
+use crate::record::Draft;
+use crate::{site, state, sync};
+use arrayloom_ir::{Action, AxisMask, LoopSig, ReduceOp, SlotId};
+use arrayloom_types::{DType, Kind, Layout, Scalar, Shape, Strides, result_strides};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use smallvec::{SmallVec, smallvec};
+
+/// `ufunc.reduce(input, ...)`.
+pub(crate) fn reduce<'py>(
+    py: Python<'py>,
+    entry: &OpEntry,
+    input: &Bound<'py, PyAny>,
+    words: &Keywords<'py>,
+) -> PyResult<Outcome<'py>> {
+    let Some(op) = entry.def.fold else {
+        leave!(Operation)
+    };
+    let Some(Input::View(view)) = classify(py, input)? else {
+        leave!(Operand)
+    };
+    let Some(sig) = fold_loop(entry, op, view.layout.dtype, words.dtype) else {
+        leave!(Loop)
+    };
+    let Some(axes) = axes_of(words.axis.as_ref(), view.layout.shape.len()) else {
+        leave!(Mismatch)
+    };
+    let Some(initial) = initial_of(py, words.initial.as_ref(), sig.outs[0])? else {
+        leave!(Keyword)
+    };
+    if words.mask.is_some() || words.unsafe_cast {
+        leave!(Keyword)
+    }
+    let action = Action::Reduce { op, axes, initial };
+    fold(py, &view, action, sig, axes, words)
+}
+
+/// `a.argmin(...)`, `a.argmax(...)`.
+pub(crate) fn extreme<'py>(
+    py: Python<'py>,
+    input: &Bound<'py, PyAny>,
+    max: bool,
+    words: &Keywords<'py>,
+) -> PyResult<Outcome<'py>> {
+    let Some(Input::View(view)) = classify(py, input)? else {
+        leave!(Operand)
+    };
+    let none = py.None().into_bound(py);
+    let axis = words.axis.as_ref().unwrap_or(&none);
+    if axis.is_instance_of::<PyTuple>() {
+        leave!(Mismatch)
+    }
+    let Some(axes) = axes_of(Some(axis), view.layout.shape.len()) else {
+        leave!(Mismatch)
+    };
+    let sig = LoopSig {
+        ins: smallvec![view.layout.dtype],
+        outs: smallvec![DType::I64],
+    };
+    fold(py, &view, Action::Arg { max, axes }, sig, axes, words)
+}
+
+/// The dtypes a fold computes in: NumPy widens small integers for sums and products.
+fn fold_loop(entry: &OpEntry, op: ReduceOp, from: DType, asked: Option<DType>) -> Option<LoopSig> {
+    let logical = entry.def.name.starts_with("logical");
+    let dtype = match asked {
+        _ if logical => DType::Bool,
+        Some(dtype) => dtype,
+        None if !matches!(entry.def.name, "add" | "multiply") => from,
+        None => match (op, from.kind()) {
+            (_, Kind::Bool | Kind::Signed) => DType::I64,
+            (_, Kind::Unsigned) => DType::U64,
+            _ => from,
+        },
+    };
+    if logical && asked.is_some_and(|d| d != DType::Bool) {
+        return None;
+    }
+    let loop_sig = entry.resolve_to(dtype)?;
+    Some(LoopSig {
+        ins: smallvec![loop_sig.ins[0]],
+        outs: smallvec![dtype],
+    })
+}
+
+/// The set of axes that `axis=` names; `None` where NumPy raises an error.
+fn axes_of(axis: Option<&Bound<'_, PyAny>>, rank: usize) -> Option<AxisMask> {
+    if rank == 0 || rank > 31 {
+        return None;
+    }
+    let one = |value: &Bound<'_, PyAny>| -> Option<usize> {
+        let value: isize = value.extract().ok()?;
+        let rank = rank.cast_signed();
+        let axis = if value < 0 { value + rank } else { value };
+        (0..rank).contains(&axis).then(|| axis.cast_unsigned())
+    };
+    let Some(axis) = axis else {
+        return Some(1);
+    };
+    if axis.is_none() {
+        return Some((1 << rank) - 1);
+    }
+    let Ok(tuple) = axis.cast_exact::<PyTuple>() else {
+        return one(axis).map(|a| 1 << a);
+    };
+    let mut axes = 0;
+    for value in tuple.iter() {
+        let bit = 1 << one(&value)?;
+        if axes & bit != 0 {
+            return None;
+        }
+        axes |= bit;
+    }
+    (axes != 0).then_some(axes)
+}
+
+/// The value to start from: absent, or a number that `dtype` holds. The outer `None` is for NumPy.
+fn initial_of(
+    py: Python<'_>,
+    initial: Option<&Bound<'_, PyAny>>,
+    dtype: DType,
+) -> PyResult<Option<Option<Scalar>>> {
+    let Some(value) = initial else {
+        return Ok(Some(None));
+    };
+    Ok(match classify(py, value)? {
+        Some(Input::Weak(weak)) => weak.to_scalar(dtype).map(Some),
+        Some(Input::Scalar(scalar)) if scalar.dtype == dtype => Some(Some(scalar)),
+        _ => None,
+    })
+}
+
+fn fold<'py>(
+    py: Python<'py>,
+    view: &View,
+    action: Action,
+    sig: LoopSig,
+    axes: AxisMask,
+    words: &Keywords<'py>,
+) -> PyResult<Outcome<'py>> {
+    let dtype = sig.outs[0];
+    if view.layout.is_empty() {
+        leave!(Small)
+    }
+    if !view.pending && view.array.nbytes() < state::min_bytes() || !state::lazy() {
+        leave!(Small)
+    }
+    let Some(site) = site::capture(py)? else {
+        leave!(ErrState)
+    };
+    let mut draft = Draft::new();
+    draft.view(py, view, &view.layout.shape)?;
+    let kept = Kept::of(&view.layout, axes, words.keepdims);
+    if let Some(out) = &words.out {
+        let Some((slot, layout)) = kept.place_in(py, out, dtype)? else {
+            leave!(Keyword)
+        };
+        draft.record(py, action, sig, smallvec![(slot, layout)], site)?;
+        return Ok(Outcome::Done(out.clone()));
+    }
+    let steps = match action {
+        Action::Arg { .. } => arrayloom_types::contiguous_strides(&kept.shape, dtype.size()),
+        _ => result_strides(&kept.shape, &[&kept.steps], dtype.size()),
+    };
+    let Some(born) = birth::lazy(py, dtype, &kept.shape, &steps)? else {
+        leave!(Off)
+    };
+    let layout = kept.spread(&born.layout);
+    draft.record(py, action, sig, smallvec![(born.slot, layout)], site)?;
+    finish(py, born)
+}
+
+/// Scalars are read now; small arrays become plain ones.
+fn finish<'py>(py: Python<'py>, born: Born<'py>) -> PyResult<Outcome<'py>> {
+    if born.layout.len() * born.layout.dtype.size() >= state::min_bytes() {
+        return Ok(Outcome::Done(born.array));
+    }
+    // SAFETY: a new array of ours.
+    let array = unsafe { Arr::new(born.array.as_ptr()) };
+    sync::read(py, array)?;
+    let plain = np::plain_view(&born.array)?;
+    let value = if born.layout.shape.is_empty() {
+        plain.get_item(PyTuple::empty(py))?
+    } else {
+        plain.call_method1("copy", ("K",))?
+    };
+    Ok(Outcome::Done(value))
+}
+
+/// What is left of a domain when some axes are folded away.
+struct Kept {
+    axes: AxisMask,
+    domain: Shape,
+    /// Extents and input steps of the result's axes, folded ones left out or of extent one.
+    shape: Shape,
+    steps: Strides,
+    keepdims: bool,
+}
+
+impl Kept {
+    fn of(layout: &Layout, axes: AxisMask, keepdims: bool) -> Kept {
+        let mut shape = Shape::new();
+        let mut steps = Strides::new();
+        for (i, (&n, &s)) in layout.shape.iter().zip(&layout.strides).enumerate() {
+            if axes & (1 << i) == 0 {
+                shape.push(n);
+                steps.push(s);
+            } else if keepdims {
+                shape.push(1);
+                steps.push(0);
+            }
+        }
+        Kept {
+            axes,
+            domain: layout.shape.clone(),
+            shape,
+            steps,
+            keepdims,
+        }
+    }
+
+    /// The layout of the result with one axis for each axis of the domain.
+    fn spread(&self, result: &Layout) -> Layout {
+        let mut shape = Shape::new();
+        let mut strides = Strides::new();
+        let mut kept = result.shape.iter().zip(&result.strides);
+        for i in 0..self.domain.len() {
+            let folded = self.axes & (1 << i) != 0;
+            let own = if folded && !self.keepdims {
+                None
+            } else {
+                kept.next()
+            };
+            match own {
+                Some((&n, &s)) if !folded => {
+                    shape.push(n);
+                    strides.push(s);
+                }
+                _ => {
+                    shape.push(1);
+                    strides.push(0);
+                }
+            }
+        }
+        Layout {
+            dtype: result.dtype,
+            offset: result.offset,
+            shape,
+            strides,
+        }
+    }
+
+    /// Where the result goes in an array that is there already.
+    fn place_in(
+        &self,
+        py: Python<'_>,
+        out: &Bound<'_, PyAny>,
+        dtype: DType,
+    ) -> PyResult<Option<(SlotId, Layout)>> {
+        let Some(Input::View(target)) = classify(py, out)? else {
+            return Ok(None);
+        };
+        let fits = target.array.writeable()
+            && target.layout.dtype == dtype
+            && target.layout.shape == self.shape;
+        match target.slot {
+            Some((slot, _)) if fits => Ok(Some((slot, self.spread(&target.layout)))),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// `ufunc.accumulate(input, ...)`.
+pub(crate) fn accumulate<'py>(
+    py: Python<'py>,
+    entry: &OpEntry,
+    input: &Bound<'py, PyAny>,
+    words: &Keywords<'py>,
+) -> PyResult<Outcome<'py>> {
+    let Some(op) = entry.def.fold else {
+        leave!(Operation)
+    };
+    let Some(Input::View(view)) = classify(py, input)? else {
+        leave!(Operand)
+    };
+    let Some(sig) = fold_loop(entry, op, view.layout.dtype, words.dtype) else {
+        leave!(Loop)
+    };
+    let Some(axes) = axes_of(words.axis.as_ref(), view.layout.shape.len()) else {
+        leave!(Mismatch)
+    };
+    if axes.count_ones() != 1 || words.mask.is_some() || words.initial.is_some() || words.keepdims {
+        leave!(Keyword)
+    }
+    let dtype = sig.outs[0];
+    if view.layout.is_empty() || !(view.pending || birth::worth_it(dtype, &view.layout.shape)) {
+        leave!(Small)
+    }
+    let Some(site) = site::capture(py)? else {
+        leave!(ErrState)
+    };
+    let mut draft = Draft::new();
+    draft.view(py, &view, &view.layout.shape)?;
+    let axis = u8::try_from(axes.trailing_zeros()).unwrap_or(0);
+    let action = Action::Scan { op, axis };
+    let whole = Kept::of(&view.layout, 0, false);
+    if let Some(out) = &words.out {
+        let Some(place) = whole.place_in(py, out, dtype)? else {
+            leave!(Keyword)
+        };
+        draft.record(py, action, sig, smallvec![place], site)?;
+        return Ok(Outcome::Done(out.clone()));
+    }
+    let steps = result_strides(&whole.shape, &[&whole.steps], dtype.size());
+    let Some(born) = birth::lazy(py, dtype, &whole.shape, &steps)? else {
+        leave!(Off)
+    };
+    let outs: SmallVec<[(SlotId, Layout); 1]> = smallvec![(born.slot, born.layout)];
+    draft.record(py, action, sig, outs, site)?;
+    Ok(Outcome::Done(born.array))
+}

@@ -1,0 +1,268 @@
+//! `a[key]`, `a[key] = value`, iteration.
+//!
+//! A basic key makes a view and touches no memory. A key that names one element reads memory. All
+//! other keys are NumPy's work on computed data.
+#![expect(unsafe_code, reason = "C slots of the array type")]
+
+use crate::map::Options;
+use crate::np::{self, Arr};
+use crate::operand::Reason;
+use crate::slot::{checked, enter, lend, object, owned};
+use crate::{assign, delegate, fallback, state, sync};
+use pyo3::exceptions::PyNotImplementedError;
+use pyo3::ffi::{self, PyObject};
+use pyo3::prelude::*;
+use pyo3::types::{PyEllipsis, PySlice, PyTuple};
+use std::ffi::c_int;
+use std::sync::OnceLock;
+
+/// `ndarray`'s own slots.
+struct Own {
+    subscript: ffi::binaryfunc,
+    assign: ffi::objobjargproc,
+    iter: ffi::getiterfunc,
+    item: ffi::ssizeargfunc,
+}
+
+static OWN: OnceLock<Own> = OnceLock::new();
+
+/// Looks up `ndarray`'s slots.
+pub(crate) fn init() -> PyResult<()> {
+    // SAFETY: NumPy's type object is static.
+    let kind = unsafe { &*np::array_type() };
+    // SAFETY: `ndarray` is a mapping.
+    let mapping = unsafe { &*kind.tp_as_mapping };
+    // SAFETY: `ndarray` is a sequence.
+    let sequence = unsafe { &*kind.tp_as_sequence };
+    let missing = || PyNotImplementedError::new_err("numpy.ndarray lacks an index slot");
+    let own = Own {
+        subscript: mapping.mp_subscript.ok_or_else(missing)?,
+        assign: mapping.mp_ass_subscript.ok_or_else(missing)?,
+        iter: kind.tp_iter.ok_or_else(missing)?,
+        item: sequence.sq_item.ok_or_else(missing)?,
+    };
+    let fresh = OWN.set(own).is_ok();
+    debug_assert!(fresh, "the slots are looked up once");
+    Ok(())
+}
+
+fn own() -> &'static Own {
+    #[expect(
+        clippy::expect_used,
+        reason = "the module cannot be imported without it"
+    )]
+    OWN.get().expect("index::init ran at import")
+}
+
+/// What a key asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Key {
+    /// One element.
+    Element,
+    /// A view.
+    View,
+    /// Anything else: arrays, masks, lists.
+    Other,
+}
+
+fn kind_of(array: Arr, key: &Bound<'_, PyAny>) -> Key {
+    let Ok(tuple) = key.cast_exact::<PyTuple>() else {
+        return match basic(key) {
+            Some(true) if array.ndim() == 1 => Key::Element,
+            Some(_) => Key::View,
+            None => Key::Other,
+        };
+    };
+    let mut integers = 0;
+    for part in tuple.iter_borrowed() {
+        match basic(&part) {
+            Some(integer) => integers += usize::from(integer),
+            None => return Key::Other,
+        }
+    }
+    if integers == array.ndim() && integers == tuple.len() {
+        Key::Element
+    } else {
+        Key::View
+    }
+}
+
+/// Whether one part of a key is an integer (true) or another part of a basic key (false).
+fn basic(part: &Bound<'_, PyAny>) -> Option<bool> {
+    let kind = part.get_type_ptr();
+    if kind == &raw mut ffi::PyLong_Type {
+        return Some(true);
+    }
+    if kind == &raw mut ffi::PySlice_Type || part.is_none() || part.is(PyEllipsis::get(part.py())) {
+        return Some(false);
+    }
+    if part.is_exact_instance_of::<PySlice>() {
+        return Some(false);
+    }
+    np::scalar_dtype(kind)
+        .filter(|d| d.is_integer())
+        .map(|_| true)
+}
+
+/// `a[key]`.
+pub(crate) unsafe extern "C" fn subscript(a: *mut PyObject, key: *mut PyObject) -> *mut PyObject {
+    object(|py| {
+        // SAFETY: the interpreter lends both objects.
+        let (a, key) = (unsafe { lend(py, a) }, unsafe { lend(py, key) });
+        // SAFETY: the slot belongs to a subclass of `ndarray`.
+        let array = unsafe { Arr::new(a.as_ptr()) };
+        match kind_of(array, &key) {
+            Key::View => {}
+            Key::Element => sync::read(py, array)?,
+            Key::Other => return gather(py, &a, array, &key),
+        }
+        // SAFETY: `ndarray`'s own slot, with live objects.
+        owned(py, unsafe { (own().subscript)(a.as_ptr(), key.as_ptr()) })
+    })
+}
+
+/// An index of arrays, masks or fields.
+fn gather<'py>(
+    py: Python<'py>,
+    a: &Bound<'py, PyAny>,
+    array: Arr,
+    key: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    sync::read(py, array)?;
+    let (plain, key) = (delegate::plain(a)?, ready_key(py, key)?);
+    let work = || {
+        // SAFETY: `ndarray`'s own slot, with live objects.
+        owned(py, unsafe {
+            (own().subscript)(plain.as_ptr(), key.as_ptr())
+        })
+    };
+    if array.nbytes() < state::min_bytes() {
+        return work();
+    }
+    fallback::count(py, "getitem", Reason::Fancy)?;
+    delegate::in_arena(py, work)
+}
+
+/// The key with its arrays computed and plain.
+fn ready_key<'py>(py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let part = |part: &Bound<'py, PyAny>| match Arr::of(part) {
+        Some(array) => sync::read(py, array).and_then(|()| delegate::plain(part)),
+        None => Ok(part.clone()),
+    };
+    let Ok(tuple) = key.cast_exact::<PyTuple>() else {
+        return part(key);
+    };
+    let parts = tuple
+        .iter()
+        .map(|p| part(&p))
+        .collect::<PyResult<Vec<_>>>()?;
+    Ok(PyTuple::new(py, parts)?.into_any())
+}
+
+/// `a[key] = value`.
+pub(crate) unsafe extern "C" fn set(
+    a: *mut PyObject,
+    key: *mut PyObject,
+    value: *mut PyObject,
+) -> c_int {
+    enter(|py| {
+        // SAFETY: the interpreter lends both objects.
+        let (a, key) = (unsafe { lend(py, a) }, unsafe { lend(py, key) });
+        // SAFETY: the slot belongs to a subclass of `ndarray`.
+        let array = unsafe { Arr::new(a.as_ptr()) };
+        if value.is_null() {
+            // SAFETY: `ndarray`'s own slot; it raises its error for deletion.
+            return checked(py, unsafe {
+                (own().assign)(a.as_ptr(), key.as_ptr(), value)
+            });
+        }
+        // SAFETY: as above.
+        let value = unsafe { lend(py, value) };
+        let recorded = match kind_of(array, &key) {
+            Key::View => {
+                // SAFETY: `ndarray`'s own slot, with live objects.
+                let view = owned(py, unsafe { (own().subscript)(a.as_ptr(), key.as_ptr()) })?;
+                assign::copy_into(py, &view, &value)?
+            }
+            Key::Other => masked(py, &a, &key, &value)?,
+            Key::Element => false,
+        };
+        if recorded {
+            return Ok(0);
+        }
+        assign_now(py, &a, array, &key, &value)
+    })
+}
+
+/// `a[mask] = scalar` for a mask of the array's shape.
+fn masked<'py>(
+    py: Python<'py>,
+    a: &Bound<'py, PyAny>,
+    key: &Bound<'py, PyAny>,
+    value: &Bound<'py, PyAny>,
+) -> PyResult<bool> {
+    let (Some(array), Some(mask)) = (Arr::of(a), Arr::of(key)) else {
+        return Ok(false);
+    };
+    if mask.shape() != array.shape() || !assign::is_number(value) {
+        return Ok(false);
+    }
+    let options = Options {
+        mask: Some(key),
+        out: Some(a),
+        unsafe_cast: true,
+        ..Options::default()
+    };
+    assign::record(py, value, &options)
+}
+
+/// NumPy's own assignment, on memory that may be written.
+fn assign_now<'py>(
+    py: Python<'py>,
+    a: &Bound<'py, PyAny>,
+    array: Arr,
+    key: &Bound<'py, PyAny>,
+    value: &Bound<'py, PyAny>,
+) -> PyResult<c_int> {
+    if array.writeable() {
+        sync::write(py, array)?;
+    }
+    let (key, value) = (ready_key(py, key)?, ready_key(py, value)?);
+    if kind_of(array, &key) == Key::Other && array.nbytes() >= state::min_bytes() {
+        fallback::count(py, "setitem", Reason::Fancy)?;
+    }
+    let plain = delegate::plain(a)?;
+    // SAFETY: `ndarray`'s own slot, with live objects.
+    checked(py, unsafe {
+        (own().assign)(plain.as_ptr(), key.as_ptr(), value.as_ptr())
+    })
+}
+
+/// `iter(a)`: elements of a vector are read, rows of a matrix are views.
+pub(crate) unsafe extern "C" fn iter(a: *mut PyObject) -> *mut PyObject {
+    object(|py| {
+        // SAFETY: the interpreter lends the object.
+        let a = unsafe { lend(py, a) };
+        read_vector(py, &a)?;
+        // SAFETY: `ndarray`'s own slot, with a live object.
+        owned(py, unsafe { (own().iter)(a.as_ptr()) })
+    })
+}
+
+/// `a[i]` by C code.
+pub(crate) unsafe extern "C" fn item(a: *mut PyObject, i: isize) -> *mut PyObject {
+    object(|py| {
+        // SAFETY: the interpreter lends the object.
+        let a = unsafe { lend(py, a) };
+        read_vector(py, &a)?;
+        // SAFETY: `ndarray`'s own slot, with a live object.
+        owned(py, unsafe { (own().item)(a.as_ptr(), i) })
+    })
+}
+
+fn read_vector(py: Python<'_>, a: &Bound<'_, PyAny>) -> PyResult<()> {
+    match Arr::of(a) {
+        Some(array) if array.ndim() == 1 => sync::read(py, array),
+        _ => Ok(()),
+    }
+}

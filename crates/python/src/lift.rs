@@ -1,0 +1,34 @@
+//! Results of NumPy that lie in the arena become lazy arrays.
+#![expect(unsafe_code, reason = "changes the type of a fresh array")]
+
+use crate::np::{self, Arr};
+use crate::{birth, state};
+use numpy::npyffi::flags::NPY_ARRAY_OWNDATA;
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+/// Gives a fresh plain array in the arena our type. Leaves every other object alone.
+///
+/// Only an array that nobody else holds is changed: both types have the same layout, so the one moment
+/// where the type matters is when the object is looked at by others.
+pub(crate) fn lift(object: &Bound<'_, PyAny>) {
+    // SAFETY: a live object.
+    let holders = unsafe { ffi::Py_REFCNT(object.as_ptr()) };
+    if object.get_type_ptr() != np::array_type() || holders != 1 {
+        return;
+    }
+    let Some(array) = Arr::of(object) else { return };
+    let fits = array.has(NPY_ARRAY_OWNDATA)
+        && array
+            .dtype()
+            .is_some_and(|dtype| birth::worth_it(dtype, array.shape()))
+        && state::engine().slot_at(array.addr()).is_some();
+    if !fits {
+        return;
+    }
+    let kind = state::lazy_type();
+    // SAFETY: a live type; the object holds this reference from now on, as heap types want.
+    unsafe { ffi::Py_INCREF(kind.cast()) };
+    // SAFETY: the types have the same size and fields, and nobody else looks at the object.
+    unsafe { (*object.as_ptr()).ob_type = kind };
+}

@@ -1,0 +1,245 @@
+//! Element-wise calls: from the operands of a ufunc to a recorded node.
+
+use crate::birth;
+use crate::operand::{Input, Reason, View, classify};
+use crate::ops::OpEntry;
+use crate::record::{self, Draft};
+use crate::{power, site};
+use arrayloom_ir::{Action, LoopSig};
+use arrayloom_types::{DType, Kind, Operand, Scalar, Shape, broadcast_many, can_cast_safely};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use smallvec::SmallVec;
+
+/// A result, or the reason why NumPy must give it.
+pub(crate) enum Outcome<'py> {
+    /// Recorded.
+    Done(Bound<'py, PyAny>),
+    /// To be left to NumPy.
+    Numpy(Reason),
+}
+
+/// What a call may say beside its operands.
+#[derive(Default)]
+pub(crate) struct Options<'a, 'py> {
+    /// `out=`: one array.
+    pub(crate) out: Option<&'a Bound<'py, PyAny>>,
+    /// `where=`.
+    pub(crate) mask: Option<&'a Bound<'py, PyAny>>,
+    /// `dtype=`.
+    pub(crate) dtype: Option<DType>,
+    /// True where results are cast without a check, as assignments do.
+    pub(crate) unsafe_cast: bool,
+}
+
+/// Leaves the call to NumPy.
+macro_rules! leave {
+    ($reason:ident) => {
+        return Ok($crate::map::Outcome::Numpy(
+            $crate::operand::Reason::$reason,
+        ))
+    };
+}
+pub(crate) use leave;
+
+/// Records one element-wise call.
+pub(crate) fn call<'py>(
+    py: Python<'py>,
+    entry: &OpEntry,
+    args: &[&Bound<'py, PyAny>],
+    options: &Options<'_, 'py>,
+) -> PyResult<Outcome<'py>> {
+    let mut inputs: SmallVec<[Input; 3]> = SmallVec::new();
+    for arg in args {
+        match classify(py, arg)? {
+            Some(input) => inputs.push(input),
+            None => leave!(Operand),
+        }
+    }
+    with_inputs(py, entry, inputs, options)
+}
+
+/// Records `entry` of one value into `options.out`.
+pub(crate) fn fill<'py>(
+    py: Python<'py>,
+    entry: &OpEntry,
+    value: Scalar,
+    options: &Options<'_, 'py>,
+) -> PyResult<Outcome<'py>> {
+    with_inputs(
+        py,
+        entry,
+        std::iter::once(Input::Scalar(value)).collect(),
+        options,
+    )
+}
+
+/// Records one element-wise call of known operands.
+pub(crate) fn with_inputs<'py>(
+    py: Python<'py>,
+    entry: &OpEntry,
+    inputs: SmallVec<[Input; 3]>,
+    options: &Options<'_, 'py>,
+) -> PyResult<Outcome<'py>> {
+    let Ok(shape) = broadcast_many(inputs.iter().map(Input::shape)) else {
+        leave!(Mismatch)
+    };
+    let pending = inputs.iter().any(Input::pending);
+    let operands: SmallVec<[Operand; 3]> = inputs.iter().map(Input::promotes_as).collect();
+    let sig = match options.dtype {
+        None => entry.resolve(&operands),
+        Some(dtype) => entry.resolve_to(dtype).filter(|sig| casts(&operands, sig)),
+    };
+    let Some(sig) = sig else { leave!(Loop) };
+    if !power::allowed(entry, &inputs, &sig) {
+        leave!(Operation)
+    }
+    let call = Call {
+        entry,
+        inputs,
+        shape,
+        sig,
+        pending,
+    };
+    match options.out {
+        None => call.into_new(py, options),
+        Some(out) => call.into_old(py, out, options),
+    }
+}
+
+/// True if all operands may be cast to what the loop takes.
+fn casts(operands: &[Operand], sig: &LoopSig) -> bool {
+    operands
+        .iter()
+        .zip(&sig.ins)
+        .all(|(operand, &to)| match operand {
+            Operand::Strong(from) => same_kind(*from, to),
+            _ => true,
+        })
+}
+
+/// `np.can_cast(from, to, 'same_kind')`.
+pub(crate) fn same_kind(from: DType, to: DType) -> bool {
+    let rank = |d: DType| match d.kind() {
+        Kind::Bool => 0,
+        Kind::Unsigned => 1,
+        Kind::Signed => 2,
+        Kind::Float => 3,
+        Kind::Complex => 4,
+    };
+    can_cast_safely(from, to) || rank(from) <= rank(to)
+}
+
+/// An element-wise call whose operands and loop are known.
+struct Call<'a> {
+    entry: &'a OpEntry,
+    inputs: SmallVec<[Input; 3]>,
+    shape: Shape,
+    sig: LoopSig,
+    pending: bool,
+}
+
+impl Call<'_> {
+    /// The result is a new array.
+    fn into_new<'py>(self, py: Python<'py>, options: &Options<'_, 'py>) -> PyResult<Outcome<'py>> {
+        if options.mask.is_some() {
+            leave!(Keyword)
+        }
+        let worth = birth::worth_it(self.sig.outs[0], &self.shape);
+        if self.shape.is_empty() || self.shape.contains(&0) || !(worth || self.pending) {
+            leave!(Small)
+        }
+        let Some(draft) = self.draft(py)? else {
+            leave!(Mismatch)
+        };
+        let Some(site) = site::capture(py)? else {
+            leave!(ErrState)
+        };
+        let Some(born) = record::results(py, &self.sig.outs, &self.shape, &self.inputs)? else {
+            leave!(Off)
+        };
+        let outs = born.iter().map(|b| (b.slot, b.layout.clone())).collect();
+        draft.record(py, Action::Map(self.entry.def), self.sig, outs, site)?;
+        let mut arrays = born.into_iter().map(|b| b.array);
+        match (arrays.next(), arrays.len()) {
+            (Some(only), 0) => Ok(Outcome::Done(only)),
+            (first, _) => {
+                let all: Vec<_> = first.into_iter().chain(arrays).collect();
+                Ok(Outcome::Done(PyTuple::new(py, all)?.into_any()))
+            }
+        }
+    }
+
+    /// The result goes to an array that is there already.
+    fn into_old<'py>(
+        self,
+        py: Python<'py>,
+        out: &Bound<'py, PyAny>,
+        options: &Options<'_, 'py>,
+    ) -> PyResult<Outcome<'py>> {
+        let Some(Input::View(target)) = classify(py, out)? else {
+            leave!(Operand)
+        };
+        let Some(slot) = target.slot else {
+            leave!(Operand)
+        };
+        let [result] = self.sig.outs.as_slice() else {
+            leave!(Keyword)
+        };
+        if !target.array.writeable() || target.layout.shape.is_empty() {
+            leave!(Mismatch)
+        }
+        if !(options.unsafe_cast || same_kind(*result, target.layout.dtype)) {
+            leave!(Mismatch)
+        }
+        let fits = broadcast_many([self.shape.as_slice(), target.layout.shape.as_slice()]);
+        if fits.ok().as_ref() != Some(&target.layout.shape) {
+            leave!(Mismatch)
+        }
+        if target.layout.is_empty() {
+            return Ok(Outcome::Done(out.clone()));
+        }
+        let call = Call {
+            shape: target.layout.shape.clone(),
+            ..self
+        };
+        let Some(mut draft) = call.draft(py)? else {
+            leave!(Mismatch)
+        };
+        if let Some(mask) = options.mask {
+            match classify(py, mask)? {
+                Some(Input::View(mask)) if fits_as_mask(&mask, &call.shape) => {
+                    draft.mask(py, &mask, &call.shape)?;
+                }
+                _ => leave!(Keyword),
+            }
+        }
+        let Some(site) = site::capture(py)? else {
+            leave!(ErrState)
+        };
+        let outs = std::iter::once((slot.0, target.layout)).collect();
+        draft.record(py, Action::Map(call.entry.def), call.sig, outs, site)?;
+        Ok(Outcome::Done(out.clone()))
+    }
+
+    /// The operands of the node; none if a Python number is out of range.
+    fn draft(&self, py: Python<'_>) -> PyResult<Option<Draft>> {
+        let mut draft = Draft::new();
+        for (input, &dtype) in self.inputs.iter().zip(&self.sig.ins) {
+            match input {
+                Input::View(view) => draft.view(py, view, &self.shape)?,
+                Input::Scalar(scalar) => draft.scalar(*scalar),
+                Input::Weak(weak) => match weak.to_scalar(dtype) {
+                    Some(scalar) => draft.scalar(scalar),
+                    None => return Ok(None),
+                },
+            }
+        }
+        Ok(Some(draft))
+    }
+}
+
+fn fits_as_mask(mask: &View, shape: &Shape) -> bool {
+    let joined = broadcast_many([mask.layout.shape.as_slice(), shape.as_slice()]);
+    mask.layout.dtype == DType::Bool && joined.ok().as_ref() == Some(shape)
+}

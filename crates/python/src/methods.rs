@@ -1,0 +1,298 @@
+//! The methods of lazy arrays: those that NumPy writes in C and that touch memory.
+//!
+//! One table names each method and how it is done. Methods that are not here either make views or
+//! arrive at `__array_ufunc__` by themselves.
+#![expect(unsafe_code, reason = "C functions of the array type")]
+
+use crate::array_ufunc;
+use crate::keywords::Keywords;
+use crate::map::Outcome;
+use crate::operand::Reason;
+use crate::slot::{lend, object};
+use crate::{array_function, copies, delegate, fold};
+use pyo3::ffi::{self, PyObject};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use std::ffi::{CStr, c_char};
+use std::ptr;
+
+/// How a method is done.
+#[derive(Clone, Copy)]
+enum How {
+    /// NumPy does it on computed data.
+    Read(Reason),
+    /// NumPy does it on data that may be written.
+    Write(Reason),
+    /// We do it, or say why not.
+    Native(for<'py> fn(&Call<'_, 'py>) -> PyResult<Outcome<'py>>),
+    /// We do it.
+    Ours(for<'py> fn(&Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>>),
+}
+
+/// One call of a method.
+pub(crate) struct Call<'a, 'py> {
+    /// The array.
+    pub(crate) this: &'a Bound<'py, PyAny>,
+    /// Positional arguments.
+    pub(crate) args: &'a [Bound<'py, PyAny>],
+    /// Keyword arguments.
+    pub(crate) kwargs: Option<&'a Bound<'py, PyDict>>,
+}
+
+struct Method {
+    name: &'static CStr,
+    how: How,
+}
+
+const fn read(name: &'static CStr) -> Method {
+    Method {
+        name,
+        how: How::Read(Reason::Method),
+    }
+}
+
+const fn write(name: &'static CStr) -> Method {
+    Method {
+        name,
+        how: How::Write(Reason::Method),
+    }
+}
+
+/// Exports of values: reading them is the purpose, so they do not count.
+const fn export(name: &'static CStr) -> Method {
+    Method {
+        name,
+        how: How::Read(Reason::Library),
+    }
+}
+
+const METHODS: [Method; 43] = [
+    Method {
+        name: c"__array_ufunc__",
+        how: How::Ours(ufunc),
+    },
+    Method {
+        name: c"__array_function__",
+        how: How::Ours(array_function::call),
+    },
+    Method {
+        name: c"__array_wrap__",
+        how: How::Ours(wrap),
+    },
+    Method {
+        name: c"argmax",
+        how: How::Native(|c| extreme(c, true)),
+    },
+    Method {
+        name: c"argmin",
+        how: How::Native(|c| extreme(c, false)),
+    },
+    Method {
+        name: c"copy",
+        how: How::Native(copies::copy),
+    },
+    Method {
+        name: c"__copy__",
+        how: How::Native(copies::copy),
+    },
+    Method {
+        name: c"flatten",
+        how: How::Native(copies::flatten),
+    },
+    Method {
+        name: c"ravel",
+        how: How::Native(copies::ravel),
+    },
+    Method {
+        name: c"reshape",
+        how: How::Native(copies::reshape),
+    },
+    Method {
+        name: c"astype",
+        how: How::Native(copies::astype),
+    },
+    Method {
+        name: c"fill",
+        how: How::Native(copies::fill),
+    },
+    export(c"__deepcopy__"),
+    export(c"__reduce__"),
+    export(c"__reduce_ex__"),
+    Method {
+        name: c"__dlpack__",
+        how: How::Write(Reason::Library),
+    },
+    Method {
+        name: c"__setstate__",
+        how: How::Write(Reason::Library),
+    },
+    export(c"__complex__"),
+    export(c"__format__"),
+    export(c"__contains__"),
+    export(c"tobytes"),
+    export(c"tofile"),
+    export(c"tolist"),
+    export(c"dump"),
+    export(c"dumps"),
+    export(c"item"),
+    read(c"argpartition"),
+    read(c"argsort"),
+    read(c"choose"),
+    read(c"compress"),
+    Method {
+        name: c"dot",
+        how: How::Read(Reason::Library),
+    },
+    read(c"getfield"),
+    read(c"nonzero"),
+    read(c"repeat"),
+    read(c"searchsorted"),
+    read(c"take"),
+    read(c"trace"),
+    write(c"byteswap"),
+    write(c"partition"),
+    write(c"put"),
+    write(c"resize"),
+    write(c"setfield"),
+    write(c"sort"),
+];
+
+/// The methods as C wants them, ended by zeros.
+pub(crate) fn definitions() -> Vec<ffi::PyMethodDef> {
+    macro_rules! entries {
+        ($($i:literal)*) => { [$(entry::<$i> as ffi::PyCFunctionFastWithKeywords),*] };
+    }
+    let functions: [ffi::PyCFunctionFastWithKeywords; METHODS.len()] = entries!(
+        0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34
+        35 36 37 38 39 40 41 42
+    );
+    let define =
+        |(method, function): (&Method, ffi::PyCFunctionFastWithKeywords)| ffi::PyMethodDef {
+            ml_name: method.name.as_ptr(),
+            ml_meth: ffi::PyMethodDefPointer {
+                PyCFunctionFastWithKeywords: function,
+            },
+            ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+            ml_doc: ptr::null::<c_char>(),
+        };
+    let mut all: Vec<_> = METHODS.iter().zip(functions).map(define).collect();
+    all.push(ffi::PyMethodDef::zeroed());
+    all
+}
+
+unsafe extern "C" fn entry<const WHICH: usize>(
+    this: *mut PyObject,
+    args: *const *mut PyObject,
+    count: isize,
+    names: *mut PyObject,
+) -> *mut PyObject {
+    object(|py| {
+        // SAFETY: the interpreter lends the array.
+        let this = unsafe { lend(py, this) };
+        let count = usize::try_from(count).unwrap_or(0);
+        let mut positional = Vec::with_capacity(count);
+        for i in 0..count {
+            // SAFETY: the interpreter passes `count` objects.
+            let arg = unsafe { *args.add(i) };
+            // SAFETY: it lends them for the call.
+            positional.push(unsafe { lend(py, arg) });
+        }
+        let kwargs = if names.is_null() {
+            None
+        } else {
+            let words = PyDict::new(py);
+            // SAFETY: a tuple of names, lent for the call.
+            let names = unsafe { lend(py, names) };
+            for (i, name) in names.cast::<PyTuple>()?.iter().enumerate() {
+                // SAFETY: the values of the names follow the positional arguments.
+                let value = unsafe { *args.add(count + i) };
+                // SAFETY: lent for the call.
+                words.set_item(name, unsafe { lend(py, value) })?;
+            }
+            Some(words)
+        };
+        let call = Call {
+            this: &this,
+            args: &positional,
+            kwargs: kwargs.as_ref(),
+        };
+        run(&METHODS[WHICH], &call)
+    })
+}
+
+fn run<'py>(method: &Method, call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+    let name = method.name.to_str().unwrap_or_default();
+    match method.how {
+        How::Ours(work) => work(call),
+        How::Native(work) => match work(call)? {
+            Outcome::Done(result) => Ok(result),
+            Outcome::Numpy(reason) => in_numpy(call, name, reason, name == "fill"),
+        },
+        How::Read(reason) => in_numpy(call, name, reason, false),
+        How::Write(reason) => in_numpy(call, name, reason, true),
+    }
+}
+
+fn in_numpy<'py>(
+    call: &Call<'_, 'py>,
+    name: &str,
+    reason: Reason,
+    writes: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = call.this.py();
+    let function = py.import("numpy")?.getattr("ndarray")?.getattr(name)?;
+    if name == "resize" {
+        return resize(call, &function);
+    }
+    let mut args = vec![call.this.clone()];
+    args.extend_from_slice(call.args);
+    let writes = 0..usize::from(writes);
+    delegate::call(&function, &args, call.kwargs, writes, (name, reason))
+}
+
+/// `resize` changes the array object itself, so it cannot work on a plain view.
+fn resize<'py>(call: &Call<'_, 'py>, function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = call.this.py();
+    if let Some(array) = crate::np::Arr::of(call.this) {
+        crate::sync::write(py, array)?;
+    }
+    let mut args = vec![call.this.clone()];
+    args.extend_from_slice(call.args);
+    function.call(PyTuple::new(py, args)?, call.kwargs)
+}
+
+fn ufunc<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+    let args = PyTuple::new(call.this.py(), call.args)?;
+    array_ufunc::call(&args, call.kwargs)
+}
+
+/// Results of NumPy's functions stay plain arrays.
+fn wrap<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+    let array = &call.args[0];
+    let scalar = call
+        .args
+        .get(2)
+        .is_some_and(|s| s.is_truthy().unwrap_or(false));
+    if scalar {
+        return array.get_item(PyTuple::empty(array.py()));
+    }
+    Ok(array.clone())
+}
+
+fn extreme<'py>(call: &Call<'_, 'py>, max: bool) -> PyResult<Outcome<'py>> {
+    let py = call.this.py();
+    let words = PyDict::new(py);
+    for (name, value) in ["axis", "out"].iter().zip(call.args) {
+        words.set_item(name, value)?;
+    }
+    if let Some(kwargs) = call.kwargs {
+        words.update(kwargs.as_mapping())?;
+    }
+    match Keywords::read(Some(&words))? {
+        Ok(words) if call.args.len() <= 2 && words.dtype.is_none() => {
+            fold::extreme(py, call.this, max, &words)
+        }
+        Ok(_) => Ok(Outcome::Numpy(Reason::Keyword)),
+        Err(reason) => Ok(Outcome::Numpy(reason)),
+    }
+}

@@ -1,0 +1,328 @@
+//! The operators of lazy arrays.
+#![expect(unsafe_code, reason = "C slots of the array type")]
+
+use crate::map::{self, Options, Outcome};
+use crate::np::{self, Arr};
+use crate::operand::Reason;
+use crate::ops::{self, OpEntry};
+use crate::slot::{checked, enter, lend, object, owned};
+use crate::{delegate, power, state, sync};
+use pyo3::exceptions::PyNotImplementedError;
+use pyo3::ffi::{self, PyNumberMethods, PyObject};
+use pyo3::prelude::*;
+use std::ffi::c_int;
+use std::sync::OnceLock;
+
+/// An operator of two operands: NumPy's name for it and the slot of `ndarray`.
+pub(crate) struct Binary {
+    /// The ufunc.
+    pub(crate) name: &'static str,
+    plain: fn(&PyNumberMethods) -> Option<ffi::binaryfunc>,
+    in_place: fn(&PyNumberMethods) -> Option<ffi::binaryfunc>,
+}
+
+impl Binary {
+    /// `ndarray`'s own slot for `a op b`.
+    pub(crate) fn own(&self, numbers: &PyNumberMethods) -> Option<ffi::binaryfunc> {
+        (self.plain)(numbers)
+    }
+}
+
+macro_rules! binary {
+    ($name:literal, $plain:ident, $in_place:ident) => {
+        Binary {
+            name: $name,
+            plain: |m| m.$plain,
+            in_place: |m| m.$in_place,
+        }
+    };
+}
+
+/// The operators with a row in the op table. Their positions are the slots' const arguments.
+pub(crate) const BINARY: [Binary; 12] = [
+    binary!("add", nb_add, nb_inplace_add),
+    binary!("subtract", nb_subtract, nb_inplace_subtract),
+    binary!("multiply", nb_multiply, nb_inplace_multiply),
+    binary!("divide", nb_true_divide, nb_inplace_true_divide),
+    binary!("floor_divide", nb_floor_divide, nb_inplace_floor_divide),
+    binary!("remainder", nb_remainder, nb_inplace_remainder),
+    binary!("left_shift", nb_lshift, nb_inplace_lshift),
+    binary!("right_shift", nb_rshift, nb_inplace_rshift),
+    binary!("bitwise_and", nb_and, nb_inplace_and),
+    binary!("bitwise_or", nb_or, nb_inplace_or),
+    binary!("bitwise_xor", nb_xor, nb_inplace_xor),
+    // Only `divmod()` itself: there is no operator in place.
+    binary!("divmod", nb_divmod, nb_divmod),
+];
+
+/// The operators of one operand.
+const UNARY: [(&str, fn(&PyNumberMethods) -> Option<ffi::unaryfunc>); 4] = [
+    ("negative", |m| m.nb_negative),
+    ("positive", |m| m.nb_positive),
+    ("absolute", |m| m.nb_absolute),
+    ("invert", |m| m.nb_invert),
+];
+
+/// The comparisons in the order of `Py_LT` to `Py_GE`.
+const COMPARE: [&str; 6] = [
+    "less",
+    "less_equal",
+    "equal",
+    "not_equal",
+    "greater",
+    "greater_equal",
+];
+
+/// NumPy's own slots, copied before anything is patched, and the rows behind the operators.
+pub(crate) struct Table {
+    /// `ndarray`'s number slots.
+    pub(crate) numbers: PyNumberMethods,
+    compare: ffi::richcmpfunc,
+    binary: Vec<&'static OpEntry>,
+    unary: Vec<&'static OpEntry>,
+    comparisons: Vec<&'static OpEntry>,
+}
+
+// SAFETY: the one raw pointer in it is a reserved slot that nobody reads; the rest are functions.
+unsafe impl Send for Table {}
+// SAFETY: as above; the table never changes.
+unsafe impl Sync for Table {}
+
+static TABLE: OnceLock<Table> = OnceLock::new();
+
+/// Looks up the slots and rows.
+pub(crate) fn init() -> PyResult<()> {
+    let missing = |name: &str| PyNotImplementedError::new_err(format!("no row for {name}"));
+    let row = |name: &'static str| ops::by_name(name).ok_or_else(|| missing(name));
+    let rows = |names: &mut dyn Iterator<Item = &'static str>| {
+        names.map(row).collect::<PyResult<Vec<_>>>()
+    };
+    // SAFETY: NumPy's type object is static.
+    let kind = unsafe { &*np::array_type() };
+    // SAFETY: `ndarray` has number methods.
+    let numbers = unsafe { *kind.tp_as_number };
+    let table = Table {
+        numbers,
+        compare: kind.tp_richcompare.ok_or_else(|| missing("comparisons"))?,
+        binary: rows(&mut BINARY.iter().map(|b| b.name))?,
+        unary: rows(&mut UNARY.iter().map(|u| u.0))?,
+        comparisons: rows(&mut COMPARE.into_iter())?,
+    };
+    let fresh = TABLE.set(table).is_ok();
+    debug_assert!(fresh, "the slots are looked up once");
+    power::init()
+}
+
+/// The table.
+pub(crate) fn table() -> &'static Table {
+    #[expect(
+        clippy::expect_used,
+        reason = "the module cannot be imported without it"
+    )]
+    TABLE.get().expect("numbers::init ran at import")
+}
+
+/// `a op b` for operator number `WHICH`.
+pub(crate) unsafe extern "C" fn binary<const WHICH: usize>(
+    a: *mut PyObject,
+    b: *mut PyObject,
+) -> *mut PyObject {
+    object(|py| {
+        // SAFETY: the interpreter lends both operands.
+        let (a, b) = (unsafe { lend(py, a) }, unsafe { lend(py, b) });
+        let outcome = map::call(py, table().binary[WHICH], &[&a, &b], &Options::default())?;
+        let reason = match outcome {
+            Outcome::Done(result) => return Ok(result),
+            Outcome::Numpy(reason) => reason,
+        };
+        let own = (BINARY[WHICH].plain)(&table().numbers);
+        in_numpy(py, BINARY[WHICH].name, reason, [&a, &b], |a, b| match own {
+            // SAFETY: `ndarray`'s own slot, with live operands.
+            Some(own) => unsafe { own(a, b) },
+            None => std::ptr::null_mut(),
+        })
+    })
+}
+
+/// Calls one of `ndarray`'s slots with plain arrays, or with the operands as they are when one of
+/// them is a stranger that may want to take over.
+pub(crate) fn in_numpy<'py>(
+    py: Python<'py>,
+    name: &str,
+    reason: Reason,
+    operands: [&Bound<'py, PyAny>; 2],
+    own: impl FnOnce(*mut PyObject, *mut PyObject) -> *mut PyObject,
+) -> PyResult<Bound<'py, PyAny>> {
+    if reason == Reason::Operand && operands.iter().any(|o| stranger(o)) {
+        return owned(py, own(operands[0].as_ptr(), operands[1].as_ptr()));
+    }
+    let mut largest = 0;
+    for operand in operands {
+        if let Some(array) = Arr::of(operand) {
+            largest = largest.max(array.nbytes());
+            sync::read(py, array)?;
+        }
+    }
+    let (a, b) = (delegate::plain(operands[0])?, delegate::plain(operands[1])?);
+    if largest < state::min_bytes() {
+        return owned(py, own(a.as_ptr(), b.as_ptr()));
+    }
+    if reason.counts() {
+        crate::fallback::count(py, name, reason)?;
+    }
+    delegate::in_arena(py, || owned(py, own(a.as_ptr(), b.as_ptr())))
+}
+
+/// True for what is neither an array of ours nor a plain one: it may have operators of its own.
+fn stranger(object: &Bound<'_, PyAny>) -> bool {
+    let kind = object.get_type_ptr();
+    kind != state::lazy_type() && kind != np::array_type()
+}
+
+/// `a op= b`.
+pub(crate) unsafe extern "C" fn in_place<const WHICH: usize>(
+    a: *mut PyObject,
+    b: *mut PyObject,
+) -> *mut PyObject {
+    object(|py| {
+        // SAFETY: the interpreter lends both operands.
+        let (a, b) = (unsafe { lend(py, a) }, unsafe { lend(py, b) });
+        let entry = table().binary[WHICH];
+        let own = (BINARY[WHICH].in_place)(&table().numbers);
+        in_place_call(py, entry, &a, &b, own)
+    })
+}
+
+/// Records `a op= b`, or lets NumPy do it.
+pub(crate) fn in_place_call<'py>(
+    py: Python<'py>,
+    entry: &OpEntry,
+    a: &Bound<'py, PyAny>,
+    b: &Bound<'py, PyAny>,
+    own: Option<ffi::binaryfunc>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let options = Options {
+        out: Some(a),
+        ..Options::default()
+    };
+    let reason = match map::call(py, entry, &[a, b], &options)? {
+        Outcome::Done(result) => return Ok(result),
+        Outcome::Numpy(reason) => reason,
+    };
+    if let (Reason::Operand, true, Some(own)) = (reason, stranger(b), own) {
+        // SAFETY: `ndarray`'s own slot, with live operands.
+        return owned(py, unsafe { own(a.as_ptr(), b.as_ptr()) });
+    }
+    let Some(ufunc) = &entry.ufunc else {
+        return Err(PyNotImplementedError::new_err(
+            "an operator without a ufunc",
+        ));
+    };
+    let args = [a.clone(), b.clone(), a.clone()];
+    delegate::call(ufunc.bind(py), &args, None, 2..3, (entry.def.name, reason))
+}
+
+/// `op a`.
+pub(crate) unsafe extern "C" fn unary<const WHICH: usize>(a: *mut PyObject) -> *mut PyObject {
+    object(|py| {
+        // SAFETY: the interpreter lends the operand.
+        let a = unsafe { lend(py, a) };
+        let reason = match map::call(py, table().unary[WHICH], &[&a], &Options::default())? {
+            Outcome::Done(result) => return Ok(result),
+            Outcome::Numpy(reason) => reason,
+        };
+        let own = (UNARY[WHICH].1)(&table().numbers);
+        in_numpy(py, UNARY[WHICH].0, reason, [&a, &a], |a, _| match own {
+            // SAFETY: `ndarray`'s own slot, with a live operand.
+            Some(own) => unsafe { own(a) },
+            None => std::ptr::null_mut(),
+        })
+    })
+}
+
+/// `bool`, `int`, `float`, `__index__`: the value is needed now.
+pub(crate) unsafe extern "C" fn convert<const WHICH: usize>(a: *mut PyObject) -> *mut PyObject {
+    object(|py| {
+        // SAFETY: the interpreter lends the operand.
+        let a = unsafe { lend(py, a) };
+        if let Some(array) = Arr::of(&a) {
+            sync::read(py, array)?;
+        }
+        let numbers = &table().numbers;
+        let own = [numbers.nb_int, numbers.nb_float, numbers.nb_index][WHICH];
+        let plain = delegate::plain(&a)?;
+        match own {
+            // SAFETY: `ndarray`'s own slot, with a live operand.
+            Some(own) => owned(py, unsafe { own(plain.as_ptr()) }),
+            None => Err(PyNotImplementedError::new_err(
+                "numpy.ndarray lacks this conversion",
+            )),
+        }
+    })
+}
+
+/// `bool(a)`.
+pub(crate) unsafe extern "C" fn truth(a: *mut PyObject) -> c_int {
+    enter(|py| {
+        // SAFETY: the interpreter lends the operand.
+        let a = unsafe { lend(py, a) };
+        if let Some(array) = Arr::of(&a)
+            && array.len() == 1
+        {
+            sync::read(py, array)?;
+        }
+        match table().numbers.nb_bool {
+            // SAFETY: `ndarray`'s own slot, with a live operand.
+            Some(own) => checked(py, unsafe { own(a.as_ptr()) }),
+            None => Ok(1),
+        }
+    })
+}
+
+/// `a @ b`: NumPy's BLAS does it.
+pub(crate) unsafe extern "C" fn matmul(a: *mut PyObject, b: *mut PyObject) -> *mut PyObject {
+    object(|py| {
+        // SAFETY: the interpreter lends both operands.
+        let (a, b) = (unsafe { lend(py, a) }, unsafe { lend(py, b) });
+        let stranger = stranger(&a) || stranger(&b);
+        let reason = if stranger {
+            Reason::Operand
+        } else {
+            Reason::Library
+        };
+        let own = table().numbers.nb_matrix_multiply;
+        in_numpy(py, "matmul", reason, [&a, &b], |a, b| match own {
+            // SAFETY: `ndarray`'s own slot, with live operands.
+            Some(own) => unsafe { own(a, b) },
+            None => std::ptr::null_mut(),
+        })
+    })
+}
+
+/// `a < b` and the other comparisons.
+pub(crate) unsafe extern "C" fn compare(
+    a: *mut PyObject,
+    b: *mut PyObject,
+    which: c_int,
+) -> *mut PyObject {
+    object(|py| {
+        // SAFETY: the interpreter lends both operands.
+        let (a, b) = (unsafe { lend(py, a) }, unsafe { lend(py, b) });
+        let entry = usize::try_from(which)
+            .ok()
+            .and_then(|w| table().comparisons.get(w));
+        let reason = match entry {
+            None => Reason::Operation,
+            Some(entry) => match map::call(py, entry, &[&a, &b], &Options::default())? {
+                Outcome::Done(result) => return Ok(result),
+                Outcome::Numpy(reason) => reason,
+            },
+        };
+        let own = table().compare;
+        let name = entry.map_or("compare", |e| e.def.name);
+        in_numpy(py, name, reason, [&a, &b], |a, b| {
+            // SAFETY: `ndarray`'s own slot, with live operands.
+            unsafe { own(a, b, which) }
+        })
+    })
+}

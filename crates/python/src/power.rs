@@ -1,0 +1,139 @@
+//! `a ** b`: NumPy's short cuts for common exponents, and the powers that only NumPy may compute.
+#![expect(unsafe_code, reason = "C slots of the array type")]
+
+use crate::map::{self, Options, Outcome};
+use crate::np::Arr;
+use crate::numbers::{in_numpy, in_place_call, table};
+use crate::operand::{Input, Weak};
+use crate::ops::{self, OpEntry};
+use crate::slot::{lend, object};
+use arrayloom_ir::LoopSig;
+use arrayloom_types::{DType, Kind};
+use pyo3::exceptions::PyNotImplementedError;
+use pyo3::ffi::{self, PyObject};
+use pyo3::prelude::*;
+use std::sync::OnceLock;
+
+struct Rows {
+    power: &'static OpEntry,
+    square: &'static OpEntry,
+    sqrt: &'static OpEntry,
+    reciprocal: &'static OpEntry,
+}
+
+static ROWS: OnceLock<Rows> = OnceLock::new();
+
+/// Looks up the rows.
+pub(crate) fn init() -> PyResult<()> {
+    let row = |name: &'static str| {
+        let missing = || PyNotImplementedError::new_err(format!("no row for {name}"));
+        ops::by_name(name).ok_or_else(missing)
+    };
+    let rows = Rows {
+        power: row("power")?,
+        square: row("square")?,
+        sqrt: row("sqrt")?,
+        reciprocal: row("reciprocal")?,
+    };
+    let fresh = ROWS.set(rows).is_ok();
+    debug_assert!(fresh, "the rows are looked up once");
+    Ok(())
+}
+
+fn rows() -> &'static Rows {
+    #[expect(
+        clippy::expect_used,
+        reason = "the module cannot be imported without it"
+    )]
+    ROWS.get().expect("power::init ran at import")
+}
+
+/// The row that NumPy takes instead of `power` for a Python number as exponent.
+fn short_cut(base: &Bound<'_, PyAny>, exponent: &Bound<'_, PyAny>) -> Option<&'static OpEntry> {
+    let dtype = Arr::of(base)?.dtype()?;
+    let inexact = dtype.is_float() || dtype.is_complex();
+    let kind = exponent.get_type_ptr();
+    if kind == &raw mut ffi::PyLong_Type {
+        match exponent.extract::<i64>() {
+            Ok(2) if dtype != DType::Bool => return Some(rows().square),
+            Ok(-1) if inexact => return Some(rows().reciprocal),
+            _ => return None,
+        }
+    }
+    if kind == &raw mut ffi::PyFloat_Type && inexact {
+        let half = exponent
+            .extract::<f64>()
+            .is_ok_and(|e| (e - 0.5).abs() == 0.0);
+        return half.then(|| rows().sqrt);
+    }
+    None
+}
+
+/// False for powers of integers whose exponent may be negative: NumPy raises an error for those.
+pub(crate) fn allowed(entry: &OpEntry, inputs: &[Input], sig: &LoopSig) -> bool {
+    if !std::ptr::eq(entry, rows().power) || !sig.ins[0].is_integer() {
+        return true;
+    }
+    match inputs.get(1) {
+        Some(Input::Weak(Weak::Int(value))) => *value >= 0,
+        Some(Input::Weak(_)) | None => true,
+        Some(Input::Scalar(s)) if s.dtype.kind() == Kind::Signed => {
+            s.bytes[s.dtype.size() - 1] < 128
+        }
+        Some(Input::Scalar(_)) => true,
+        Some(Input::View(view)) => view.layout.dtype.kind() != Kind::Signed,
+    }
+}
+
+/// `a ** b`, or `pow(a, b, modulo)`.
+pub(crate) unsafe extern "C" fn power(
+    a: *mut PyObject,
+    b: *mut PyObject,
+    modulo: *mut PyObject,
+) -> *mut PyObject {
+    object(|py| {
+        // SAFETY: the interpreter lends the operands.
+        let (a, b) = (unsafe { lend(py, a) }, unsafe { lend(py, b) });
+        // SAFETY: likewise; without a modulo it is None.
+        let modulo = unsafe { lend(py, modulo) };
+        let outcome = if !modulo.is_none() {
+            Outcome::Numpy(crate::operand::Reason::Keyword)
+        } else if let Some(row) = short_cut(&a, &b) {
+            map::call(py, row, &[&a], &Options::default())?
+        } else {
+            map::call(py, rows().power, &[&a, &b], &Options::default())?
+        };
+        let reason = match outcome {
+            Outcome::Done(result) => return Ok(result),
+            Outcome::Numpy(reason) => reason,
+        };
+        let own = table().numbers.nb_power;
+        in_numpy(py, "power", reason, [&a, &b], |a, b| match own {
+            // SAFETY: `ndarray`'s own slot, with live operands.
+            Some(own) => unsafe { own(a, b, modulo.as_ptr()) },
+            None => std::ptr::null_mut(),
+        })
+    })
+}
+
+/// `a **= b`.
+pub(crate) unsafe extern "C" fn in_place(
+    a: *mut PyObject,
+    b: *mut PyObject,
+    _modulo: *mut PyObject,
+) -> *mut PyObject {
+    object(|py| {
+        // SAFETY: the interpreter lends the operands.
+        let (a, b) = (unsafe { lend(py, a) }, unsafe { lend(py, b) });
+        if let Some(row) = short_cut(&a, &b) {
+            let options = Options {
+                out: Some(&a),
+                ..Options::default()
+            };
+            if let Outcome::Done(result) = map::call(py, row, &[&a], &options)? {
+                return Ok(result);
+            }
+        }
+        in_place_call(py, rows().power, &a, &b, None)
+    })
+}

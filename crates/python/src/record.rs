@@ -1,0 +1,150 @@
+//! Recording nodes: operands of a call become operands of a node.
+
+use crate::birth::{self, Born};
+use crate::np::Arr;
+use crate::operand::{Input, View};
+use crate::{error, state, sync};
+use arrayloom_ir::{Action, LoopSig, Node, Operand, SlotId};
+use arrayloom_types::{DType, Layout, Scalar, Shape, result_strides};
+use pyo3::prelude::*;
+use smallvec::SmallVec;
+
+/// Memory of others up to this size is copied in; above it, the node is run at once instead.
+const COPY_IN: usize = 64 << 10;
+
+/// A node in the making, with the memory of others that it borrows.
+pub(crate) struct Draft {
+    ins: SmallVec<[Operand; 3]>,
+    mask: Option<Operand>,
+    /// Copies that the engine keeps alone once the node is recorded.
+    copies: SmallVec<[SlotId; 2]>,
+    /// Memory of others, to be forgotten after it has been read.
+    borrowed: SmallVec<[SlotId; 2]>,
+}
+
+impl Draft {
+    /// A node without operands.
+    pub(crate) fn new() -> Draft {
+        Draft {
+            ins: SmallVec::new(),
+            mask: None,
+            copies: SmallVec::new(),
+            borrowed: SmallVec::new(),
+        }
+    }
+
+    /// Adds one value.
+    pub(crate) fn scalar(&mut self, scalar: Scalar) {
+        self.ins.push(Operand::Scalar(scalar));
+    }
+
+    /// Adds a view, broadcast to `shape`.
+    pub(crate) fn view(&mut self, py: Python<'_>, view: &View, shape: &[usize]) -> PyResult<()> {
+        let operand = self.operand(py, view, shape)?;
+        self.ins.push(operand);
+        Ok(())
+    }
+
+    /// Adds the mask, broadcast to `shape`.
+    pub(crate) fn mask(&mut self, py: Python<'_>, view: &View, shape: &[usize]) -> PyResult<()> {
+        self.mask = Some(self.operand(py, view, shape)?);
+        Ok(())
+    }
+
+    fn operand(&mut self, py: Python<'_>, view: &View, shape: &[usize]) -> PyResult<Operand> {
+        let (slot, layout) = match view.slot {
+            Some((slot, _)) => (slot, view.layout.clone()),
+            None => self.outside(py, view.array, &view.layout)?,
+        };
+        let layout = if layout.shape.as_slice() == shape {
+            layout
+        } else {
+            layout.broadcast_to(shape)
+        };
+        Ok(Operand::View(slot, layout))
+    }
+
+    /// Makes memory of others known to the engine: small views by a copy, large ones as they are.
+    fn outside(
+        &mut self,
+        py: Python<'_>,
+        array: Arr,
+        layout: &Layout,
+    ) -> PyResult<(SlotId, Layout)> {
+        let (low, high) = layout.byte_range();
+        let bytes = (high - low).cast_unsigned();
+        let start = array.addr().wrapping_add_signed(low) as *const u8;
+        let mut moved = layout.clone();
+        moved.offset = -low;
+        if bytes > COPY_IN {
+            let slot = state::engine().adopt_external(start, bytes);
+            self.borrowed.push(slot);
+            return Ok((slot, moved));
+        }
+        let slot = birth::copy_in(py, start, bytes)?;
+        self.copies.push(slot);
+        Ok((slot, moved))
+    }
+
+    /// Records the node. With large memory of others among its operands it is run before this
+    /// returns, because nobody tells us when that memory changes.
+    pub(crate) fn record(
+        mut self,
+        py: Python<'_>,
+        action: Action,
+        sig: LoopSig,
+        outs: SmallVec<[(SlotId, Layout); 1]>,
+        site: u32,
+    ) -> PyResult<()> {
+        let node = Node {
+            action,
+            sig,
+            outs,
+            ins: std::mem::take(&mut self.ins),
+            mask: self.mask.take(),
+            site,
+        };
+        let done = state::engine().record(node);
+        done.map_err(|e| error::to_python(py, &e))?;
+        if self.borrowed.is_empty() {
+            return Ok(());
+        }
+        sync::flush(py)
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        for &slot in &self.copies {
+            state::engine().release(slot);
+        }
+        for &slot in &self.borrowed {
+            state::engine().forget_external(slot);
+        }
+    }
+}
+
+/// New lazy arrays for the results of an element-wise call, laid out as NumPy would.
+pub(crate) fn results<'py>(
+    py: Python<'py>,
+    dtypes: &[DType],
+    shape: &Shape,
+    inputs: &[Input],
+) -> PyResult<Option<SmallVec<[Born<'py>; 2]>>> {
+    let mut steps: SmallVec<[SmallVec<[isize; 4]>; 3]> = SmallVec::new();
+    for input in inputs {
+        if let Input::View(view) = input {
+            steps.push(view.layout.broadcast_to(shape).strides);
+        }
+    }
+    let steps: SmallVec<[&[isize]; 3]> = steps.iter().map(SmallVec::as_slice).collect();
+    let mut born = SmallVec::new();
+    for &dtype in dtypes {
+        let strides = result_strides(shape, &steps, dtype.size());
+        match birth::lazy(py, dtype, shape, &strides)? {
+            Some(array) => born.push(array),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(born))
+}

@@ -1,0 +1,100 @@
+//! What the engine did, as Python objects.
+
+use crate::{fallback, state};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+/// Counters since the start or the last reset.
+#[pyfunction]
+pub(crate) fn stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let stats = state::engine().stats();
+    let ops = PyDict::new(py);
+    for (name, op) in &stats.ops {
+        let row = PyDict::new(py);
+        row.set_item("calls", op.calls)?;
+        row.set_item("seconds", op.seconds)?;
+        row.set_item("elements", op.elements)?;
+        row.set_item("bytes", op.bytes)?;
+        ops.set_item(name, row)?;
+    }
+    let all = PyDict::new(py);
+    all.set_item("ops", ops)?;
+    all.set_item("fallbacks", fallback::report(py)?)?;
+    let counts = [
+        ("kernels", stats.kernels),
+        ("flushes", stats.flushes),
+        ("recorded", stats.recorded),
+        ("fused_ops", stats.fused_ops),
+        ("dropped", stats.dropped),
+        ("contracted", stats.contracted),
+        ("unfused_kernels", stats.unfused_kernels),
+        ("bytes_read", stats.bytes_read),
+        ("bytes_written", stats.bytes_written),
+        ("cache_hits", stats.cache_hits),
+        ("cache_misses", stats.cache_misses),
+        ("faults", stats.guard.faults),
+        ("write_barriers", stats.guard.write_barriers),
+        ("publishes", stats.guard.publishes),
+        ("live_slots", stats.guard.live_slots),
+    ];
+    for (name, count) in counts {
+        all.set_item(name, count)?;
+    }
+    all.set_item("device_seconds", stats.device_seconds)?;
+    all.set_item("flush_seconds", stats.flush_seconds)?;
+    let pool = PyDict::new(py);
+    if let Some(found) = stats.pool {
+        pool.set_item("cached_bytes", found.cached_bytes)?;
+        pool.set_item("live_bytes", found.live_bytes)?;
+        pool.set_item("peak_bytes", found.peak_bytes)?;
+        pool.set_item("hits", found.hits)?;
+        pool.set_item("misses", found.misses)?;
+    }
+    all.set_item("pool", pool)?;
+    Ok(all)
+}
+
+/// Set every counter to zero.
+#[pyfunction]
+pub(crate) fn reset_stats() {
+    state::engine().reset_stats();
+    fallback::reset();
+}
+
+/// Change settings; absent ones stay as they are.
+#[pyfunction]
+#[pyo3(signature = (*, threads=None, lazy=None, min_bytes=None))]
+pub(crate) fn configure(
+    threads: Option<usize>,
+    lazy: Option<bool>,
+    min_bytes: Option<usize>,
+) -> bool {
+    let lazy = lazy.map(|lazy| lazy && state::engine().guard().is_some());
+    state::configure(lazy, min_bytes);
+    // The number of threads is fixed once the device is open.
+    threads.is_none_or(|wanted| wanted == state::engine().device().caps().threads)
+}
+
+/// Every device that the engine can use.
+#[pyfunction]
+pub(crate) fn devices(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let caps = state::engine().device().caps();
+    let row = PyDict::new(py);
+    row.set_item("name", caps.name)?;
+    row.set_item("threads", caps.threads)?;
+    row.set_item("isa", &caps.detail)?;
+    row.set_item("memory", i64::try_from(caps.memory).unwrap_or(0))?;
+    PyList::new(py, [row])
+}
+
+/// Run everything that is pending.
+#[pyfunction]
+pub(crate) fn flush(py: Python<'_>) -> PyResult<()> {
+    crate::sync::flush(py)
+}
+
+/// Give memory kept for re-use back to the system; returns the number of bytes.
+#[pyfunction]
+pub(crate) fn trim() -> u64 {
+    state::engine().trim()
+}

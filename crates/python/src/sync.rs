@@ -1,0 +1,38 @@
+//! Waiting for values: everything that forces recorded work goes through here.
+
+use crate::np::Arr;
+use crate::{error, site, state};
+use arrayloom_engine::EngineError;
+use pyo3::prelude::*;
+
+/// Makes the memory of an array readable; does nothing for memory outside the arena.
+pub(crate) fn read(py: Python<'_>, array: Arr) -> PyResult<()> {
+    let engine = state::engine();
+    let Some((slot, _)) = engine.slot_at(array.addr()) else {
+        return Ok(());
+    };
+    if engine.is_pending(slot) {
+        return force(py, || engine.sync_read(slot));
+    }
+    // Computed already: publishing it is quick and needs no other thread.
+    engine.sync_read(slot).map_err(|e| error::to_python(py, &e))
+}
+
+/// Makes the memory of an array writable, after everything that reads its old value.
+pub(crate) fn write(py: Python<'_>, array: Arr) -> PyResult<()> {
+    let engine = state::engine();
+    match engine.slot_at(array.addr()) {
+        Some((slot, _)) => force(py, || engine.sync_write(slot)),
+        None => Ok(()),
+    }
+}
+
+/// Runs everything that is pending.
+pub(crate) fn flush(py: Python<'_>) -> PyResult<()> {
+    force(py, || state::engine().flush())
+}
+
+fn force(py: Python<'_>, work: impl Send + FnOnce() -> Result<(), EngineError>) -> PyResult<()> {
+    py.detach(work).map_err(|e| error::to_python(py, &e))?;
+    site::warn_of_events(py)
+}
