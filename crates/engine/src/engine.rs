@@ -306,7 +306,7 @@ impl Engine {
                 if entry.block.is_none() {
                     entry.block = guard.withdraw(guarded);
                 }
-                entry.block.is_some() || !guard.state(guarded).is_published()
+                !guard.state(guarded).is_published()
             }
             _ => false,
         };

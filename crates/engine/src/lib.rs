@@ -20,6 +20,9 @@ mod sync;
 mod table;
 mod turn;
 
+#[cfg(test)]
+mod tests;
+
 pub use engine::{Engine, NewSlot};
 pub use error::EngineError;
 pub use events::FpEvent;

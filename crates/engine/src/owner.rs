@@ -1,6 +1,6 @@
 //! What the guard's service thread asks for when the program touches memory.
 
-use crate::Engine;
+use crate::{Engine, EngineError};
 use arrayloom_guard::{Owner, Slot};
 
 impl Owner for Engine {
@@ -10,14 +10,14 @@ impl Owner for Engine {
             .and_then(|guard| Engine::number_of(guard, slot))
             .ok_or(())?;
         let _turn = self.turns.take_for_service();
-        let ran = self.run_list();
-        let done = self.materialise(number);
-        let error = if self.is_pending(number) {
-            ran.and(done)
-        } else {
-            done
-        };
-        error.map_err(|error| self.keep_failure(error))
+        match self.evaluate_slot(number) {
+            // A late request: another thread's touch was served and the array is gone since.
+            Ok(()) | Err(EngineError::BadSlot { .. }) => Ok(()),
+            Err(error) => {
+                self.keep_failure(error);
+                Err(())
+            }
+        }
     }
 
     fn before_write(&self, _slot: Slot) -> Result<(), ()> {

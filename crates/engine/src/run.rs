@@ -268,22 +268,23 @@ impl Engine {
             if entry.writes > 0 {
                 continue;
             }
-            if let (Home::Guarded(guarded), Some(guard)) = (entry.home, self.guard()) {
-                let value = entry.block.take();
-                let has_value = value.is_some() || guard.state(guarded).is_published();
-                if let Some(block) = value {
-                    guard.computed(guarded, block);
-                }
-                if entry.reads > 0 {
-                    guard.protect(guarded);
-                } else if guard.state(guarded) == State::Computed {
-                    guard.unprotect(guarded);
-                }
-                if !has_value {
-                    continue;
-                }
+            let (Home::Guarded(guarded), Some(guard)) = (entry.home, self.guard()) else {
+                self.pending.set(slot.0, false);
+                continue;
+            };
+            let has_reader = entry.reads > 0;
+            let nbytes = entry.nbytes;
+            if let Some(block) = entry.block.take() {
+                self.pending.set(slot.0, false);
+                self.hand(guard, guarded, block, nbytes);
+            } else if guard.state(guarded).is_published() {
+                self.pending.set(slot.0, false);
             }
-            self.pending.set(slot.0, false);
+            if has_reader {
+                guard.protect(guarded);
+            } else if guard.state(guarded) == State::Computed {
+                guard.unprotect(guarded);
+            }
         }
         drop(table);
         self.report(batch.events);

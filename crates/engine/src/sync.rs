@@ -3,7 +3,8 @@
 use crate::engine::unknown;
 use crate::table::Home;
 use crate::{Engine, EngineError};
-use arrayloom_guard::State;
+use arrayloom_device::{Buf, End, Queue};
+use arrayloom_guard::{Block, Guard, Slot, State};
 use arrayloom_ir::SlotId;
 
 impl Engine {
@@ -16,12 +17,23 @@ impl Engine {
             return Ok(());
         }
         let _turn = self.turns.take();
-        let ran = self.run_list();
-        if self.is_pending(slot) {
-            ran?;
-        }
-        self.materialise(slot)?;
+        self.evaluate_slot(slot)?;
         self.publish(slot).map(|_published| ())
+    }
+
+    /// Runs the list until the slot has a value. The caller has the turn. A failure that leaves the
+    /// slot with its value is none of the caller's concern and comes back at the next flush.
+    pub(crate) fn evaluate_slot(&self, slot: SlotId) -> Result<(), EngineError> {
+        loop {
+            let ran = self.run_list();
+            let writes = self.table().get(slot).map(|entry| entry.writes);
+            match writes {
+                None => return Err(unknown(slot)),
+                Some(0) => return self.materialise(slot),
+                // Others record meanwhile.
+                Some(_) => ran?,
+            }
+        }
     }
 
     /// Afterwards the bytes at the slot's address may be read and written: no recorded operation needs
@@ -86,9 +98,9 @@ impl Engine {
         Ok(state.is_published())
     }
 
-    /// Gives a slot without pending writes that has no value memory with arbitrary contents, and hands
-    /// the value to the guard. The caller has the turn.
-    pub(crate) fn materialise(&self, slot: SlotId) -> Result<(), EngineError> {
+    /// Hands the value of a slot without pending writes to the guard; one that was never written gets
+    /// arbitrary contents. The caller has the turn.
+    fn materialise(&self, slot: SlotId) -> Result<(), EngineError> {
         let mut table = self.table();
         let Some(entry) = table.get_mut(slot) else {
             return Err(unknown(slot));
@@ -97,24 +109,44 @@ impl Engine {
             return Ok(());
         };
         if entry.writes > 0 {
-            return Err(EngineError::BadSlot {
-                slot: slot.0,
-                what: "has no value",
-            });
-        }
-        let state = guard.state(guarded);
-        if state == State::Computed || state.is_published() {
             return Ok(());
         }
+        let state = guard.state(guarded);
+        let has_value = state == State::Computed || state.is_published();
         let block = match entry.block.take() {
             Some(block) => block,
+            None if has_value => return Ok(()),
             None => self.block(entry.nbytes, false)?,
         };
-        guard.computed(guarded, block);
-        if entry.reads == 0 {
+        let (has_reader, nbytes) = (entry.reads > 0, entry.nbytes);
+        self.pending.set(slot.0, false);
+        self.hand(guard, guarded, block, nbytes);
+        if !has_reader && guard.state(guarded) == State::Computed {
             guard.unprotect(guarded);
         }
-        self.pending.set(slot.0, false);
         Ok(())
+    }
+
+    /// Hands a value to the guard. Where a failed evaluation left other bytes at the user address, the
+    /// value is copied over them.
+    pub(crate) fn hand(&self, guard: &Guard, slot: Slot, block: Block, nbytes: usize) {
+        if !guard.state(slot).is_published() {
+            guard.computed(slot, block);
+            return;
+        }
+        let from = Buf(block.ptr().expose_provenance() as u64);
+        let copied = guard.unprotect(slot)
+            && self
+                .device
+                .copy(
+                    Queue::default(),
+                    End::Host(guard.addr(slot)),
+                    End::Dev(from, 0),
+                    nbytes as u64,
+                )
+                .map_err(|error| self.keep_failure(error.into()))
+                .is_ok();
+        debug_assert!(copied, "a value could not be copied to its address");
+        self.pool().put(block);
     }
 }

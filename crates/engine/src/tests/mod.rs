@@ -1,0 +1,259 @@
+//! The engine on the interpreter: random programs, failures of every kind, touches of lazy memory.
+
+mod failing;
+mod random;
+mod semantics;
+mod touch;
+
+use crate::{Engine, EngineError, Settings};
+use arrayloom_device::{Buf, Caps, Device, DeviceError, End, Event, Launch, Queue};
+use arrayloom_ir::{Action, Kernel, LoopSig, Node, Operand, ReduceOp, SlotId, ops};
+use arrayloom_reference::Reference;
+use arrayloom_types::{DType, Layout, Scalar};
+use smallvec::smallvec;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// The interpreter; refuses a run when its count reaches zero.
+struct Flaky {
+    inner: Reference,
+    runs_left: AtomicI64,
+    /// Kernels with more instructions are not supported.
+    longest: AtomicUsize,
+}
+
+impl Flaky {
+    fn new() -> Flaky {
+        Flaky {
+            inner: Reference::new(),
+            runs_left: AtomicI64::new(i64::MAX),
+            longest: AtomicUsize::new(usize::MAX),
+        }
+    }
+}
+
+impl Device for Flaky {
+    fn caps(&self) -> &Caps {
+        self.inner.caps()
+    }
+    fn alloc(&self, bytes: u64) -> Result<Buf, DeviceError> {
+        self.inner.alloc(bytes)
+    }
+    fn free(&self, buf: Buf) {
+        self.inner.free(buf);
+    }
+    fn copy(&self, queue: Queue, dst: End, src: End, bytes: u64) -> Result<(), DeviceError> {
+        self.inner.copy(queue, dst, src, bytes)
+    }
+    fn run(&self, queue: Queue, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), DeviceError> {
+        assert!(launch.fits(kernel), "{kernel}");
+        if kernel.code.len() > self.longest.load(Ordering::Relaxed) {
+            let what = "a long kernel".to_owned();
+            return Err(DeviceError::Unsupported {
+                device: "flaky",
+                what,
+            });
+        }
+        if self.runs_left.fetch_sub(1, Ordering::Relaxed) == 0 {
+            let what = "injected".to_owned();
+            return Err(DeviceError::Failed {
+                device: "flaky",
+                what,
+            });
+        }
+        self.inner.run(queue, kernel, launch)
+    }
+    fn record(&self, queue: Queue) -> Result<Event, DeviceError> {
+        self.inner.record(queue)
+    }
+    fn wait(&self, queue: Queue, event: Event) -> Result<(), DeviceError> {
+        self.inner.wait(queue, event)
+    }
+    fn poll(&self, event: Event, block: bool) -> Result<bool, DeviceError> {
+        self.inner.poll(event, block)
+    }
+}
+
+/// An engine and the device below it.
+struct World {
+    engine: Arc<Engine>,
+    device: Arc<Flaky>,
+}
+
+/// An array of the program: the slot, where it is, and a view.
+#[derive(Clone, Debug)]
+struct Array {
+    slot: SlotId,
+    addr: *mut u8,
+    layout: Layout,
+}
+
+impl World {
+    fn start(settings: Settings) -> World {
+        let device = Arc::new(Flaky::new());
+        let engine = Engine::start(settings, Arc::<Flaky>::clone(&device)).unwrap();
+        World { engine, device }
+    }
+
+    /// An engine whose every operation runs at once, alone: what the others are held against.
+    fn eager() -> World {
+        World::start(Settings {
+            lazy: false,
+            fuse: false,
+            ..Settings::default()
+        })
+    }
+
+    fn lazy(&self, dtype: DType, shape: &[usize]) -> Array {
+        let layout = Layout::contiguous(dtype, shape);
+        let nbytes = (layout.len() * dtype.size()).max(1);
+        let new = self.engine.new_lazy(nbytes);
+        let new = new.unwrap_or_else(|| self.engine.new_ready(nbytes, false).unwrap());
+        Array {
+            slot: new.slot,
+            addr: new.addr,
+            layout,
+        }
+    }
+
+    /// A published array with these values.
+    fn ready(&self, dtype: DType, shape: &[usize], values: &[f64]) -> Array {
+        let layout = Layout::contiguous(dtype, shape);
+        let new = self
+            .engine
+            .new_ready((layout.len() * dtype.size()).max(1), true)
+            .unwrap();
+        let array = Array {
+            slot: new.slot,
+            addr: new.addr,
+            layout,
+        };
+        self.write(&array, values);
+        array
+    }
+
+    /// Writes through the address, as the program does.
+    fn write(&self, array: &Array, values: &[f64]) {
+        let dtype = array.layout.dtype;
+        let mut bytes: Vec<u8> = values
+            .iter()
+            .flat_map(|&v| Scalar::from_f64(dtype, v).as_bytes().to_vec())
+            .collect();
+        let (to, from) = (End::Host(array.addr), End::Host(bytes.as_mut_ptr()));
+        self.device
+            .copy(Queue(0), to, from, bytes.len() as u64)
+            .unwrap();
+    }
+
+    /// Reads through the address without asking the engine.
+    fn peek(&self, array: &Array) -> Vec<u8> {
+        let mut bytes = vec![0u8; array.layout.len() * array.layout.dtype.size()];
+        let (to, from) = (End::Host(bytes.as_mut_ptr()), End::Host(array.addr));
+        self.device
+            .copy(Queue(0), to, from, bytes.len() as u64)
+            .unwrap();
+        bytes
+    }
+
+    fn bytes(&self, array: &Array) -> Vec<u8> {
+        self.engine.sync_read(array.slot).unwrap();
+        self.peek(array)
+    }
+
+    fn floats(&self, array: &Array) -> Vec<f64> {
+        assert_eq!(array.layout.dtype, DType::F64);
+        let bytes = self.bytes(array);
+        bytes
+            .chunks(8)
+            .map(|b| f64::from_le_bytes(b.try_into().unwrap()))
+            .collect()
+    }
+
+    fn map(&self, name: &str, out: &Array, ins: &[Operand]) -> Result<(), EngineError> {
+        self.engine.record(map_node(name, out, ins, None))
+    }
+}
+
+fn map_node(name: &str, out: &Array, ins: &[Operand], mask: Option<Operand>) -> Node {
+    let dtype_of = |o: &Operand| match o {
+        Operand::View(_, layout) => layout.dtype,
+        Operand::Scalar(scalar) => scalar.dtype,
+    };
+    let strong: Vec<_> = ins
+        .iter()
+        .map(|o| arrayloom_types::Operand::Strong(dtype_of(o)))
+        .collect();
+    let op = ops::find(name).unwrap();
+    Node {
+        action: Action::Map(op),
+        sig: op.resolve(&strong).unwrap(),
+        outs: smallvec![(out.slot, out.layout.clone())],
+        ins: ins
+            .iter()
+            .map(|o| broadcast(o, &out.layout.shape))
+            .collect(),
+        mask: mask.map(|o| broadcast(&o, &out.layout.shape)),
+        site: 0,
+    }
+}
+
+fn reduce_node(op: ReduceOp, axes: u32, of: &Array, out: &Array) -> Node {
+    Node {
+        action: Action::Reduce {
+            op,
+            axes,
+            initial: None,
+        },
+        sig: LoopSig {
+            ins: smallvec![out.layout.dtype],
+            outs: smallvec![out.layout.dtype],
+        },
+        outs: smallvec![(out.slot, out.layout.clone())],
+        ins: smallvec![read(of)],
+        mask: None,
+        site: 0,
+    }
+}
+
+fn broadcast(operand: &Operand, shape: &[usize]) -> Operand {
+    match operand {
+        Operand::View(slot, layout) => Operand::View(*slot, layout.broadcast_to(shape)),
+        Operand::Scalar(scalar) => Operand::Scalar(*scalar),
+    }
+}
+
+fn read(array: &Array) -> Operand {
+    Operand::View(array.slot, array.layout.clone())
+}
+
+fn number(value: f64) -> Operand {
+    Operand::Scalar(Scalar::from_f64(DType::F64, value))
+}
+
+impl Array {
+    /// The window of extents `shape` that begins at `start`, seen with `step` along every axis.
+    fn window(&self, start: &[usize], shape: &[usize], step: isize) -> Array {
+        let mut view = self.clone();
+        for (axis, &at) in start.iter().enumerate() {
+            let stride = self.layout.strides[axis];
+            view.layout.offset += at.cast_signed() * stride;
+            view.layout.strides[axis] = stride * step;
+        }
+        view.layout.shape = shape.into();
+        view
+    }
+}
+
+/// The one engine of this process that has the guard, for one test at a time.
+fn guarded() -> (&'static World, MutexGuard<'static, ()>) {
+    static WORLD: OnceLock<World> = OnceLock::new();
+    static TURN: Mutex<()> = Mutex::new(());
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let world = WORLD.get_or_init(|| World::start(Settings::default()));
+    assert!(world.engine.guard().is_some(), "the guard works here");
+    let all = Ordering::Relaxed;
+    world.device.runs_left.store(i64::MAX, all);
+    world.device.longest.store(usize::MAX, all);
+    world.engine.allocations_left.store(i64::MAX, all);
+    (world, turn)
+}
