@@ -51,6 +51,8 @@ pub struct Counters {
     pub publishes: u64,
     /// Those of them that happened inside the fault handler.
     pub handler_publishes: u64,
+    /// Ready slots that were protected.
+    pub protections: u64,
     /// Writes to read-only slots that were caught.
     pub write_barriers: u64,
     /// Evaluations and barriers that failed.
@@ -67,6 +69,7 @@ pub(crate) struct Tallies {
     pub(crate) chained: AtomicU64,
     pub(crate) publishes: AtomicU64,
     pub(crate) handler_publishes: AtomicU64,
+    pub(crate) protections: AtomicU64,
     pub(crate) write_barriers: AtomicU64,
     pub(crate) failures: AtomicU64,
     pub(crate) service_calls: AtomicU64,
@@ -273,6 +276,7 @@ impl Guard {
             chained: tallies.chained.load(Relaxed),
             publishes: tallies.publishes.load(Relaxed),
             handler_publishes: tallies.handler_publishes.load(Relaxed),
+            protections: tallies.protections.load(Relaxed),
             write_barriers: tallies.write_barriers.load(Relaxed),
             failures: tallies.failures.load(Relaxed),
             service_calls: tallies.service_calls.load(Relaxed),

@@ -290,6 +290,7 @@ impl Guard {
                     return self.pool.trim(usize::MAX) > 0 && self.protect(slot);
                 }
                 held.become_state(State::ReadOnly, 0, 0);
+                self.tallies.protections.fetch_add(1, Relaxed);
             }
             State::BusyWrite => held.mark(REARMED, 0),
             State::Lazy | State::Busy | State::Computed => held.mark(0, WRITABLE),
