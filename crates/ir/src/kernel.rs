@@ -30,7 +30,9 @@ pub struct Ins {
 pub enum ReduceOp {
     /// Sum in NumPy's order; logical or for bool.
     Add,
-    /// Product, strictly one after another; logical and for bool.
+    /// Product, strictly one after another; logical and for bool. In a piece of more than one value
+    /// `float16` is multiplied in `float32` and rounded once, and complex numbers without `fma`, also in
+    /// scans; else it is `Prim::Mul`.
     Mul,
     /// Smallest; NaN wins.
     Min,

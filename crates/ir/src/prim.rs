@@ -59,7 +59,8 @@ prims! {
     Conj Unary,
     /// Arithmetic negation.
     Neg Unary,
-    /// Absolute value; for complex the modulus (real result dtype).
+    /// Absolute value; for complex the modulus (real result dtype): the larger part times
+    /// `sqrt(fma(r, r, 1))`, where `r` is the smaller part divided by the larger.
     Abs Unary,
     /// Bitwise complement; logical for bool.
     Not Unary,
@@ -73,7 +74,7 @@ prims! {
     Sqrt Unary,
     /// Cube root.
     Cbrt Unary,
-    /// `x * x`.
+    /// `x * x`; complex as `Mul`.
     Square Unary,
     /// `1 / x`; integers truncate.
     Reciprocal Unary,
@@ -123,7 +124,7 @@ prims! {
     Acosh Unary,
     /// Inverse hyperbolic tangent.
     Atanh Unary,
-    /// Distance to the next number away from zero.
+    /// Distance to the next number away from zero; for `float16` to the next larger number.
     Spacing Unary,
     /// Mantissa in [0.5, 1) as C `frexp`.
     FrexpMant Unary,
@@ -144,9 +145,9 @@ prims! {
     Add Binary,
     /// Difference.
     Sub Binary,
-    /// Product; logical and for bool.
+    /// Product; logical and for bool. Complex: `fma(ar, br, -(ai*bi))` and `fma(ar, bi, ai*br)`.
     Mul Binary,
-    /// Quotient of floats or complex numbers.
+    /// Quotient of floats or complex numbers (Smith's formula, without `fma`).
     Div Binary,
     /// Quotient rounded down; NumPy's rules for zero and overflow.
     FloorDiv Binary,
@@ -154,7 +155,8 @@ prims! {
     Rem Binary,
     /// Remainder with the sign of the dividend.
     Fmod Binary,
-    /// Power. Integers: the exponent is not negative (checked before).
+    /// Power. Integers: the exponent is not negative (checked before). Complex: exponents that are real
+    /// whole numbers below 100 by products of single numbers, without `fma`.
     Pow Binary,
     /// Smaller; NaN wins.
     Min Binary,

@@ -99,10 +99,10 @@ fn add_piece(
     state: Option<Val>,
     values: &[Val],
 ) -> Result<Option<Val>, String> {
+    let value = run.kernel.outputs[number].value as usize;
     if op == ReduceOp::Add
         && let (Some(state), Some(sum)) = (state, tree_sum(values))
     {
-        let value = run.kernel.outputs[number].value as usize;
         run.flag(value, flags::of_sum(values, sum));
         // `float16` is summed in `float32` and rounded once.
         if let (Val::F16(a), Val::F32(b)) = (state, sum) {
@@ -112,14 +112,41 @@ fn add_piece(
         }
         return step(run, number, Prim::Add, state, sum).map(Some);
     }
+    if op == ReduceOp::Mul
+        && let Some(Val::F16(start)) = state
+        && values.len() > 1
+    {
+        // And multiplied too.
+        let all: Vec<f32> = values.iter().filter_map(single).collect();
+        let half = Val::f16(all.iter().fold(start, |product, v| product * v));
+        run.flag(value, flags::of_sum(values, half));
+        return Ok(Some(half));
+    }
     let mut state = state;
     for &v in values {
         state = Some(match state {
             None => v,
+            Some(s) if values.len() > 1 => along(run, number, op, s, v)?,
             Some(s) => step(run, number, op.prim(), s, v)?,
         });
     }
     Ok(state)
+}
+
+/// One step of a fold along a run, where complex products are those of single numbers.
+fn along(run: &Run<'_>, number: usize, op: ReduceOp, a: Val, b: Val) -> Result<Val, String> {
+    let plain = match op {
+        ReduceOp::Mul => scalar::complex::fold_product(a, b),
+        _ => None,
+    };
+    match plain {
+        Some(product) => {
+            let value = run.kernel.outputs[number].value as usize;
+            run.flag(value, flags::of_sum(&[a, b], product));
+            Ok(product)
+        }
+        None => step(run, number, op.prim(), a, b),
+    }
 }
 
 /// NumPy's pairwise sum of floats (`float16` gives a `float32`) or complex numbers; `None` for others.
@@ -261,7 +288,7 @@ pub(crate) fn scan(run: &Run<'_>, number: usize, op: ReduceOp, axis: usize) -> R
             let x = run.value(value, &index)?;
             let next = match state {
                 None => x,
-                Some(s) => step(run, number, op.prim(), s, x)?,
+                Some(s) => along(run, number, op, s, x)?,
             };
             run.put(number, &index, next);
             state = Some(next);

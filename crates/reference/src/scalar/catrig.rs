@@ -23,6 +23,7 @@ pub(super) fn unary(prim: Prim, z: Complex64) -> Option<Complex64> {
         Prim::Sinh => sinh(z),
         Prim::Cosh => cosh(z),
         Prim::Tanh => tanh(z),
+        Prim::Sin if z.im.is_infinite() && !z.re.is_finite() => complex(f64::NAN, f64::INFINITY),
         Prim::Sin => turned(sinh),
         Prim::Cos => cosh(complex(-z.im, z.re)),
         Prim::Tan => turned(tanh),
@@ -157,7 +158,7 @@ fn sinh(z: Complex64) -> Complex64 {
         return if y.is_finite() {
             complex(x * y.cos(), f64::INFINITY * y.sin())
         } else {
-            complex(x, f64::NAN)
+            complex(f64::INFINITY, f64::NAN)
         };
     }
     complex(f64::NAN, f64::NAN)

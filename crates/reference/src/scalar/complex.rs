@@ -68,7 +68,7 @@ fn arithmetic<R: Real>(prim: Prim, z: Complex<R>) -> Option<Given<R>> {
     Some(Given::Complex(match prim {
         Prim::Real => return Some(Given::Real(x)),
         Prim::Imag => return Some(Given::Real(y)),
-        Prim::Abs => return Some(Given::Real(x.hypot(y))),
+        Prim::Abs => return Some(Given::Real(modulus(z))),
         Prim::IsNan => return Some(Given::Bool(x.is_nan() || y.is_nan())),
         Prim::IsInf => return Some(Given::Bool(x.is_infinite() || y.is_infinite())),
         Prim::IsFinite => {
@@ -77,7 +77,7 @@ fn arithmetic<R: Real>(prim: Prim, z: Complex<R>) -> Option<Given<R>> {
         }
         Prim::Conj => Complex { re: x, im: -y },
         Prim::Neg => Complex { re: -x, im: -y },
-        Prim::Square => product(z, z),
+        Prim::Square => fused_product(z, z),
         Prim::Reciprocal => reciprocal(z),
         Prim::Sign => sign(z),
         Prim::Rint => Complex {
@@ -100,7 +100,7 @@ fn arithmetic2<R: Real>(prim: Prim, a: Complex<R>, b: Complex<R>) -> Option<Give
             re: a.re - b.re,
             im: a.im - b.im,
         },
-        Prim::Mul => product(a, b),
+        Prim::Mul => fused_product(a, b),
         Prim::Div => quotient(a, b),
         Prim::Min => pick(nan(a) || (!nan(b) && less_equal(a, b))),
         Prim::Max => pick(nan(a) || (!nan(b) && less_equal(b, a))),
@@ -114,6 +114,15 @@ fn arithmetic2<R: Real>(prim: Prim, a: Complex<R>, b: Complex<R>) -> Option<Give
     }))
 }
 
+/// What a fold along a run multiplies with.
+pub(crate) fn fold_product(a: Val, b: Val) -> Option<Val> {
+    match (a, b) {
+        (Val::C64(a), Val::C64(b)) => Some(Val::C64(product(a, b))),
+        (Val::C128(a), Val::C128(b)) => Some(Val::C128(product(a, b))),
+        _ => None,
+    }
+}
+
 fn less<R: Real>(a: Complex<R>, b: Complex<R>) -> bool {
     let known = !a.im.is_nan() && !b.im.is_nan();
     (a.re < b.re && known) || (a.re == b.re && a.im < b.im)
@@ -124,6 +133,32 @@ fn less_equal<R: Real>(a: Complex<R>, b: Complex<R>) -> bool {
     (a.re < b.re && known) || (a.re == b.re && a.im <= b.im)
 }
 
+/// The product in NumPy's loops over arrays: one product of each part is not rounded by itself.
+fn fused_product<R: Real>(a: Complex<R>, b: Complex<R>) -> Complex<R> {
+    Complex {
+        re: a.re.mul_add(b.re, -(a.im * b.im)),
+        im: a.re.mul_add(b.im, a.im * b.re),
+    }
+}
+
+/// The modulus in NumPy's loops over arrays.
+fn modulus<R: Real>(z: Complex<R>) -> R {
+    let (x, y) = (z.re.abs(), z.im.abs());
+    if x.is_infinite() || y.is_infinite() {
+        return R::ONE / R::ZERO;
+    }
+    if x.is_nan() || y.is_nan() {
+        return R::NAN;
+    }
+    let (large, small) = if x > y { (x, y) } else { (y, x) };
+    if large == R::ZERO {
+        return R::ZERO;
+    }
+    let ratio = small / large;
+    ratio.mul_add(ratio, R::ONE).sqrt() * large
+}
+
+/// The product of single numbers, in powers and in folds.
 fn product<R: Real>(a: Complex<R>, b: Complex<R>) -> Complex<R> {
     Complex {
         re: a.re * b.re - a.im * b.im,

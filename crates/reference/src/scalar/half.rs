@@ -16,7 +16,8 @@ pub(super) fn unary(prim: Prim, x: f32) -> Option<Val> {
         if !x.is_finite() {
             return Some(Val::F16(f32::NAN));
         }
-        return Some(Val::f16(step(x, true) - x));
+        // Up to the next larger number, unlike the wider floats.
+        return Some(Val::f16(step(x, x > 0.0) - x));
     }
     real::unary(prim, x).map(rounded)
 }

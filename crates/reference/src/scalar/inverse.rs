@@ -82,7 +82,7 @@ pub(super) fn asinh(z: Complex64) -> Complex64 {
     if x.is_nan() || y.is_nan() {
         return match (x.is_infinite(), y.is_infinite()) {
             (true, _) => complex(x, f64::NAN),
-            (_, true) => complex(y, f64::NAN),
+            (_, true) => complex(f64::INFINITY, f64::NAN),
             _ if y == 0.0 => complex(f64::NAN, y),
             _ => complex(f64::NAN, f64::NAN),
         };
@@ -131,7 +131,7 @@ pub(super) fn acosh(z: Complex64) -> Complex64 {
     let w = acos(z);
     match (w.re.is_nan(), w.im.is_nan()) {
         (true, false) => complex(w.im.abs(), f64::NAN),
-        (_, true) => complex(f64::NAN, f64::NAN),
+        (_, true) => complex(f64::NAN, w.re),
         (false, false) => complex(w.im.abs(), w.re.copysign(z.im)),
     }
 }
@@ -154,7 +154,12 @@ pub(super) fn atanh(z: Complex64) -> Complex64 {
     }
     if is_large(z) {
         let size = x.hypot(y);
-        return complex(x / size / size, FRAC_PI_2.copysign(y));
+        let re = if size.is_infinite() {
+            0f64.copysign(x)
+        } else {
+            x / size / size
+        };
+        return complex(re, FRAC_PI_2.copysign(y));
     }
     if ax.max(ay) < 1e-8 {
         return z;

@@ -2,7 +2,7 @@
 
 pub(crate) mod cast;
 mod catrig;
-mod complex;
+pub(crate) mod complex;
 pub(crate) mod flags;
 mod half;
 mod int;

@@ -50,6 +50,9 @@ pub(super) trait Real:
     /// The next number, away from zero or towards it. Zero steps to the smallest positive number.
     fn step(self, away: bool) -> Self;
     fn hypot(self, other: Self) -> Self;
+    fn sqrt(self) -> Self;
+    /// `self * factor + term`, rounded once.
+    fn mul_add(self, factor: Self, term: Self) -> Self;
     /// Itself times a small whole number.
     fn times(self, n: i16) -> Self;
     /// The functions of one number that are nothing but a call.
@@ -101,6 +104,12 @@ macro_rules! real {
                 let bits = self.to_bits();
                 $t::from_bits(if away { bits + 1 } else { bits - 1 })
             }
+            fn sqrt(self) -> $t {
+                self.sqrt()
+            }
+            fn mul_add(self, factor: $t, term: $t) -> $t {
+                self.mul_add(factor, term)
+            }
             fn times(self, n: i16) -> $t {
                 self * $t::from(n)
             }
@@ -132,6 +141,7 @@ macro_rules! real {
                     Prim::Cosh => self.cosh(),
                     Prim::Tanh => self.tanh(),
                     Prim::Asinh => $asinh(self),
+                    Prim::Acosh if self < 1.0 => $t::NAN,
                     Prim::Acosh => $acosh(self),
                     Prim::Atanh => $atanh(self),
                     _ => return None,

@@ -1,0 +1,98 @@
+//! Reads the golden data and runs kernels on host memory.
+
+use arrayloom_device::{Arg, Buf, Device as _, Launch, Queue, ReduceArgs};
+use arrayloom_ir::Kernel;
+use arrayloom_reference::Reference;
+use arrayloom_types::{DType, contiguous_strides};
+use std::collections::BTreeMap;
+
+/// One block of the golden data.
+pub(crate) struct Block {
+    /// The words of its line in the index.
+    pub(crate) words: Vec<&'static str>,
+    /// Its bytes.
+    pub(crate) bytes: &'static [u8],
+}
+
+/// The dtypes named by letters.
+pub(crate) fn dtypes(letters: &str) -> Vec<DType> {
+    letters
+        .chars()
+        .map(|c| DType::from_letter(c).unwrap())
+        .collect()
+}
+
+/// All blocks, and the inputs by name.
+pub(crate) fn golden() -> (Vec<Block>, BTreeMap<&'static str, &'static [u8]>) {
+    let index = include_str!("../golden/index.txt");
+    let mut rest: &'static [u8] = include_bytes!("../golden/data.bin");
+    let (mut blocks, mut inputs) = (Vec::new(), BTreeMap::new());
+    for line in index.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let (letter, count) = match words[0] {
+            "input" | "cast" => (words[2], words[3]),
+            "fold" | "scan" => (words[2], words[4]),
+            _ => {
+                let results = words[2].split("->").nth(1).unwrap();
+                let number: usize = words[3].parse().unwrap();
+                (&results[number..=number], words[4])
+            }
+        };
+        let count: usize = count.parse().unwrap();
+        let (bytes, tail) = rest.split_at(dtypes(letter)[0].size() * count);
+        rest = tail;
+        if words[0] == "input" {
+            inputs.insert(words[1], bytes);
+        } else {
+            blocks.push(Block { words, bytes });
+        }
+    }
+    assert!(rest.is_empty());
+    (blocks, inputs)
+}
+
+/// An argument that reads or writes contiguous elements at an address.
+pub(crate) fn at(address: usize, dtype: DType, shape: &[usize]) -> Arg {
+    Arg::View {
+        buf: Buf(address as u64),
+        offset: 0,
+        strides: contiguous_strides(shape, dtype.size()),
+    }
+}
+
+/// Runs a kernel on contiguous inputs over `shape`; every output is given with its number of elements.
+pub(crate) fn run(
+    kernel: &Kernel,
+    shape: &[usize],
+    inputs: &[&[u8]],
+    outs: &[(usize, Vec<isize>)],
+    reduces: &[Option<ReduceArgs>],
+) -> Vec<Vec<u8>> {
+    let ins: Vec<Arg> = inputs
+        .iter()
+        .zip(&kernel.inputs)
+        .map(|(bytes, &dtype)| at(bytes.as_ptr().expose_provenance(), dtype, shape))
+        .collect();
+    let mut results: Vec<Vec<u8>> = Vec::new();
+    for (i, (count, _)) in outs.iter().enumerate() {
+        results.push(vec![0; count * kernel.output_dtype(i).size()]);
+    }
+    let outs: Vec<Arg> = results
+        .iter_mut()
+        .zip(outs)
+        .map(|(bytes, (_, strides))| Arg::View {
+            buf: Buf(bytes.as_mut_ptr().expose_provenance() as u64),
+            offset: 0,
+            strides: strides.iter().copied().collect(),
+        })
+        .collect();
+    let launch = Launch {
+        shape,
+        outs: &outs,
+        ins: &ins,
+        reduces,
+        flags: None,
+    };
+    Reference::new().run(Queue(0), kernel, &launch).unwrap();
+    results
+}
