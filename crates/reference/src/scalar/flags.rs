@@ -39,13 +39,20 @@ pub(super) fn unary(prim: Prim, x: Val, result: Val, met: &mut FpFlags) {
     let (Some(from), Some(to)) = (class(x), class(result)) else {
         return;
     };
+    // Only the spacing of float16 tells when there is none.
+    if prim == Prim::Spacing && to.nan {
+        if matches!(x, Val::F16(_)) {
+            met.0 |= FpFlags::INVALID.0;
+        }
+        return;
+    }
     if from.nan || is_exact(prim) {
         return;
     }
     if to.nan {
         met.0 |= FpFlags::INVALID.0;
     } else if to.infinite && !from.infinite {
-        met.0 |= if is_pole(prim) {
+        met.0 |= if is_pole(prim, x) {
             FpFlags::DIVIDE.0
         } else {
             FpFlags::OVERFLOW.0
@@ -57,25 +64,40 @@ pub(super) fn unary(prim: Prim, x: Val, result: Val, met: &mut FpFlags) {
 
 /// Notes what a primitive of two operands met.
 pub(super) fn binary(prim: Prim, a: Val, b: Val, result: Val, met: &mut FpFlags) {
-    let (Some(left), Some(right), Some(to)) = (class(a), class(b), class(result)) else {
+    let (Some(left), Some(to)) = (class(a), class(result)) else {
         return;
     };
-    if left.nan || right.nan || is_exact(prim) {
+    // Only the exponent of `Ldexp` is no float, and it meets nothing.
+    let right = class(b).unwrap_or(Class {
+        nan: false,
+        infinite: false,
+        tiny: false,
+    });
+    if left.nan || right.nan {
+        // These order their operands, which a NaN does not allow.
+        if matches!(prim, Prim::LogAddExp | Prim::LogAddExp2) {
+            met.0 |= FpFlags::INVALID.0;
+        }
+        return;
+    }
+    if is_exact(prim) {
         return;
     }
     let finite = !left.infinite && !right.infinite;
+    if prim == Prim::Div && !truth(b) && to.infinite && finite {
+        met.0 |= FpFlags::DIVIDE.0;
+    }
     if to.nan {
         met.0 |= FpFlags::INVALID.0;
-    } else if to.infinite && finite {
-        let by_zero = match prim {
-            Prim::Div | Prim::FloorDiv => !truth(b),
-            Prim::Pow => !truth(a),
-            _ => false,
-        };
-        met.0 |= if by_zero {
-            FpFlags::DIVIDE.0
-        } else {
-            FpFlags::OVERFLOW.0
+    } else if to.infinite && prim == Prim::Pow && !truth(a) {
+        met.0 |= FpFlags::DIVIDE.0;
+    } else if to.infinite && (finite || (prim == Prim::NextAfter && !left.infinite)) {
+        met.0 |= match prim {
+            Prim::Div if !truth(b) => 0,
+            Prim::FloorDiv if !truth(b) => FpFlags::DIVIDE.0,
+            // The remainder of the infinite quotient is no number.
+            Prim::FloorDiv if !matches!(a, Val::F16(_)) => FpFlags::OVERFLOW.0 | FpFlags::INVALID.0,
+            _ => FpFlags::OVERFLOW.0,
         };
     } else if to.tiny && finite && can_underflow(prim) && truth(a) && truth(b) {
         met.0 |= FpFlags::UNDERFLOW.0;
@@ -102,18 +124,18 @@ pub(crate) fn of_sum(values: &[Val], sum: Val) -> FpFlags {
 
 /// Primitives that move bits and meet nothing.
 fn is_exact(prim: Prim) -> bool {
-    use Prim::{Conj, CopySign, FrexpMant, Imag, ModfFrac, Neg, Real, Sign, Spacing};
-    let moves = matches!(
-        prim,
-        Conj | Neg | Real | Imag | CopySign | FrexpMant | ModfFrac
-    );
-    moves || matches!(prim, Sign | Spacing | Prim::Complex)
+    use Prim::{Complex, Conj, CopySign, FrexpMant, Imag, ModfFrac, Neg, Real, Sign};
+    let moves = matches!(prim, Conj | Neg | Real | Imag | CopySign | Complex);
+    moves || matches!(prim, Sign | FrexpMant | ModfFrac)
 }
 
 /// Functions whose infinite results at finite places are poles.
-fn is_pole(prim: Prim) -> bool {
-    use Prim::{Atanh, Log, Log1p, Log2, Log10, Reciprocal};
-    matches!(prim, Reciprocal | Log | Log2 | Log10 | Log1p | Atanh)
+fn is_pole(prim: Prim, x: Val) -> bool {
+    use Prim::{Atan, Atanh, Log, Log1p, Log2, Log10, Reciprocal};
+    match prim {
+        Reciprocal => !truth(x),
+        _ => matches!(prim, Log | Log2 | Log10 | Log1p | Atan | Atanh),
+    }
 }
 
 fn can_underflow(prim: Prim) -> bool {

@@ -5,6 +5,7 @@ use arrayloom_ir::Kernel;
 use arrayloom_reference::Reference;
 use arrayloom_types::{DType, contiguous_strides};
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU8;
 
 /// One block of the golden data.
 pub(crate) struct Block {
@@ -32,6 +33,7 @@ pub(crate) fn golden() -> (Vec<Block>, BTreeMap<&'static str, &'static [u8]>) {
         let (letter, count) = match words[0] {
             "input" | "cast" => (words[2], words[3]),
             "fold" | "scan" => (words[2], words[4]),
+            "flags" => ("B", words[3]),
             _ => {
                 let results = words[2].split("->").nth(1).unwrap();
                 let number: usize = words[3].parse().unwrap();
@@ -68,6 +70,17 @@ pub(crate) fn run(
     outs: &[(usize, Vec<isize>)],
     reduces: &[Option<ReduceArgs>],
 ) -> Vec<Vec<u8>> {
+    run_flagged(kernel, shape, inputs, outs, reduces).0
+}
+
+/// The same, and the conditions that each instruction met.
+pub(crate) fn run_flagged(
+    kernel: &Kernel,
+    shape: &[usize],
+    inputs: &[&[u8]],
+    outs: &[(usize, Vec<isize>)],
+    reduces: &[Option<ReduceArgs>],
+) -> (Vec<Vec<u8>>, Vec<u8>) {
     let ins: Vec<Arg> = inputs
         .iter()
         .zip(&kernel.inputs)
@@ -86,13 +99,17 @@ pub(crate) fn run(
             strides: strides.iter().copied().collect(),
         })
         .collect();
+    let flags: Vec<AtomicU8> = kernel.code.iter().map(|_| AtomicU8::new(0)).collect();
     let launch = Launch {
         shape,
         outs: &outs,
         ins: &ins,
         reduces,
-        flags: None,
+        flags: Some(&flags),
     };
     Reference::new().run(Queue(0), kernel, &launch).unwrap();
-    results
+    (
+        results,
+        flags.into_iter().map(AtomicU8::into_inner).collect(),
+    )
 }

@@ -5,6 +5,7 @@ A line of the index describes one block of the data, in the order of the blocks:
     input NAME LETTER COUNT
     cast FROM TO COUNT                  of the input `cast_FROM`
     op NAME LOOP RESULT COUNT INPUTS    result number RESULT, of these inputs
+    flags NAME LOOP COUNT INPUTS        the floating-point conditions of each element, a byte each
     fold NAME LETTER LENGTH COUNT       of `ramp`, see the tests; COUNT is 1 or, for scans, LENGTH
 
 Letters are NumPy's, with q and Q for 64-bit integers. All numbers are little-endian.
@@ -133,6 +134,22 @@ def loops(ufunc: np.ufunc) -> dict[str, str]:
     return {t: merged[t] for t in reversed(merged) if set(t) <= ours}
 
 
+def conditions(ufunc: np.ufunc, operands: list[np.ndarray], signature: tuple) -> np.ndarray:
+    """Bits of the floating-point conditions that each element meets."""
+    met = [0]
+
+    def note(_words: str, flags: int) -> None:
+        met[0] |= flags
+
+    found = []
+    with np.errstate(all="call", call=note):
+        for i in range(len(operands[0])):
+            met[0] = 0
+            ufunc(*[o[i : i + 1] for o in operands], signature=signature)
+            found.append(met[0])
+    return np.array(found, "B")
+
+
 def ramp(letter: str, count: int) -> np.ndarray:
     """The numbers of folds: the tests make the same."""
     whole = np.arange(count, dtype=np.uint64) * np.uint64(2654435761) % np.uint64(2**32)
@@ -170,6 +187,10 @@ def main() -> None:
             for number, result in enumerate(results if ufunc.nout > 1 else [results]):
                 index.append(f"op {name} {loop} {number} {count} {' '.join(names)}")
                 data.append(result)
+            found = conditions(ufunc, operands, signature)
+            if any(found):
+                index.append(f"flags {name} {loop} {count} {' '.join(names)}")
+                data.append(found)
     for letter, length in itertools.product(FLOATS + COMPLEX, LENGTHS):
         values = ramp(letter, length)
         for name in ["add", "multiply", "maximum"]:
