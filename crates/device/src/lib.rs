@@ -3,11 +3,15 @@
 //! A device allocates, copies and runs kernels. It knows no operations by name and no arrays: the op
 //! table lives above, and a new operation breaks no device.
 
+#[cfg(feature = "conform")]
+pub mod conform;
 mod error;
 mod launch;
+mod null;
 
 pub use error::DeviceError;
 pub use launch::{Arg, Buf, Launch, ReduceArgs};
+pub use null::{Null, NullCounts};
 
 use arrayloom_ir::Kernel;
 use std::sync::Arc;

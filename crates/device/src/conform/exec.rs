@@ -1,0 +1,190 @@
+//! Runs one case on one device: blocks up, kernel, blocks down.
+
+use super::data::{self, Rng, Values};
+use super::place::{block_bytes, offsets};
+use crate::{Arg, Buf, Device, DeviceError, End, Launch, Queue, ReduceArgs};
+use arrayloom_ir::Kernel;
+use arrayloom_types::{Layout, Scalar, Shape};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// What fills the gaps between elements, so that a stray write is seen.
+const GAP: u8 = 0xA5;
+
+/// An operand of a case.
+#[derive(Clone, Debug)]
+pub(super) enum Input {
+    /// A view and the bytes of its block.
+    View(Layout, Vec<u8>),
+    /// One value.
+    Scalar(Scalar),
+}
+
+impl Input {
+    /// An operand with values made from a seed.
+    pub(super) fn random(layout: Layout, seed: u64, values: Values) -> Input {
+        let mut block = vec![GAP; block_bytes(&layout)];
+        let size = layout.dtype.size();
+        let mut rng = Rng::new(seed);
+        for at in offsets(&layout) {
+            let value = data::element(layout.dtype, &mut rng, values);
+            block[at..at + size].copy_from_slice(value.as_bytes());
+        }
+        Input::View(layout, block)
+    }
+
+    /// A C-contiguous operand with these bytes.
+    pub(super) fn packed(dtype: arrayloom_types::DType, shape: &[usize], bytes: &[u8]) -> Input {
+        Input::View(Layout::contiguous(dtype, shape), bytes.to_vec())
+    }
+}
+
+/// A case: a kernel and everything it is bound to.
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    pub(super) kernel: Kernel,
+    pub(super) shape: Shape,
+    pub(super) ins: Vec<Input>,
+    pub(super) outs: Vec<Layout>,
+    pub(super) reduces: Vec<Option<ReduceArgs>>,
+    /// For each result, the operand in whose block it lies.
+    pub(super) on_top: Vec<Option<usize>>,
+    /// True when the conditions of the instructions are wanted.
+    pub(super) flags: bool,
+}
+
+impl Job {
+    /// A case without folds, in-place results or conditions.
+    pub(super) fn new(kernel: Kernel, shape: &[usize], ins: Vec<Input>, outs: Vec<Layout>) -> Job {
+        Job {
+            reduces: vec![None; outs.len()],
+            on_top: vec![None; outs.len()],
+            kernel,
+            shape: shape.into(),
+            ins,
+            outs,
+            flags: false,
+        }
+    }
+}
+
+/// What a device made of a case.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    /// The block of each result, gaps included.
+    pub(super) blocks: Vec<Vec<u8>>,
+    /// The conditions of each instruction.
+    pub(super) flags: Vec<u8>,
+}
+
+impl Found {
+    /// The elements of result `i` in C order, one after another.
+    pub(super) fn packed(&self, job: &Job, i: usize) -> Vec<u8> {
+        let size = job.outs[i].dtype.size();
+        let places = offsets(&job.outs[i]);
+        places
+            .iter()
+            .flat_map(|&at| self.blocks[i][at..at + size].iter().copied())
+            .collect()
+    }
+}
+
+/// Blocks that are given back however the case ends.
+struct Blocks<'a> {
+    device: &'a dyn Device,
+    held: Vec<Buf>,
+}
+
+impl Blocks<'_> {
+    fn upload(&mut self, bytes: &[u8]) -> Result<Buf, DeviceError> {
+        let buf = self.device.alloc(bytes.len() as u64)?;
+        self.held.push(buf);
+        let host = End::Host(bytes.as_ptr().cast_mut());
+        self.device
+            .copy(Queue(0), End::Dev(buf, 0), host, bytes.len() as u64)?;
+        Ok(buf)
+    }
+
+    fn download(&self, buf: Buf, bytes: usize) -> Result<Vec<u8>, DeviceError> {
+        let mut host = vec![0; bytes];
+        let to = End::Host(host.as_mut_ptr());
+        self.device
+            .copy(Queue(0), to, End::Dev(buf, 0), bytes as u64)?;
+        finish(self.device)?;
+        Ok(host)
+    }
+}
+
+impl Drop for Blocks<'_> {
+    fn drop(&mut self) {
+        for buf in self.held.drain(..) {
+            self.device.free(buf);
+        }
+    }
+}
+
+/// Waits for everything in queue 0.
+pub(super) fn finish(device: &dyn Device) -> Result<(), DeviceError> {
+    let event = device.record(Queue(0))?;
+    if device.poll(event, true)? {
+        Ok(())
+    } else {
+        Err(DeviceError::Failed {
+            device: device.caps().name,
+            what: "poll with block came back before the event".to_owned(),
+        })
+    }
+}
+
+/// Runs a case.
+pub(super) fn execute(device: &dyn Device, job: &Job) -> Result<Found, DeviceError> {
+    let mut blocks = Blocks {
+        device,
+        held: Vec::new(),
+    };
+    let mut ins = Vec::new();
+    for input in &job.ins {
+        ins.push(match input {
+            Input::Scalar(scalar) => Arg::Scalar(*scalar),
+            Input::View(layout, bytes) => view(blocks.upload(bytes)?, layout),
+        });
+    }
+    let mut outs = Vec::new();
+    let mut results = Vec::new();
+    for (layout, on_top) in job.outs.iter().zip(&job.on_top) {
+        let below = on_top.map(|i| (&ins[i], &job.ins[i]));
+        let (buf, bytes) = if let Some((Arg::View { buf, .. }, Input::View(_, block))) = below {
+            (*buf, block.len())
+        } else {
+            let bytes = block_bytes(layout);
+            (blocks.upload(&vec![GAP; bytes])?, bytes)
+        };
+        outs.push(view(buf, layout));
+        results.push((buf, bytes));
+    }
+    let flags: Vec<AtomicU8> = job.kernel.code.iter().map(|_| AtomicU8::new(0)).collect();
+    let launch = Launch {
+        shape: &job.shape,
+        outs: &outs,
+        ins: &ins,
+        reduces: &job.reduces,
+        flags: job.flags.then_some(flags.as_slice()),
+    };
+    device.run(Queue(0), &job.kernel, &launch)?;
+    finish(device)?;
+    let mut found = Found {
+        blocks: Vec::new(),
+        flags: flags.iter().map(|f| f.load(Ordering::Relaxed)).collect(),
+    };
+    for (buf, bytes) in results {
+        found.blocks.push(blocks.download(buf, bytes)?);
+    }
+    Ok(found)
+}
+
+fn view(buf: Buf, layout: &Layout) -> Arg {
+    Arg::View {
+        buf,
+        offset: layout.offset,
+        strides: layout.strides.clone(),
+    }
+}
