@@ -56,7 +56,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             fuse: true,
-            max_nodes: 64,
+            max_nodes: 128,
             max_views: 24,
             bufsize: arrayloom_plan::DEFAULT_BUFSIZE,
         }
