@@ -193,12 +193,11 @@ impl Suite<'_> {
         self.results.push(CaseResult { name, outcome });
     }
 
-    /// Runs a job on both devices and notes whether the results agree. What the oracle does not have
-    /// is no case.
+    /// Runs a job on both devices and notes whether the results agree. A case that the oracle cannot
+    /// decide is wrong, so that nothing goes unjudged.
     fn judge(&mut self, name: String, job: &exec::Job, closeness: compare::Closeness) {
         let expected = match exec::execute(self.oracle, job) {
             Ok(expected) => expected,
-            Err(DeviceError::Unsupported { .. }) => return,
             Err(error) => {
                 let what = format!("the oracle fails: {error}");
                 return self.note(name, Err(Trouble::Wrong(what)));
