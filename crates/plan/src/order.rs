@@ -7,9 +7,10 @@ use smallvec::SmallVec;
 /// The axes in `axes` are nested loops, the first one innermost (fastest). The first `stream` axes are
 /// all folded away and make one run of `L` values, the product of their extents, in loop order. A run
 /// is cut into pieces of `piece` values (the last may be shorter). For every index of the other axes,
-/// in loop order, and every piece of its run, in order: `out = out + T(piece)`, where `out` is the
-/// place that the index names. It starts at the initial value. `T` is NumPy's pairwise tree for float
-/// and complex sums, and a plain fold from left to right for every other operation.
+/// in loop order, and every piece of its run, in order, `out` takes in the piece; `out` is the place
+/// that the index names, and starts at the initial value. For float and complex sums that is
+/// `out = out + T(piece)`, where `T` is NumPy's pairwise tree; for every other operation the values of
+/// the piece are folded into `out` one after another.
 ///
 /// `stream = 0` means runs of one value: every value is added on its own. Then the loops over folded
 /// axes keep their order among themselves; the loops over kept axes may go in any order and in
