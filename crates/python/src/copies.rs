@@ -10,7 +10,7 @@ use crate::operand::{Input, View, classify};
 use crate::record::Draft;
 use crate::site;
 use arrayloom_ir::{Action, LoopSig};
-use arrayloom_types::{DType, Layout, contiguous_strides, result_strides};
+use arrayloom_types::{DType, Layout, contiguous_strides, copy_strides};
 use numpy::npyffi::flags::{NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_F_CONTIGUOUS};
 use pyo3::prelude::*;
 use smallvec::smallvec;
@@ -155,7 +155,7 @@ pub(crate) fn duplicate<'py>(
     let shape = &view.layout.shape;
     let strides = match order {
         'C' => contiguous_strides(shape, dtype.size()),
-        'K' => result_strides(shape, &[&view.layout.strides], dtype.size()),
+        'K' => copy_strides(&view.layout, dtype.size()),
         _ => leave!(Keyword),
     };
     record_copy(py, &view, dtype, shape, &strides)

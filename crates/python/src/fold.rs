@@ -181,7 +181,8 @@ fn fold<'py>(
 
 /// Scalars are read now; small arrays become plain ones.
 fn finish<'py>(py: Python<'py>, born: Born<'py>) -> PyResult<Outcome<'py>> {
-    if born.layout.len() * born.layout.dtype.size() >= state::min_bytes() {
+    let large = born.layout.len() * born.layout.dtype.size() >= state::min_bytes();
+    if large && !born.layout.shape.is_empty() {
         return Ok(Outcome::Done(born.array));
     }
     // SAFETY: a new array of ours.

@@ -5,7 +5,7 @@ use crate::np::Arr;
 use crate::operand::{Input, View};
 use crate::{error, state, sync};
 use arrayloom_ir::{Action, LoopSig, Node, Operand, SlotId};
-use arrayloom_types::{DType, Layout, Scalar, Shape, result_strides};
+use arrayloom_types::{DType, Layout, Scalar, Shape, elementwise_strides};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
@@ -131,16 +131,16 @@ pub(crate) fn results<'py>(
     shape: &Shape,
     inputs: &[Input],
 ) -> PyResult<Option<SmallVec<[Born<'py>; 2]>>> {
-    let mut steps: SmallVec<[SmallVec<[isize; 4]>; 3]> = SmallVec::new();
-    for input in inputs {
-        if let Input::View(view) = input {
-            steps.push(view.layout.broadcast_to(shape).strides);
-        }
-    }
-    let steps: SmallVec<[&[isize]; 3]> = steps.iter().map(SmallVec::as_slice).collect();
+    let views: SmallVec<[&Layout; 3]> = inputs
+        .iter()
+        .filter_map(|input| match input {
+            Input::View(view) => Some(&view.layout),
+            _ => None,
+        })
+        .collect();
     let mut born = SmallVec::new();
     for &dtype in dtypes {
-        let strides = result_strides(shape, &steps, dtype.size());
+        let strides = elementwise_strides(shape, &views, dtype.size());
         match birth::lazy(py, dtype, shape, &strides)? {
             Some(array) => born.push(array),
             None => return Ok(None),

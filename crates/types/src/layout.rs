@@ -53,6 +53,18 @@ impl Layout {
         true
     }
 
+    /// True when the elements follow one another in Fortran order without gaps.
+    pub fn is_fortran_contiguous(&self) -> bool {
+        let mut expected = self.dtype.size().cast_signed();
+        for (&n, &s) in self.shape.iter().zip(&self.strides) {
+            if n != 1 && s != expected {
+                return self.is_empty();
+            }
+            expected *= n.cast_signed();
+        }
+        true
+    }
+
     /// The half-open range of byte offsets that the elements touch; empty for no element.
     pub fn byte_range(&self) -> (isize, isize) {
         if self.is_empty() {
@@ -109,7 +121,57 @@ pub fn contiguous_strides(shape: &[usize], size: usize) -> Strides {
     strides
 }
 
-/// The steps NumPy gives a new element-wise result with `order='K'`: axes sorted as in the operands.
+/// The steps of a Fortran-contiguous array of elements of `size` bytes.
+pub fn fortran_strides(shape: &[usize], size: usize) -> Strides {
+    let mut step = size.cast_signed();
+    let next = |&n: &usize| {
+        let own = step;
+        step *= n.max(1).cast_signed();
+        own
+    };
+    shape.iter().map(next).collect()
+}
+
+/// The steps NumPy gives a new element-wise result with elements of `size` bytes. Operands that are
+/// all contiguous the same way take NumPy's short path, which keeps their order.
+pub fn elementwise_strides(shape: &[usize], operands: &[&Layout], size: usize) -> Strides {
+    let whole = operands.iter().all(|o| o.shape.as_slice() == shape);
+    if whole && operands.iter().all(|o| o.is_contiguous()) {
+        return contiguous_strides(shape, size);
+    }
+    if whole && operands.iter().all(|o| o.is_fortran_contiguous()) {
+        return fortran_strides(shape, size);
+    }
+    let steps: SmallVec<[Strides; 3]> = operands
+        .iter()
+        .map(|o| o.broadcast_to(shape).strides)
+        .collect();
+    let steps: SmallVec<[&[isize]; 3]> = steps.iter().map(SmallVec::as_slice).collect();
+    result_strides(shape, &steps, size)
+}
+
+/// The steps NumPy gives a copy with `order='K'`: axes sorted by their steps in the original.
+/// Source: `PyArray_NewLikeArray`.
+pub fn copy_strides(original: &Layout, size: usize) -> Strides {
+    let shape = &original.shape;
+    if original.is_contiguous() {
+        return contiguous_strides(shape, size);
+    }
+    if original.is_fortran_contiguous() {
+        return fortran_strides(shape, size);
+    }
+    let mut axes: SmallVec<[usize; 8]> = (0..shape.len()).collect();
+    axes.sort_by_key(|&axis| std::cmp::Reverse(original.strides[axis].unsigned_abs()));
+    let mut strides = Strides::from_elem(0, shape.len());
+    let mut step = size.cast_signed();
+    for &axis in axes.iter().rev() {
+        strides[axis] = step;
+        step *= shape[axis].max(1).cast_signed();
+    }
+    strides
+}
+
+/// The steps NumPy's iterator gives a new result with `order='K'`: axes sorted as in the operands.
 ///
 /// `operands` are the steps of the operands broadcast to `shape` (zero on stretched axes). NumPy
 /// sorts the axes by insertion, innermost first; two axes change places only when no operand with
@@ -122,7 +184,9 @@ pub fn result_strides(shape: &[usize], operands: &[&[isize]], size: usize) -> St
         let axis = perm[i];
         let mut place = i;
         for j in (0..i).rev() {
-            match order(operands, perm[j], axis) {
+            // An axis of extent one has no order.
+            let known = shape[perm[j]] != 1 && shape[axis] != 1;
+            match known.then(|| order(operands, perm[j], axis)).flatten() {
                 Some(true) => place = j,
                 Some(false) => break,
                 None => {}
@@ -168,6 +232,20 @@ mod tests {
         assert_eq!(strides(&[3, 4], &[&[0, 8], &[8, 0]]), [32, 8]);
         assert_eq!(strides(&[2, 3, 4], &[&[8, 64, 16]]), [8, 64, 16]);
         assert_eq!(strides(&[], &[&[]]), [0isize; 0]);
+        assert_eq!(strides(&[4, 1, 5], &[&[8, 999, 40]]), [8, 160, 32]);
+    }
+
+    #[test]
+    fn axes_of_extent_one_follow_the_path_that_numpy_takes() {
+        let mut l = Layout::contiguous(DType::F64, &[5, 1, 4]);
+        l.strides = Strides::from_slice(&[8, 999, 40]);
+        assert_eq!(elementwise_strides(&l.shape, &[&l], 4).to_vec(), [4, 20, 20]);
+        assert_eq!(copy_strides(&l, 8).to_vec(), [8, 40, 40]);
+        l.strides = Strides::from_slice(&[16, 999, 80]);
+        assert_eq!(elementwise_strides(&l.shape, &[&l], 8).to_vec(), [8, 160, 40]);
+        assert_eq!(copy_strides(&l, 8).to_vec(), [8, 160, 40]);
+        l.strides = Strides::from_slice(&[0, 8, 8]);
+        assert_eq!(copy_strides(&l, 8).to_vec(), [8, 160, 40]);
     }
 
     #[test]
