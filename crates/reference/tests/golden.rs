@@ -9,10 +9,10 @@
 mod common;
 
 use arrayloom_device::ReduceArgs;
-use arrayloom_ir::{Builder, Form, FpFlags, Kernel, Output, Prim, ReduceOp, Value, ops};
+use arrayloom_ir::{Form, FpFlags, Kernel, Prim, ReduceOp, ops};
 use arrayloom_plan::ReduceOrder;
 use arrayloom_types::DType;
-use common::{dtypes, golden, run, run_flagged};
+use common::{dtypes, golden, kernel_of, ramp, run, run_flagged};
 use half::f16;
 
 /// Units in the last place that a result may differ from NumPy's: for real and for complex numbers.
@@ -99,23 +99,6 @@ fn agrees(dtype: DType, ours: &[u8], theirs: &[u8], bound: f64, any_zero: bool) 
     let near = |a: f64, b: f64| same(a, b) || (a - b).abs() <= bound * unit(dtype, size);
     bound > 0.0 && size.is_finite() && x.iter().zip(&y).all(|(&a, &b)| near(a, b))
         || bound > 0.0 && x.len() == 1 && x.iter().zip(&y).all(|(&a, &b)| near(a, b))
-}
-
-/// A kernel that stores every result of `body`.
-fn kernel_of(inputs: &[DType], body: impl Fn(&mut Builder, &[Value]) -> Vec<Value>) -> Kernel {
-    let mut b = Builder::new();
-    let operands: Vec<Value> = (0..).zip(inputs).map(|(i, &d)| b.input(i, d)).collect();
-    let results = body(&mut b, &operands);
-    let store = |v: &Value| Output {
-        value: v.0,
-        form: Form::Store,
-    };
-    Kernel {
-        outputs: results.iter().map(store).collect(),
-        inputs: inputs.to_vec(),
-        code: b.finish(),
-        rank: 1,
-    }
 }
 
 /// Runs a kernel of stores over one axis.
@@ -288,27 +271,6 @@ fn every_cast_gives_numpys_values() {
         ));
     }
     report(&wrong);
-}
-
-/// The numbers that the golden folds fold.
-fn ramp(dtype: DType, count: usize) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for i in 0..count as u64 {
-        let whole = u32::try_from(i * 2_654_435_761 % (1 << 32)).unwrap();
-        let real = f64::from(whole) / 2f64.powi(32) + 0.5;
-        for part in [real, real - 1.0]
-            .iter()
-            .take(1 + usize::from(dtype.is_complex()))
-        {
-            match dtype.real() {
-                DType::F16 => bytes.extend(f16::from_f64(*part).to_le_bytes()),
-                #[expect(clippy::cast_possible_truncation, reason = "rounding is meant")]
-                DType::F32 => bytes.extend((*part as f32).to_le_bytes()),
-                _ => bytes.extend(part.to_le_bytes()),
-            }
-        }
-    }
-    bytes
 }
 
 #[test]

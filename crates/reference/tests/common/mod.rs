@@ -1,9 +1,10 @@
 //! Reads the golden data and runs kernels on host memory.
 
 use arrayloom_device::{Arg, Buf, Device as _, Launch, Queue, ReduceArgs};
-use arrayloom_ir::Kernel;
+use arrayloom_ir::{Builder, Form, Kernel, Output, Value};
 use arrayloom_reference::Reference;
 use arrayloom_types::{DType, contiguous_strides};
+use half::f16;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU8;
 
@@ -13,6 +14,45 @@ pub(crate) struct Block {
     pub(crate) words: Vec<&'static str>,
     /// Its bytes.
     pub(crate) bytes: &'static [u8],
+}
+
+/// The numbers that the golden folds fold.
+pub(crate) fn ramp(dtype: DType, count: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for i in 0..count as u64 {
+        let whole = u32::try_from(i * 2_654_435_761 % (1 << 32)).unwrap();
+        let real = f64::from(whole) / 2f64.powi(32) + 0.5;
+        let parts = 1 + usize::from(dtype.is_complex());
+        for part in &[real, real - 1.0][..parts] {
+            match dtype.real() {
+                DType::F16 => bytes.extend(f16::from_f64(*part).to_le_bytes()),
+                #[expect(clippy::cast_possible_truncation, reason = "rounding is meant")]
+                DType::F32 => bytes.extend((*part as f32).to_le_bytes()),
+                _ => bytes.extend(part.to_le_bytes()),
+            }
+        }
+    }
+    bytes
+}
+
+/// A kernel over one axis that stores every result of `body`.
+pub(crate) fn kernel_of(
+    inputs: &[DType],
+    body: impl Fn(&mut Builder, &[Value]) -> Vec<Value>,
+) -> Kernel {
+    let mut b = Builder::new();
+    let operands: Vec<Value> = (0..).zip(inputs).map(|(i, &d)| b.input(i, d)).collect();
+    let results = body(&mut b, &operands);
+    let store = |v: &Value| Output {
+        value: v.0,
+        form: Form::Store,
+    };
+    Kernel {
+        outputs: results.iter().map(store).collect(),
+        inputs: inputs.to_vec(),
+        code: b.finish(),
+        rank: 1,
+    }
 }
 
 /// The dtypes named by letters.
@@ -32,7 +72,8 @@ pub(crate) fn golden() -> (Vec<Block>, BTreeMap<&'static str, &'static [u8]>) {
         let words: Vec<&str> = line.split(' ').collect();
         let (letter, count) = match words[0] {
             "input" | "cast" => (words[2], words[3]),
-            "fold" | "scan" => (words[2], words[4]),
+            "fold" | "scan" | "plane" => (words[2], words[4]),
+            "range" | "linspace" => (words[1], words[2]),
             "flags" => ("B", words[3]),
             _ => {
                 let results = words[2].split("->").nth(1).unwrap();
