@@ -34,6 +34,7 @@ pub struct Engine {
     pub(crate) events: Mutex<Vec<FpEvent>>,
     pub(crate) dumps: Mutex<Vec<String>>,
     failure: Mutex<Option<EngineError>>,
+    pub(crate) notice: OnceLock<fn()>,
     #[cfg(test)]
     pub(crate) allocations_left: std::sync::atomic::AtomicI64,
 }
@@ -73,6 +74,7 @@ impl Engine {
             events: Mutex::default(),
             dumps: Mutex::default(),
             failure: Mutex::default(),
+            notice: OnceLock::new(),
             #[cfg(test)]
             allocations_left: std::sync::atomic::AtomicI64::new(i64::MAX),
         });
@@ -346,9 +348,20 @@ impl Engine {
         std::mem::take(&mut *lock(&self.dumps))
     }
 
+    /// Names a function that is called when work inside a touch left a failure or floating-point
+    /// conditions to be told. It runs on the guard's thread and must not take the program's locks.
+    pub fn on_notice(&self, call: fn()) {
+        self.notice.get_or_init(|| call);
+    }
+
     /// The failure of an evaluation inside a touch, once.
     pub fn take_failure(&self) -> Option<EngineError> {
         lock(&self.failure).take()
+    }
+
+    /// True if there are conditions or a failure that nobody has taken.
+    pub(crate) fn has_news(&self) -> bool {
+        !lock(&self.events).is_empty() || lock(&self.failure).is_some()
     }
 
     pub(crate) fn keep_failure(&self, error: EngineError) {

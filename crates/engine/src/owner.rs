@@ -10,20 +10,35 @@ impl Owner for Engine {
             .and_then(|guard| Engine::number_of(guard, slot))
             .ok_or(())?;
         let _turn = self.turns.take_for_service();
-        match self.evaluate_slot(number) {
+        let done = match self.evaluate_slot(number) {
             // A late request: another thread's touch was served and the array is gone since.
             Ok(()) | Err(EngineError::BadSlot { .. }) => Ok(()),
             Err(error) => {
                 self.keep_failure(error);
                 Err(())
             }
-        }
+        };
+        self.give_notice();
+        done
     }
 
     fn before_write(&self, _slot: Slot) -> Result<(), ()> {
         let _turn = self.turns.take_for_service();
-        self.run_list().map_err(|error| self.keep_failure(error))
+        let done = self.run_list().map_err(|error| self.keep_failure(error));
+        self.give_notice();
+        done
     }
 
     fn failed(&self, _slot: Slot) {}
+}
+
+impl Engine {
+    /// Tells that a touch left something to be told.
+    fn give_notice(&self) {
+        if let Some(notice) = self.notice.get()
+            && self.has_news()
+        {
+            notice();
+        }
+    }
 }

@@ -8,10 +8,10 @@ use crate::methods::Call;
 use crate::operand::Reason;
 use crate::{assign, delegate, ops};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
 /// Functions in C that read their operands, and whether a call on large arrays is a fallback.
-const IN_C: [(&str, Reason); 24] = [
+const IN_C: [(&str, Reason); 29] = [
     ("concatenate", Reason::Operation),
     ("inner", Reason::Library),
     ("dot", Reason::Library),
@@ -36,12 +36,18 @@ const IN_C: [(&str, Reason); 24] = [
     ("shares_memory", Reason::Library),
     ("empty_like", Reason::Library),
     ("einsum", Reason::Library),
+    // These take a better way for arrays that are exactly `ndarray`.
+    ("nanmax", Reason::Operation),
+    ("nanmin", Reason::Operation),
+    ("array_repr", Reason::Library),
+    ("array_str", Reason::Library),
+    ("array2string", Reason::Library),
 ];
 
 /// `array.__array_function__(func, types, args, kwargs)`.
 pub(crate) fn call<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
     let py = call.this.py();
-    let [function, _types, args, kwargs] = call.args else {
+    let [function, types, args, kwargs] = call.args else {
         return base(call);
     };
     let name = function.getattr("__name__");
@@ -57,6 +63,9 @@ pub(crate) fn call<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
     let Some(&(_, reason)) = IN_C.iter().find(|(known, _)| *known == name) else {
         return base(call);
     };
+    if !only_arrays(types)? {
+        return Ok(py.NotImplemented().into_bound(py));
+    }
     let items: Vec<_> = args.iter().collect();
     if let Outcome::Done(result) = native(py, name, &items, kwargs)? {
         return Ok(result);
@@ -72,6 +81,17 @@ pub(crate) fn call<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         writes,
         (name, reason),
     )
+}
+
+/// False if a type that is no kind of `ndarray` takes part: it may have an answer of its own.
+fn only_arrays(types: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let array = types.py().import("numpy")?.getattr("ndarray")?;
+    for kind in types.try_iter()? {
+        if !kind?.cast::<PyType>()?.is_subclass(&array)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// `ndarray`'s own answer.

@@ -18,6 +18,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use smallvec::smallvec;
 
+/// Most axes that an array of NumPy can have.
+const NUMPY_RANKS: usize = 64;
+
 /// NumPy's function of this name.
 fn numpy<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import(pyo3::intern!(py, "numpy"))?.getattr(name)
@@ -84,8 +87,10 @@ fn named_dtype(value: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
 
 fn shape_of(value: &Bound<'_, PyAny>) -> Option<Shape> {
     let extent = |value: &Bound<'_, PyAny>| value.extract::<usize>().ok();
+    let ranks = 0..=NUMPY_RANKS;
     if let Ok(tuple) = value.cast_exact::<PyTuple>() {
-        return tuple.iter_borrowed().map(|v| extent(&v)).collect();
+        let shape: Option<Shape> = tuple.iter_borrowed().map(|v| extent(&v)).collect();
+        return shape.filter(|s| ranks.contains(&s.len()));
     }
     value
         .is_exact_instance_of::<pyo3::types::PyInt>()

@@ -18,13 +18,19 @@ fn counts() -> MutexGuard<'static, BTreeMap<Key, u64>> {
 
 /// Counts one call and, the first time at its line, warns if the program asked for such warnings.
 pub(crate) fn count(py: Python<'_>, op: &str, reason: Reason) -> PyResult<()> {
-    let (file, line) = site::user_line(py)?;
+    let place = site::user_line(py)?;
+    let (file, line) = (place.file, place.line);
+    let op = place
+        .function
+        .as_deref()
+        .unwrap_or(op)
+        .trim_start_matches('_');
     let key = (op.to_owned(), reason.text(), file.clone(), line);
     let first = {
         let mut counts = counts();
-        let calls = counts.entry(key).or_insert(0);
-        *calls += 1;
-        *calls == 1
+        let first = !counts.keys().any(|(_, _, f, l)| *f == file && *l == line);
+        *counts.entry(key).or_insert(0) += 1;
+        first
     };
     if !first {
         return Ok(());

@@ -19,6 +19,7 @@ mod lazy_type;
 mod lift;
 mod map;
 mod methods;
+mod news;
 mod np;
 mod numbers;
 mod operand;
@@ -85,6 +86,7 @@ fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let fresh = state::set(state);
     debug_assert!(fresh, "the module is initialised once");
     state::configure(Some(guarded), Some(min_bytes));
+    news::init();
     buffer::init(py)?;
     process::init(module)
 }

@@ -66,7 +66,7 @@ const fn export(name: &'static CStr) -> Method {
     }
 }
 
-const METHODS: [Method; 43] = [
+const METHODS: [Method; 44] = [
     Method {
         name: c"__array_ufunc__",
         how: How::Ours(ufunc),
@@ -74,6 +74,10 @@ const METHODS: [Method; 43] = [
     Method {
         name: c"__array_function__",
         how: How::Ours(array_function::call),
+    },
+    Method {
+        name: c"__array__",
+        how: How::Native(as_array),
     },
     Method {
         name: c"__array_wrap__",
@@ -164,7 +168,7 @@ pub(crate) fn definitions() -> Vec<ffi::PyMethodDef> {
     }
     let functions: [ffi::PyCFunctionFastWithKeywords; METHODS.len()] = entries!(
         0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34
-        35 36 37 38 39 40 41 42
+        35 36 37 38 39 40 41 42 43
     );
     let define =
         |(method, function): (&Method, ffi::PyCFunctionFastWithKeywords)| ffi::PyMethodDef {
@@ -264,6 +268,14 @@ fn resize<'py>(call: &Call<'_, 'py>, function: &Bound<'py, PyAny>) -> PyResult<B
 fn ufunc<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
     let args = PyTuple::new(call.this.py(), call.args)?;
     array_ufunc::call(&args, call.kwargs)
+}
+
+/// `a.__array__()` is the array itself.
+fn as_array<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
+    if call.args.is_empty() && call.kwargs.is_none() {
+        return Ok(Outcome::Done(call.this.clone()));
+    }
+    Ok(Outcome::Numpy(Reason::Library))
 }
 
 /// Results of NumPy's functions stay plain arrays.

@@ -259,12 +259,6 @@ impl Arr {
         flags & wanted == wanted
     }
 
-    /// Whether the object is exactly of this type.
-    pub(crate) fn is_exactly(self, kind: *mut PyTypeObject) -> bool {
-        // SAFETY: the object is alive.
-        unsafe { ffi::Py_TYPE(self.as_ptr()) == kind }
-    }
-
     /// The extents and steps as a layout whose offset is counted from `base`.
     pub(crate) fn layout(self, dtype: DType, base: usize) -> Layout {
         Layout {

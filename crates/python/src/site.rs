@@ -249,22 +249,46 @@ pub(crate) fn explicit(
     Ok(())
 }
 
-/// File and line of the innermost frame outside NumPy, installed packages and arrayloom.
-pub(crate) fn user_line(py: Python<'_>) -> PyResult<(String, c_int)> {
+/// A line of the user's program that called into NumPy.
+pub(crate) struct UserLine {
+    /// The file.
+    pub(crate) file: String,
+    /// The line.
+    pub(crate) line: c_int,
+    /// The function of NumPy that it called, if that is written in Python.
+    pub(crate) function: Option<String>,
+}
+
+/// The innermost frame outside NumPy, installed packages and arrayloom.
+pub(crate) fn user_line(py: Python<'_>) -> PyResult<UserLine> {
     let mut frame = py.import("sys")?.call_method1("_getframe", (0,))?;
-    let mut nearest: Option<(String, c_int)> = None;
+    let mut found = UserLine {
+        file: "<unknown>".to_owned(),
+        line: 0,
+        function: None,
+    };
     while !frame.is_none() {
-        let file: String = frame.getattr("f_code")?.getattr("co_filename")?.extract()?;
-        let line = || -> PyResult<c_int> { Ok(frame.getattr("f_lineno")?.extract().unwrap_or(0)) };
-        let library =
-            file.contains("-packages/") || file.contains("/arrayloom/") || file.starts_with("<__");
-        if !library {
-            return Ok((file, line()?));
+        let code = frame.getattr("f_code")?;
+        let file: String = code.getattr("co_filename")?.extract()?;
+        let line = frame.getattr("f_lineno")?.extract().unwrap_or(0);
+        if !is_library(&file) {
+            return Ok(UserLine {
+                file,
+                line,
+                ..found
+            });
         }
-        if nearest.is_none() {
-            nearest = Some((file, line()?));
+        if file.contains("/numpy/") {
+            found.function = Some(code.getattr("co_name")?.extract()?);
+        }
+        if found.line == 0 {
+            (found.file, found.line) = (file, line);
         }
         frame = frame.getattr("f_back")?;
     }
-    Ok(nearest.unwrap_or_else(|| ("<unknown>".to_owned(), 0)))
+    Ok(found)
+}
+
+fn is_library(file: &str) -> bool {
+    file.contains("-packages/") || file.contains("/python/arrayloom/") || file.starts_with("<__")
 }

@@ -1,0 +1,33 @@
+//! News from the guard's thread: work inside a page fault cannot raise or warn by itself.
+//!
+//! It asks the interpreter to call us as soon as the faulting C call is over.
+#![expect(unsafe_code, reason = "a C callback of the interpreter")]
+
+use crate::slot::enter;
+use crate::{error, site, state};
+use pyo3::ffi;
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+/// Lets the engine tell us.
+pub(crate) fn init() {
+    state::engine().on_notice(ask);
+}
+
+/// Runs on the guard's thread, without the interpreter.
+fn ask() {
+    // SAFETY: callable from any thread, without the interpreter lock, by Python's documentation. A
+    // full queue is no loss: the next sync tells the same news.
+    let _ = unsafe { ffi::Py_AddPendingCall(Some(tell), ptr::null_mut()) };
+}
+
+/// Runs on the main thread, with the interpreter.
+extern "C" fn tell(_nothing: *mut c_void) -> c_int {
+    enter(|py| {
+        if let Some(failure) = state::engine().take_failure() {
+            return Err(error::to_python(py, &failure));
+        }
+        site::warn_of_events(py)?;
+        Ok(0)
+    })
+}
