@@ -17,7 +17,11 @@ impl OpDef {
         } else {
             match (requested, fold, dtype.kind()) {
                 // Giving up the imaginary part is a warning.
-                (Some(wanted), _, Kind::Complex) if !wanted.is_complex() => return None,
+                (Some(wanted), _, Kind::Complex)
+                    if !wanted.is_complex() && wanted != DType::Bool =>
+                {
+                    return None;
+                }
                 (Some(wanted), _, _) => wanted,
                 (None, ReduceOp::Add | ReduceOp::Mul, Kind::Bool | Kind::Signed) => DType::I64,
                 (None, ReduceOp::Add | ReduceOp::Mul, Kind::Unsigned) => DType::U64,

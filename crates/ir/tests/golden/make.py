@@ -8,7 +8,9 @@ letter is the number of a loop in the palette, a dot stands for an error. Operan
 fourteen types `?bhiqBHIQefdFD` and then Python's int, float and complex. Calls with Python's numbers
 only have a dot.
 
-Lines that begin with `fold` have the dtypes of `reduce` for the fourteen types, a dot for an error.
+Lines `fold NAME` have the dtypes of `reduce` for the fourteen types, a dot for an error. Lines
+`foldas NAME LETTER` have the dtypes for an array of this type when one of the fourteen is requested, a
+dot for an error or a warning.
 """
 
 import itertools
@@ -53,9 +55,18 @@ def chosen(ufunc: np.ufunc, operands: tuple) -> str | None:
     return letters[: ufunc.nin] + "->" + letters[ufunc.nin :]
 
 
+def folded(name: str, source: str, requested: str | None) -> str:
+    """The dtype of a reduction, or a dot."""
+    try:
+        result = getattr(np, name).reduce(np.ones(2, source), dtype=requested)
+    except (TypeError, np.exceptions.ComplexWarning):
+        return "."
+    return letter(result.dtype)
+
+
 def main() -> None:
     """Print the file."""
-    warnings.simplefilter("ignore")
+    warnings.simplefilter("error")
     for name, ufunc in ufuncs().items():
         palette: list[str] = []
         grid = ""
@@ -66,13 +77,9 @@ def main() -> None:
             grid += "." if loop is None else DIGITS[palette.index(loop)]
         print(name, ufunc.nin, ",".join(palette), grid)
     for name in FOLDS:
-        results = ""
-        for c in LETTERS:
-            try:
-                results += letter(getattr(np, name).reduce(np.ones(2, c)).dtype)
-            except TypeError:
-                results += "."
-        print("fold", name, results)
+        print("fold", name, "".join(folded(name, c, None) for c in LETTERS))
+        for source in LETTERS:
+            print("foldas", name, source, "".join(folded(name, source, c) for c in LETTERS))
 
 
 if __name__ == "__main__":
