@@ -377,6 +377,36 @@ impl Guard {
         Some(block)
     }
 
+    /// Takes the value of a Ready or `ReadOnly` slot back from the user address. The slot becomes
+    /// Lazy, and the next touch asks the owner for the value it has then. None, and nothing changed,
+    /// in any other state or if the system refuses.
+    pub fn reclaim(&self, slot: Slot) -> Option<Block> {
+        let held = Held::new(self, slot);
+        let access = match held.state() {
+            State::Ready => Access::ReadWrite,
+            State::ReadOnly => Access::Read,
+            _ => return None,
+        };
+        let (user, len) = held.user_range();
+        // Untouchable first: who comes meanwhile waits for the page lock.
+        held.protect(Access::None).ok()?;
+        // SAFETY: the range holds this slot's pages, and nobody can touch them any more.
+        let lifted = unsafe { sys::lift_pages(user, len) };
+        let Ok(start) = lifted else {
+            let restored = held.protect(access);
+            debug_assert!(restored.is_ok(), "{slot:?} had this access before");
+            return None;
+        };
+        // SAFETY: the pages were moved to `start` just now and nobody else knows of them.
+        let opened = unsafe { sys::protect(start, len, Access::ReadWrite) };
+        debug_assert!(opened.is_ok(), "whole mappings change without a new one");
+        // SAFETY: the range is the slot's own and empty. If this is refused it stays untouchable.
+        let _hole = unsafe { sys::make_hole(user, len) };
+        held.record.block_len.store(0, SeqCst);
+        held.become_state(State::Lazy, 0, WRITABLE | REARMED);
+        Some(Block::from_parts(start, len))
+    }
+
     /// Ends a slot, whatever its state. Its pages go back to the pool, its range becomes
     /// untouchable. Safe from any thread; the caller holds the last reference to the slot.
     pub fn free(&self, slot: Slot) {

@@ -90,8 +90,8 @@ impl State {
             Lazy => matches!(next, Busy | Computed | Free),
             Busy => matches!(next, Lazy | Computed | Free),
             Computed => matches!(next, Lazy | Ready | ReadOnly | Free),
-            Ready => matches!(next, ReadOnly | Free),
-            ReadOnly => matches!(next, Ready | BusyWrite | Free),
+            Ready => matches!(next, Lazy | ReadOnly | Free),
+            ReadOnly => matches!(next, Lazy | Ready | BusyWrite | Free),
             BusyWrite => matches!(next, Ready | ReadOnly | Free),
         }
     }
@@ -338,12 +338,13 @@ mod tests {
     }
 
     #[test]
-    fn a_value_never_vanishes_once_published() {
+    fn a_published_value_goes_only_by_being_reclaimed() {
         for state in State::ALL.into_iter().filter(|state| state.is_published()) {
-            for unpublished in [State::Lazy, State::Busy, State::Computed] {
+            for unpublished in [State::Busy, State::Computed] {
                 assert!(!state.may_become(unpublished), "{state:?} {unpublished:?}");
             }
         }
+        assert!(!State::BusyWrite.may_become(State::Lazy));
     }
 
     #[test]

@@ -165,6 +165,7 @@ pub(crate) unsafe fn unmap(start: *mut u8, len: usize) {
 /// The caller owns the range; taking a right away must be what its users expect.
 pub(crate) unsafe fn protect(start: *mut u8, len: usize, access: Access) -> Result<(), Refused> {
     let protection = match access {
+        Access::None => libc::PROT_NONE,
         Access::Read => libc::PROT_READ,
         Access::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
     };

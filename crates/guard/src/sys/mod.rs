@@ -13,6 +13,8 @@ pub(crate) use other::*;
 /// What may be done with pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
+    /// None at all.
+    None,
     /// Reading only.
     Read,
     /// Reading and writing.

@@ -43,6 +43,26 @@ fn protection_during_a_barrier_runs_it_again() {
     w.forget(slot);
 }
 
+#[test]
+fn a_reclaimed_value_is_asked_for_again() {
+    let w = world();
+    for len in [4096, 5 << 20] {
+        let slot = w.guard.alloc_ready(len, true).unwrap();
+        w.write(slot, 0, 7);
+        assert!(w.guard.protect(slot));
+        let block = w.guard.reclaim(slot).unwrap();
+        assert_eq!(w.guard.state(slot), State::Lazy);
+        assert!(w.guard.reclaim(slot).is_none());
+        w.guard.computed(slot, block);
+        assert_eq!(w.guard.state(slot), State::Computed);
+        assert_eq!(w.read(slot, 0), 7);
+        assert!(w.guard.unprotect(slot));
+        w.write(slot, len / 8 - 1, 8);
+        assert_eq!(w.read(slot, len / 8 - 1), 8);
+        w.forget(slot);
+    }
+}
+
 fn failures(w: &World) -> u64 {
     w.owner.failed.lock().unwrap().len() as u64
 }
