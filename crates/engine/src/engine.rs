@@ -152,7 +152,12 @@ impl Engine {
     }
 
     fn enter(&self, guard: &Guard, guarded: Slot, nbytes: usize, pending: bool) -> NewSlot {
-        let slot = self.table().add(Home::Guarded(guarded), nbytes, true);
+        let mut table = self.table();
+        let slot = table.add(Home::Guarded(guarded), nbytes, true);
+        if let Some(entry) = table.get_mut(slot) {
+            entry.fresh = !pending;
+        }
+        drop(table);
         self.pending.set(slot.0, pending);
         let tag = u64::from(slot.0) + 1;
         guard
@@ -308,6 +313,10 @@ impl Engine {
                 if entry.block.is_none() {
                     entry.block = guard.withdraw(guarded);
                 }
+                if entry.block.is_none() && entry.fresh {
+                    entry.block = guard.reclaim(guarded);
+                }
+                entry.fresh = false;
                 !guard.state(guarded).is_published()
             }
             _ => false,

@@ -52,10 +52,11 @@ impl Engine {
 
     /// Makes a slot that no recorded operation touches writable. False if some do.
     fn open(&self, slot: SlotId) -> Result<bool, EngineError> {
-        let table = self.table();
-        let Some(entry) = table.get(slot) else {
+        let mut table = self.table();
+        let Some(entry) = table.get_mut(slot) else {
             return Err(unknown(slot));
         };
+        entry.fresh = false;
         if entry.reads + entry.writes > 0 {
             return Ok(false);
         }
@@ -80,10 +81,11 @@ impl Engine {
 
     /// Moves a computed value to its address. False when there is no value yet.
     fn publish(&self, slot: SlotId) -> Result<bool, EngineError> {
-        let table = self.table();
-        let Some(entry) = table.get(slot) else {
+        let mut table = self.table();
+        let Some(entry) = table.get_mut(slot) else {
             return Err(unknown(slot));
         };
+        entry.fresh = false;
         if entry.writes > 0 {
             return Ok(false);
         }

@@ -26,6 +26,9 @@ pub(crate) struct Entry {
     pub(crate) nbytes: usize,
     /// The program holds it.
     pub(crate) user: bool,
+    /// Memory that the program got with the slot and has not asked for since: its pages may be taken
+    /// back, because nobody but the program's own accesses can know the address.
+    pub(crate) fresh: bool,
     /// Recorded operations that read it, and that write it.
     pub(crate) reads: u32,
     pub(crate) writes: u32,
@@ -57,6 +60,7 @@ impl Table {
             block: None,
             nbytes,
             user,
+            fresh: false,
             reads: 0,
             writes: 0,
         };

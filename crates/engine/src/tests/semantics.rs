@@ -58,9 +58,22 @@ fn a_shifted_self_update_acts_as_if_copied() {
 }
 
 #[test]
+fn fresh_memory_is_taken_back_and_written_late() {
+    let (w, _turn) = guarded();
+    let a = w.ready(DType::F64, &[4], &[1.0; 4]);
+    w.map("multiply", &a, &[read(&a), number(3.0)]).unwrap();
+    w.map("add", &a, &[read(&a), number(3.0)]).unwrap();
+    assert_eq!(w.engine.pending_nodes(), 2);
+    assert_eq!(w.peek(&a), w.bytes(&a));
+    assert_eq!(w.floats(&a), [6.0; 4]);
+    w.engine.release(a.slot);
+}
+
+#[test]
 fn a_write_to_published_memory_runs_at_once() {
     let (w, _turn) = guarded();
     let a = w.ready(DType::F64, &[4], &[1.0; 4]);
+    w.engine.sync_read(a.slot).unwrap();
     let t = w.lazy(DType::F64, &[4]);
     w.map("add", &t, &[read(&a), number(1.0)]).unwrap();
     w.map("multiply", &a, &[read(&a), number(3.0)]).unwrap();
