@@ -1,6 +1,7 @@
 //! The engine on the interpreter: random programs, failures of every kind, touches of lazy memory.
 
 mod failing;
+mod heat;
 mod random;
 mod semantics;
 mod touch;

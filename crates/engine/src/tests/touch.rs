@@ -123,3 +123,31 @@ fn threads_touch_what_others_record() {
     assert_eq!(w.engine.stats().guard.write_barriers - barriers, 50);
     w.engine.release(a.slot);
 }
+
+#[test]
+fn touches_and_forks_do_not_wait_for_each_other() {
+    let (w, _turn) = guarded();
+    for _ in 0..100 {
+        let outs: Vec<Array> = (0..3).map(|_| w.lazy(DType::F64, &[3000])).collect();
+        for out in &outs {
+            w.map("_copy", out, &[number(2.0)]).unwrap();
+        }
+        let places: Vec<usize> = outs.iter().map(|o| o.addr.expose_provenance()).collect();
+        thread::scope(|scope| {
+            for place in places {
+                scope.spawn(move || {
+                    let mut bytes = [0u8; 8];
+                    let from = End::Host(std::ptr::with_exposed_provenance_mut(place));
+                    let to = End::Host(bytes.as_mut_ptr());
+                    w.device.copy(Queue(0), to, from, 8).unwrap();
+                    assert_eq!(bytes, 2.0f64.to_le_bytes());
+                });
+            }
+            w.engine.before_fork();
+            w.engine.after_fork_parent();
+        });
+        for out in &outs {
+            w.engine.release(out.slot);
+        }
+    }
+}
