@@ -10,7 +10,7 @@ use crate::ops::OpEntry;
 use crate::record::Draft;
 use crate::{site, state, sync};
 use arrayloom_ir::{Action, AxisMask, LoopSig, ReduceOp, SlotId};
-use arrayloom_types::{DType, Kind, Layout, Scalar, Shape, Strides, result_strides};
+use arrayloom_types::{DType, Kind, Layout, Scalar, Shape, Strides, fold_strides, result_strides};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use smallvec::{SmallVec, smallvec};
@@ -169,7 +169,7 @@ fn fold<'py>(
     }
     let steps = match action {
         Action::Arg { .. } => arrayloom_types::contiguous_strides(&kept.shape, dtype.size()),
-        _ => result_strides(&kept.shape, &[&kept.steps], dtype.size()),
+        _ => fold_strides(&view.layout, axes, words.keepdims, dtype.size()),
     };
     let Some(born) = birth::lazy(py, dtype, &kept.shape, &steps)? else {
         leave!(Off)
@@ -201,30 +201,25 @@ fn finish<'py>(py: Python<'py>, born: Born<'py>) -> PyResult<Outcome<'py>> {
 struct Kept {
     axes: AxisMask,
     domain: Shape,
-    /// Extents and input steps of the result's axes, folded ones left out or of extent one.
+    /// Extents of the result's axes, folded ones left out or one.
     shape: Shape,
-    steps: Strides,
     keepdims: bool,
 }
 
 impl Kept {
     fn of(layout: &Layout, axes: AxisMask, keepdims: bool) -> Kept {
         let mut shape = Shape::new();
-        let mut steps = Strides::new();
-        for (i, (&n, &s)) in layout.shape.iter().zip(&layout.strides).enumerate() {
+        for (i, &n) in layout.shape.iter().enumerate() {
             if axes & (1 << i) == 0 {
                 shape.push(n);
-                steps.push(s);
             } else if keepdims {
                 shape.push(1);
-                steps.push(0);
             }
         }
         Kept {
             axes,
             domain: layout.shape.clone(),
             shape,
-            steps,
             keepdims,
         }
     }
@@ -321,7 +316,7 @@ pub(crate) fn accumulate<'py>(
         draft.record(py, action, sig, smallvec![place], site)?;
         return Ok(Outcome::Done(out.clone()));
     }
-    let steps = result_strides(&whole.shape, &[&whole.steps], dtype.size());
+    let steps = result_strides(&whole.shape, &[&view.layout.strides], dtype.size());
     let Some(born) = birth::lazy(py, dtype, &whole.shape, &steps)? else {
         leave!(Off)
     };

@@ -8,7 +8,7 @@ use crate::operand::{Input, Weak};
 use crate::ops::{self, OpEntry};
 use crate::slot::{lend, object};
 use arrayloom_ir::LoopSig;
-use arrayloom_types::{DType, Kind};
+use arrayloom_types::Kind;
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -55,7 +55,7 @@ fn short_cut(base: &Bound<'_, PyAny>, exponent: &Bound<'_, PyAny>) -> Option<&'s
     let kind = exponent.get_type_ptr();
     if kind == &raw mut ffi::PyLong_Type {
         match exponent.extract::<i64>() {
-            Ok(2) if dtype != DType::Bool => return Some(rows().square),
+            Ok(2) => return Some(rows().square),
             Ok(-1) if inexact => return Some(rows().reciprocal),
             _ => return None,
         }

@@ -177,8 +177,35 @@ pub fn copy_strides(original: &Layout, size: usize) -> Strides {
 /// sorts the axes by insertion, innermost first; two axes change places only when no operand with
 /// both steps non-zero says otherwise. Source: `npyiter_find_best_axis_ordering` in NumPy's nditer.
 pub fn result_strides(shape: &[usize], operands: &[&[isize]], size: usize) -> Strides {
+    let mut strides = Strides::from_elem(0, shape.len());
+    let mut step = size.cast_signed();
+    for axis in axis_order(shape, operands) {
+        strides[axis] = step;
+        step *= shape[axis].max(1).cast_signed();
+    }
+    strides
+}
+
+/// The steps NumPy gives the new result of a fold over the axes in the bit mask `folded`, which are
+/// left out or, with `keep`, of extent one.
+pub fn fold_strides(input: &Layout, folded: u32, keep: bool, size: usize) -> Strides {
+    let rank = input.shape.len();
+    let gone = |axis: usize| folded >> axis & 1 == 1;
+    let mut strides = Strides::from_elem(0, rank);
+    let mut step = size.cast_signed();
+    for axis in axis_order(&input.shape, &[&input.strides]) {
+        strides[axis] = step;
+        if !gone(axis) {
+            step *= input.shape[axis].max(1).cast_signed();
+        }
+    }
+    let axes = (0..rank).filter(|&axis| keep || !gone(axis));
+    axes.map(|axis| strides[axis]).collect()
+}
+
+/// The axes, innermost first, in the order in which NumPy's iterator walks the operands.
+fn axis_order(shape: &[usize], operands: &[&[isize]]) -> SmallVec<[usize; 8]> {
     let rank = shape.len();
-    // perm[i] is the axis at place i, place 0 innermost.
     let mut perm: SmallVec<[usize; 8]> = (0..rank).rev().collect();
     for i in 1..rank {
         let axis = perm[i];
@@ -194,13 +221,7 @@ pub fn result_strides(shape: &[usize], operands: &[&[isize]], size: usize) -> St
         }
         perm[place..=i].rotate_right(1);
     }
-    let mut strides = Strides::from_elem(0, rank);
-    let mut step = size.cast_signed();
-    for &axis in &perm {
-        strides[axis] = step;
-        step *= shape[axis].max(1).cast_signed();
-    }
-    strides
+    perm
 }
 
 /// Whether `axis` belongs further in than `inner`: no operand with both steps non-zero has the smaller
@@ -233,6 +254,18 @@ mod tests {
         assert_eq!(strides(&[2, 3, 4], &[&[8, 64, 16]]), [8, 64, 16]);
         assert_eq!(strides(&[], &[&[]]), [0isize; 0]);
         assert_eq!(strides(&[4, 1, 5], &[&[8, 999, 40]]), [8, 160, 32]);
+    }
+
+    #[test]
+    fn folded_axes_keep_their_place_in_the_order() {
+        let mut l = Layout::contiguous(DType::F64, &[5, 2]);
+        l.strides = Strides::from_slice(&[8, 40]);
+        assert_eq!(fold_strides(&l, 0b10, true, 8).to_vec(), [8, 40]);
+        assert_eq!(fold_strides(&l, 0b10, false, 8).to_vec(), [8]);
+        assert_eq!(fold_strides(&l, 0b01, true, 8).to_vec(), [8, 8]);
+        let l = Layout::contiguous(DType::F64, &[3, 4, 5]);
+        assert_eq!(fold_strides(&l, 0b010, true, 4).to_vec(), [20, 20, 4]);
+        assert_eq!(fold_strides(&l, 0b010, false, 4).to_vec(), [20, 4]);
     }
 
     #[test]
