@@ -6,7 +6,7 @@
 
 use crate::item::Item;
 use crate::{Options, Slots};
-use arrayloom_ir::SlotId;
+use arrayloom_ir::{Action, AxisMask, SlotId};
 use arrayloom_plan::ReduceOrder;
 use arrayloom_types::{Layout, Overlap, overlap};
 use std::collections::BTreeMap;
@@ -19,12 +19,41 @@ pub(crate) struct Draft<'a> {
     writes: Vec<Write<'a>>,
     /// Bit `slot % 64` is set for each slot touched.
     touched: u64,
-    /// Nothing may join.
-    closed: bool,
     /// Views of memory so far, as far as can be told before stores are dropped.
     views: usize,
-    /// The order of its folds and their axes.
-    fold: Option<(&'a ReduceOrder, u32)>,
+    folds: Folds<'a>,
+}
+
+/// The folds of a group. One pass folds over the same axes, in one order where the order shows, or
+/// makes one scan.
+#[derive(Clone, Copy)]
+enum Folds<'a> {
+    None,
+    Over(AxisMask, Option<&'a ReduceOrder>),
+    Scan,
+}
+
+impl<'a> Folds<'a> {
+    fn takes(self, item: &Item<'_>) -> bool {
+        match (self, item.node.action) {
+            (_, Action::Map(_)) | (Folds::None, _) => true,
+            (Folds::Over(axes, order), Action::Reduce { .. } | Action::Arg { .. }) => {
+                let wanted = item.order.as_ref().filter(|o| !o.free).map(|o| &o.order);
+                axes == item.axes && (order.is_none() || wanted.is_none() || order == wanted)
+            }
+            _ => false,
+        }
+    }
+
+    fn with(self, item: &'a Item<'_>) -> Folds<'a> {
+        let wanted = item.order.as_ref().filter(|o| !o.free).map(|o| &o.order);
+        match (self, item.node.action) {
+            (known, Action::Map(_)) => known,
+            (_, Action::Scan { .. }) => Folds::Scan,
+            (Folds::Over(axes, order), _) => Folds::Over(axes, order.or(wanted)),
+            _ => Folds::Over(item.axes, wanted),
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -112,9 +141,8 @@ impl<'a> Draft<'a> {
             reads: Vec::new(),
             writes: Vec::new(),
             touched: 0,
-            closed: !may_share(item),
             views: 0,
-            fold: None,
+            folds: Folds::None,
         }
     }
 
@@ -135,20 +163,12 @@ impl<'a> Draft<'a> {
                 pointwise: item.is_map(),
             });
         }
-        if let Some(order) = &item.order {
-            self.fold = Some((&order.order, item.axes));
-        }
+        self.folds = self.folds.with(item);
     }
 
     /// True when the item is welcome, dependencies aside.
     fn takes(&self, item: &Item<'_>, slots: &dyn Slots, options: &Options) -> bool {
-        let fold_fits = match (&item.order, self.fold) {
-            (Some(new), Some((order, axes))) => new.order == *order && item.axes == axes,
-            _ => true,
-        };
-        !self.closed
-            && may_share(item)
-            && fold_fits
+        self.folds.takes(item)
             && *self.shape == *item.shape
             && self.items.len() < options.max_nodes
             && self.views + self.new_views(item, slots) <= options.max_views
@@ -207,16 +227,6 @@ impl<'a> Draft<'a> {
             }
         }
         relation
-    }
-}
-
-/// True when the item may be part of a group of several.
-fn may_share(item: &Item<'_>) -> bool {
-    use arrayloom_ir::Action;
-    match item.node.action {
-        Action::Map(_) => true,
-        Action::Reduce { .. } => item.order.as_ref().is_some_and(|o| o.shares),
-        Action::Arg { .. } | Action::Scan { .. } => false,
     }
 }
 

@@ -452,3 +452,42 @@ fn axes_of_extent_one_do_not_part_groups() {
     assert_eq!(fused.groups.len(), 1, "{}", text(&fused));
     assert_eq!(fused.groups[0].shape.as_slice(), [50]);
 }
+
+#[test]
+fn folds_over_the_same_axes_share_a_pass() {
+    let mut p = Program::default();
+    let a = p.array(&[30, 40], true);
+    let t = p.temp("square", &[read(&a)]);
+    let _rows = p.sum(&t, 0b10, true);
+    let _again = p.sum(&a, 0b10, true);
+    let _columns = p.sum(&t, 0b01, true);
+    let fused = p.fuse();
+    let nodes: Vec<Vec<u32>> = fused.groups.iter().map(|g| g.nodes.clone()).collect();
+    assert_eq!(nodes, [vec![0, 1, 2], vec![3]]);
+}
+
+#[test]
+fn a_scan_takes_what_it_scans_with_it() {
+    let mut p = Program::default();
+    let a = p.array(&[30, 40], true);
+    let t = p.temp("square", &[read(&a)]);
+    let out = p.array(&[30, 40], true);
+    p.push(Node {
+        action: Action::Scan {
+            op: ReduceOp::Add,
+            axis: 1,
+        },
+        sig: LoopSig {
+            ins: smallvec![DType::F64],
+            outs: smallvec![DType::F64],
+        },
+        outs: smallvec![out],
+        ins: smallvec![read(&t)],
+        mask: None,
+        site: 0,
+    });
+    let _sum = p.sum(&t, 0b10, true);
+    let fused = p.fuse();
+    let nodes: Vec<Vec<u32>> = fused.groups.iter().map(|g| g.nodes.clone()).collect();
+    assert_eq!(nodes, [vec![0, 1], vec![2]]);
+}

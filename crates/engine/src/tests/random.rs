@@ -35,13 +35,27 @@ fn view(dice: &mut Dice, arrays: &[Array], shape: &[usize]) -> Array {
     }
 }
 
+/// The part of `out` that a fold over `axes` fills.
+fn folded(out: &Array, axes: u32) -> Array {
+    let shape: Vec<usize> = (0..2)
+        .map(|i| {
+            if axes >> i & 1 == 1 {
+                1
+            } else {
+                out.layout.shape[i]
+            }
+        })
+        .collect();
+    out.window(&[0, 0], &shape, 1)
+}
+
 fn step(w: &World, dice: &mut Dice, arrays: &mut [Array]) -> Result<(), EngineError> {
     let shapes: [&[usize]; 4] = [&[ROWS, COLUMNS], &[5, 7], &[5, 7], &[1, 7]];
     let shape = shapes[dice.roll(4)];
     let a = view(dice, arrays, shape);
     let b = view(dice, arrays, shape);
     let out = view(dice, arrays, shape);
-    match dice.roll(12) {
+    match dice.roll(13) {
         0..=2 => w.map(UNARY[dice.roll(4)], &out, &[read(&a)]),
         3..=5 => {
             let name = BINARY[dice.roll(5)];
@@ -59,12 +73,9 @@ fn step(w: &World, dice: &mut Dice, arrays: &mut [Array]) -> Result<(), EngineEr
         }
         9 => {
             let axes = 1 + u32::try_from(dice.roll(3)).unwrap();
-            let folded: Vec<usize> = (0..2)
-                .map(|i| if axes >> i & 1 == 1 { 1 } else { shape[i] })
-                .collect();
-            let place = out.window(&[0, 0], &folded, 1);
             let op = [ReduceOp::Add, ReduceOp::Max, ReduceOp::Mul][dice.roll(3)];
-            w.engine.record(reduce_node(op, axes, &a, &place))
+            w.engine
+                .record(reduce_node(op, axes, &a, &folded(&out, axes)))
         }
         10 => {
             let mut node = reduce_node(ReduceOp::Add, 0, &a, &out);
@@ -73,6 +84,16 @@ fn step(w: &World, dice: &mut Dice, arrays: &mut [Array]) -> Result<(), EngineEr
                 op: ReduceOp::Add,
                 axis,
             };
+            w.engine.record(node)
+        }
+        11 => {
+            let axes = 1 + u32::try_from(dice.roll(3)).unwrap();
+            let mut node = reduce_node(ReduceOp::Add, axes, &a, &folded(&out, axes));
+            node.action = Action::Arg {
+                max: dice.roll(2) == 0,
+                axes,
+            };
+            node.sig.outs = smallvec![DType::I64];
             w.engine.record(node)
         }
         _ => {
