@@ -2,6 +2,7 @@
 
 mod failing;
 mod heat;
+mod naive;
 mod random;
 mod semantics;
 mod touch;
@@ -79,6 +80,8 @@ impl Device for Flaky {
 struct World {
     engine: Arc<Engine>,
     device: Arc<Flaky>,
+    /// Runs the same nodes, where a test asks for it.
+    naive: Option<Mutex<naive::Naive>>,
 }
 
 /// An array of the program: the slot, where it is, and a view.
@@ -93,7 +96,11 @@ impl World {
     fn start(settings: Settings) -> World {
         let device = Arc::new(Flaky::new());
         let engine = Engine::start(settings, Arc::<Flaky>::clone(&device)).unwrap();
-        World { engine, device }
+        World {
+            engine,
+            device,
+            naive: None,
+        }
     }
 
     /// An engine whose every operation runs at once, alone: what the others are held against.
@@ -171,7 +178,21 @@ impl World {
     }
 
     fn map(&self, name: &str, out: &Array, ins: &[Operand]) -> Result<(), EngineError> {
-        self.engine.record(map_node(name, out, ins, None))
+        self.record(map_node(name, out, ins, None))
+    }
+
+    fn record(&self, node: Node) -> Result<(), EngineError> {
+        if let Some(naive) = &self.naive {
+            naive.lock().unwrap().run(&node);
+        }
+        self.engine.record(node)
+    }
+
+    /// The bytes of a new array, known to the naive runner, too.
+    fn tell(&self, array: &Array, bytes: Vec<u8>) {
+        if let Some(naive) = &self.naive {
+            naive.lock().unwrap().add(array.slot, bytes);
+        }
     }
 }
 
