@@ -216,27 +216,6 @@ impl Engine {
         self.pending.get(slot.0)
     }
 
-    /// Makes the caller's memory a slot. The caller keeps it alive and unchanged until
-    /// [`Engine::flush`] or [`Engine::forget_external`].
-    pub fn adopt_external(&self, ptr: *const u8, nbytes: usize) -> SlotId {
-        let home = Home::External(ptr.expose_provenance() as u64);
-        let slot = self.table().add(home, nbytes, true);
-        self.pending.set(slot.0, false);
-        slot
-    }
-
-    /// The caller's memory is no longer a slot. Operations that still need it make the list run.
-    pub fn forget_external(&self, slot: SlotId) {
-        let needed = self
-            .table()
-            .get(slot)
-            .is_some_and(|e| e.reads + e.writes > 0);
-        if needed && let Err(error) = self.flush() {
-            self.keep_failure(error);
-        }
-        self.release(slot);
-    }
-
     /// Appends an operation to the list. Runs the list when it is full, or when memory that the program
     /// can read without asking is written.
     ///

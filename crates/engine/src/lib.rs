@@ -11,6 +11,7 @@
 mod engine;
 mod error;
 mod events;
+mod external;
 mod owner;
 mod pending;
 mod run;

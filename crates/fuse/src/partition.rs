@@ -122,7 +122,9 @@ fn place_for(
         match draft.relation(item) {
             Relation::Follows | Relation::Shares if fits => return Some(place),
             Relation::Follows | Relation::Blocked => break,
-            Relation::Apart if fits && item.is_map() => spare = spare.or(Some(place)),
+            Relation::Apart if fits && item.is_map() && draft.is_plain() => {
+                spare = spare.or(Some(place));
+            }
             Relation::Shares | Relation::Apart => {}
         }
     }
@@ -172,6 +174,11 @@ impl<'a> Draft<'a> {
             && *self.shape == *item.shape
             && self.items.len() < options.max_nodes
             && self.views + self.new_views(item, slots) <= options.max_views
+    }
+
+    /// True without folds, whose order decides how memory is walked.
+    fn is_plain(&self) -> bool {
+        matches!(self.folds, Folds::None)
     }
 
     /// Views of memory that the item would add.

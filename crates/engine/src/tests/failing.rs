@@ -68,3 +68,31 @@ fn every_failure_can_be_tried_again() {
     assert!(failures >= 8, "{failures}");
     w.engine.release(source.slot);
 }
+
+#[test]
+fn memory_of_the_caller_outlives_a_failure() {
+    let (w, _turn) = guarded();
+    let slots = w.engine.slots_in_use();
+    let layout = Layout::contiguous(DType::F64, &[8]);
+    for room in [true, false] {
+        let mut memory = [2.0f64; 8];
+        let slot = w.engine.adopt_external(memory.as_mut_ptr().cast(), 64);
+        let out = w.lazy(DType::F64, &[8]);
+        w.map("square", &out, &[Operand::View(slot, layout.clone())])
+            .unwrap();
+        w.device.runs_left.store(0, Ordering::Relaxed);
+        // The result takes the first block, the copy the second.
+        let blocks = if room { i64::MAX } else { 1 };
+        w.engine.allocations_left.store(blocks, Ordering::Relaxed);
+        w.engine.forget_external(slot);
+        w.engine.allocations_left.store(i64::MAX, Ordering::Relaxed);
+        memory.fill(9.0);
+        assert!(w.engine.take_failure().is_some());
+        assert_eq!(w.engine.pending_nodes(), usize::from(room));
+        if room {
+            assert_eq!(w.floats(&out), [4.0; 8]);
+        }
+        w.engine.release(out.slot);
+    }
+    assert_eq!(w.engine.slots_in_use(), slots);
+}
