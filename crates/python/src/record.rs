@@ -5,7 +5,7 @@ use crate::np::Arr;
 use crate::operand::{Input, View};
 use crate::{error, state, sync};
 use arrayloom_ir::{Action, LoopSig, Node, Operand, SlotId};
-use arrayloom_types::{DType, Layout, Scalar, Shape, elementwise_strides};
+use arrayloom_types::{Layout, Scalar, Shape, elementwise_strides};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
@@ -127,7 +127,7 @@ impl Drop for Draft {
 /// New lazy arrays for the results of an element-wise call, laid out as NumPy would.
 pub(crate) fn results<'py>(
     py: Python<'py>,
-    dtypes: &[DType],
+    sig: &LoopSig,
     shape: &Shape,
     inputs: &[Input],
 ) -> PyResult<Option<SmallVec<[Born<'py>; 2]>>> {
@@ -138,9 +138,13 @@ pub(crate) fn results<'py>(
             _ => None,
         })
         .collect();
+    let direct = inputs.iter().zip(&sig.ins).all(|(input, &dtype)| match input {
+        Input::View(view) => view.layout.dtype == dtype,
+        _ => true,
+    });
     let mut born = SmallVec::new();
-    for &dtype in dtypes {
-        let strides = elementwise_strides(shape, &views, dtype.size());
+    for &dtype in &sig.outs {
+        let strides = elementwise_strides(shape, &views, direct, dtype.size());
         match birth::lazy(py, dtype, shape, &strides)? {
             Some(array) => born.push(array),
             None => return Ok(None),

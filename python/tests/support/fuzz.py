@@ -1,6 +1,6 @@
 """Run random programs on NumPy and on the module under test, and shrink what differs.
 
-As a script: ``python fuzz.py FIRST COUNT [large] [KEY=VALUE ..]`` sets the engine's settings, runs
+As a script: ``python fuzz.py FIRST COUNT [large] [exact] [KEY=VALUE ..]`` sets the engine's settings, runs
 the programs of these seeds and prints a short reproducer of the first one that differs.
 """
 
@@ -70,24 +70,24 @@ def shrink(lines, module):
     return lines
 
 
-def reproducer(seed, found, lines, module, *, large=False):
+def reproducer(seed, found, lines, module):
     """A program to paste into a file, with what differs."""
     short = shrink(lines, module)
     text = "\n".join(short)
     last = difference(short, module) or f"not always; once {found}"
     return (
-        f"seed {seed}{' large' if large else ''} differs: {last}\n"
+        f"seed {seed} differs: {last}\n"
         f"-----\nimport numpy as np\n{inspect.getsource(data)}\n{text}\n-----"
     )
 
 
-def first_difference(seeds, module, *, large=False):
+def first_difference(seeds, module, **kind):
     """A reproducer of the first seed whose program differs, or None."""
     for seed in seeds:
-        lines = Writer(seed, large=large).write()
+        lines = Writer(seed, **kind).write()
         found = difference(lines, module)
         if found:
-            return reproducer(seed, found, lines, module, large=large)
+            return reproducer(seed, found, lines, module)
     return None
 
 
@@ -99,7 +99,8 @@ def main(words):
     if module is not np:
         native = importlib.import_module("arrayloom._ext")
         native.configure(**{name: int(value) for name, value in settings.items()})
-    found = first_difference(range(first, first + count), module, large="large" in words)
+    kind = {"large": "large" in words, "exact": "exact" in words}
+    found = first_difference(range(first, first + count), module, **kind)
     if found:
         print(found)
         return 1

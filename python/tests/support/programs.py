@@ -34,8 +34,10 @@ def data(seed, shape, dtype):
 class Writer:
     """Writes one program, running each line on NumPy as it goes."""
 
-    def __init__(self, seed, *, large=False, length=None):
+    def __init__(self, seed, *, large=False, exact=False, length=None):
         self.draw = random.Random(seed)
+        # Only operations whose results IEEE 754 defines to the bit.
+        self.exact = exact
         self.shapes = LARGE if large else SMALL
         self.limit = 60_000 if large else 1500
         self.length = length or self.draw.randint(6, 30)
@@ -174,21 +176,27 @@ class Writer:
         )
         return pair if self.chance(0.5) else pair[::-1]
 
+    def form(self, exact, functions):
+        return self.draw.choice(exact if self.exact else exact + functions)
+
     def combine(self, left, right):
-        draw = self.draw
-        form = draw.choice(("{} + {}", "{} - {}", "{} * {}", "{} + {}", "{} - {}", "np.maximum({}, {})",
-                            "np.minimum({}, {})", "{} / {}", "({}) % ({})", "{} // {}",
-                            "({} > {})", "({} == {})", "np.where({0} > 0, {0}, {1})",
-                            "{0} * 0.5 + {1} * 0.25", "np.hypot({}, {})", "np.copysign({}, {})",
-                            "{0} + {1} * {0}", "{0} - {1} / 2", "np.logical_or({}, {})"))  # fmt: skip
+        form = self.form(
+            ("{} + {}", "{} - {}", "{} * {}", "{} + {}", "{} - {}", "(np.maximum({}, {}) + 0)",
+             "(np.minimum({}, {}) + 0)", "{} / {}", "({}) % ({})", "{} // {}",
+             "({} > {})", "({} == {})", "np.where({0} > 0, {0}, {1})",
+             "{0} * 0.5 + {1} * 0.25", "np.copysign({}, {})",
+             "{0} + {1} * {0}", "{0} - {1} / 2", "np.logical_or({}, {})"),
+            ("np.hypot({}, {})", "np.arctan2({}, {})"),
+        )  # fmt: skip
         return f"({form.format(left, right)})"
 
     def unary(self, text):
-        form = self.draw.choice(
+        form = self.form(
             ("-({})", "abs({})", "np.sqrt(abs({}))", "np.floor({})", "({})**2", "np.sign({})",
-             "({}).astype('f')", "({}).astype('d')", "({}).copy()", "np.sin({})", "np.exp(-abs({}))",
+             "({}).astype('f')", "({}).astype('d')", "({}).copy()",
              "np.rint({})", "np.clip({}, -4, 9)", "({}).conj()", "np.isfinite({})", "np.square({})",
-             "np.tanh({})", "~({} > 1)")
+             "~({} > 1)"),
+            ("np.sin({})", "np.exp(-abs({}))", "np.tanh({})"),
         )  # fmt: skip
         return form.format(text)
 
@@ -201,6 +209,18 @@ class Writer:
         for _ in range(depth):
             text = self.unary(text) if self.chance(0.3) else self.combine(text, self.fitting(shape))
         return text
+
+    def stored(self, shape):
+        """What a store may take. NumPy goes wrong where a vector is copied to itself with another
+        step, so vectors are computed and not just copied."""
+        text = self.expression(shape)
+        return f"({text} + 0)" if len(shape) == 1 else text
+
+    def symbol(self, text):
+        """An operator for work in place. Products of complex numbers have other bits in NumPy where
+        the operands overlap the result."""
+        kind = self.value(text).dtype.kind
+        return self.draw.choice("+-" if kind == "c" else "+-*")
 
     # Statements
 
@@ -244,7 +264,7 @@ class Writer:
 
     def in_place(self):
         text, shape = self.target()
-        symbol, right = self.draw.choice("+-*"), self.expression(shape)
+        symbol, right = self.symbol(text), self.expression(shape)
         if text.isidentifier() or text.endswith("]"):
             return f"{text} {symbol}= {right}"
         return f"w = {text}; w {symbol}= {right}"
@@ -253,22 +273,23 @@ class Writer:
         name = self.array()
         index = self.index_text(self.space[name].shape)
         shape = getattr(self.value(f"{name}[{index}]"), "shape", ())
-        return f"{name}[{index}] = {self.expression(shape)}"
+        return f"{name}[{index}] = {self.stored(shape)}"
 
     def store_in_place(self):
         name = self.array()
         index = self.index_text(self.space[name].shape)
         shape = getattr(self.value(f"{name}[{index}]"), "shape", ())
-        return f"{name}[{index}] {self.draw.choice('+-*')}= {self.expression(shape)}"
+        return f"{name}[{index}] {self.symbol(name)}= {self.expression(shape)}"
 
     def overlap(self):
         left, right = self.neighbours()
-        symbol = self.draw.choice("+-*")
+        symbol = self.symbol(left)
+        plain = right if self.value(left).ndim > 1 or "::2" not in left + right else f"{right} * 1"
         call = {"+": "add", "-": "subtract", "*": "multiply"}[symbol]
         return self.draw.choice(
             (f"{left} {symbol}= {right}" if "[" in left else f"{left}[...] {symbol}= {right}",
              f"np.{call}({left}, {right}, out={left})", f"np.{call}({right}, {right}, out={left})",
-             f"{left}[...] = {right}", f"{left}[...] = {right} * 0.5 + {left}",
+             f"{left}[...] = {plain}", f"{left}[...] = {right} * 0.5 + {left}",
              f"np.{call}({left}, {right}, out={right})",
              f"{left}[...] = {self.combine(left, right)}")
         )  # fmt: skip
@@ -276,9 +297,13 @@ class Writer:
     def out_call(self):
         text, shape = self.target()
         left, right = self.fitting(shape), self.fitting(shape)
-        call = self.draw.choice(("add", "multiply", "subtract", "maximum", "divide"))
-        more = f", where={self.fitting(shape)} > 0" if self.chance(0.3) else ""
-        more += ", casting='unsafe'" if self.chance(0.5) else ""
+        complex_target = self.value(text).dtype.kind == "c"
+        names = ("add", "subtract") if complex_target else ("add", "multiply", "subtract", "divide")
+        call = self.draw.choice(names)
+        more = ", casting='unsafe'" if self.chance(0.5) else ""
+        # NumPy casts what the mask leaves alone to the loop's dtype and back.
+        if not more and not complex_target and self.chance(0.6):
+            more = f", where={self.fitting(shape)} > 0"
         return f"np.{call}({left}, {right}, out={text}{more})"
 
     def reduce(self):
@@ -292,9 +317,9 @@ class Writer:
             self.count += 1
             self.scalars = [*self.scalars[-3:], f"s{self.count}"]
             self.space.setdefault(f"s{self.count}", 0.0)
-            return f"s{self.count} = ({text}).{call}()"
+            return f"s{self.count} = ({text}).{call}() + 0"
         keep = ", keepdims=True" if self.chance(0.4) else ""
-        return f"{self.name()} = ({text}).{call}({axis}{keep})"
+        return f"{self.name()} = ({text}).{call}({axis}{keep}) + 0"
 
     def touch(self):
         name, draw = self.array(), self.draw
@@ -305,7 +330,7 @@ class Writer:
             (f"np.asarray({name})[{index}] = {draw.randint(0, 9)}", f"{name}.sort()", f"{name}.tobytes()",
              f"{name}.fill({draw.randint(0, 9)})", f"{name}[{at}] = 3", f"bool({name}.any())",
              f"{name}.tolist()", f"np.asarray({name}).sum()", f"{name}.flat[::3] = 1",
-             f"{name}.view(type({name})).sort(0)", f"np.copyto({name}, {name}[{index}])",
+             f"{name}.view(type({name})).sort(0)", f"np.copyto({name}, {name}[{index}] + 0)",
              f"s = {name}[{at}]", f"memoryview({name}).nbytes", f"len({name}), list({name}[:2])")
         )  # fmt: skip
 
@@ -321,8 +346,8 @@ class Writer:
              f"np.sort({text}, {axis})", f"{text}[{text} > 0]", f"np.repeat({text}, 2, {axis})",
              f"np.pad({text}, 1)", f"np.diff({text}, axis={axis})", f"np.outer({text}, [1, 2.0])",
              f"np.tile({text}, 2)", f"np.argsort({text}, {axis}, kind='stable')", f"np.nonzero({text})[0]",
-             f"np.minimum.accumulate({text}, {axis})", f"np.tril({text})", f"np.zeros_like({text})",
-             f"np.ascontiguousarray({text})", f"np.array({text})", f"np.clip({text}, 0, {mate})",
+             f"np.minimum.accumulate({text}, {axis}) + 0", f"np.tril({text})", f"np.zeros_like({text})",
+             f"np.ascontiguousarray({text})", f"np.array({text})", f"np.clip({text}, 1, {mate})",
              f"{text}.astype('l', copy=False)", f"np.ones_like({text})", f"np.isnan({text})")
         )  # fmt: skip
         if self.chance(0.15):
