@@ -164,3 +164,29 @@ proptest! {
         prop_assert_eq!(w.engine.slots_in_use(), slots);
     }
 }
+
+#[test]
+fn threads_record_at_the_same_time() {
+    let (w, _turn) = guarded();
+    let slots = w.engine.slots_in_use();
+    let programs: Vec<Vec<u64>> = (0..4u64)
+        .map(|seed| {
+            let mut dice = Dice(seed);
+            (0..300)
+                .map(|_| dice.roll(usize::MAX) as u64 ^ seed << 40)
+                .collect()
+        })
+        .collect();
+    let expected: Vec<_> = programs
+        .iter()
+        .map(|p| run(&World::eager(), p, false))
+        .collect();
+    for _ in 0..10 {
+        std::thread::scope(|scope| {
+            for (program, expected) in programs.iter().zip(&expected) {
+                scope.spawn(move || assert!(run(w, program, true) == *expected));
+            }
+        });
+    }
+    assert_eq!(w.engine.slots_in_use(), slots);
+}
