@@ -1,1 +1,31 @@
-//! The CPU device: a portable tile interpreter on all cores
+//! The CPU device: a portable tile interpreter on all cores.
+//!
+//! A launch becomes loops over the axes in walking order (`setup`, `nest`). Its kernel becomes a
+//! program (`lower`, `program`): steps that each run one compiled kernel (`kern`) over a tile of a few
+//! hundred elements, so that everything between reading inputs and writing outputs stays in the level-1
+//! cache. Workers (`exec`, `tasks`, `pool`) run the program over their share of the walk. Folds
+//! (`fold`, `tree`, `arg`) give NumPy's own bits for any number of threads, tile length and instruction
+//! set.
+
+mod arg;
+mod config;
+mod device;
+mod exec;
+mod fold;
+mod isa;
+mod kern;
+mod lower;
+mod mxcsr;
+mod nest;
+mod place;
+mod pool;
+mod program;
+mod run;
+mod setup;
+mod tasks;
+mod tree;
+
+pub use config::{CpuConfig, HostLoop, HostLoopFn, HostLoops};
+pub use device::Cpu;
+pub use isa::Isa;
+pub use setup::{Fold, is_order_free};

@@ -1,0 +1,281 @@
+//! The interpreter: runs a program over tiles of a range of the walk.
+
+#![expect(
+    unsafe_code,
+    reason = "slots point to buffers, uniform values and memory of the launch"
+)]
+
+use crate::fold::FoldState;
+use crate::kern::{Raise, fill};
+use crate::lower::{Step, call_host, note};
+use crate::nest::{Cursor, Nest, Odometer};
+use crate::place::{fence, gather, scatter, stream};
+use crate::program::{Program, Slot};
+use crate::Isa;
+use std::ops::Range;
+use std::sync::atomic::AtomicU8;
+
+/// What all workers of a launch share.
+#[derive(Clone, Copy)]
+pub(crate) struct Shared<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) span: bool,
+    pub(crate) flags: Option<&'a [AtomicU8]>,
+    pub(crate) isa: Isa,
+}
+
+/// A line of the cache.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([u64; 8]);
+
+/// One thread's buffers and slots.
+pub(crate) struct Worker<'a> {
+    shared: Shared<'a>,
+    /// Owns what the buffer slots point to.
+    _memory: Vec<Line>,
+    slots: Vec<*mut u8>,
+    /// Slots that follow a lane.
+    moving: Vec<(usize, usize)>,
+}
+
+/// The place of a tile in the walk.
+struct Tile<'a> {
+    nest: &'a Nest,
+    cursor: &'a Cursor,
+    flat: usize,
+    n: usize,
+}
+
+fn pointer(address: isize) -> *mut u8 {
+    std::ptr::with_exposed_provenance_mut(address.cast_unsigned())
+}
+
+impl<'a> Worker<'a> {
+    pub(crate) fn new(shared: Shared<'a>) -> Worker<'a> {
+        let program = shared.program;
+        let bytes = program.buffers * program.buffer_bytes;
+        let mut memory = vec![Line([0; 8]); bytes.div_ceil(64)];
+        let start: *mut u8 = memory.as_mut_ptr().cast();
+        let buffer = |number: usize| start.wrapping_add(number * program.buffer_bytes);
+        let mut moving = Vec::new();
+        let mut slots = Vec::with_capacity(program.slots.len());
+        for (at, slot) in program.slots.iter().enumerate() {
+            slots.push(match *slot {
+                Slot::None => start,
+                Slot::Buffer(number) => buffer(number),
+                Slot::Uniform(number) => program.uniforms[number].0.as_ptr().cast_mut(),
+                Slot::Lane(lane) => {
+                    moving.push((at, lane));
+                    start
+                }
+            });
+        }
+        for &(number, uniform, size) in &program.filled {
+            let (value, out) = (program.uniforms[uniform].0.as_ptr(), buffer(number));
+            // SAFETY: the buffer has room for a tile of elements of this size.
+            unsafe { fill(size, shared.isa)(value, value, value, out, program.tile) };
+        }
+        Worker {
+            shared,
+            _memory: memory,
+            slots,
+            moving,
+        }
+    }
+
+    /// Runs the program over `range` of the walk through `nest`; `folds` are the folded outputs.
+    ///
+    /// # Safety
+    /// All lanes of `nest` lead to memory that may be read or, for outputs, written by this thread
+    /// alone within `range`.
+    pub(crate) unsafe fn run(
+        &mut self,
+        nest: &Nest,
+        range: Range<usize>,
+        folds: &mut [Option<FoldState>],
+    ) {
+        let span = self.shared.span;
+        let mut cursor = Cursor::at(nest, range.start);
+        let mut flat = range.start;
+        while flat < range.end {
+            let mut n = self.tile_len(nest, &cursor).min(range.end - flat);
+            if !span {
+                n = n.min(nest.row() - cursor.column);
+            }
+            for &(slot, lane) in &self.moving {
+                self.slots[slot] = pointer(if span {
+                    nest.bases[lane] + flat.cast_signed() * nest.step(lane)
+                } else {
+                    cursor.value(nest, lane)
+                });
+            }
+            let tile = Tile {
+                nest,
+                cursor: &cursor,
+                flat,
+                n,
+            };
+            for step in &self.shared.program.steps {
+                // SAFETY: promised by the caller; the slots were just set for this tile.
+                unsafe { self.step(step, &tile, folds) };
+            }
+            flat += n;
+            if !span {
+                cursor.column += n;
+                if cursor.column == nest.row() {
+                    cursor.next_row(nest);
+                }
+            }
+        }
+        fence();
+    }
+
+    /// Elements of the next tile, so that the one after it starts on a line.
+    fn tile_len(&self, nest: &Nest, cursor: &Cursor) -> usize {
+        let program = self.shared.program;
+        let Some((lane, size)) = program.aligned_to.filter(|_| !self.shared.span) else {
+            return program.tile;
+        };
+        let into_line = cursor.value(nest, lane).cast_unsigned() % 64 / size;
+        if into_line < program.tile {
+            program.tile - into_line
+        } else {
+            program.tile
+        }
+    }
+
+    /// # Safety
+    /// The slots are set for this tile.
+    unsafe fn step(&self, step: &Step<usize>, tile: &Tile<'_>, folds: &mut [Option<FoldState>]) {
+        let n = tile.n;
+        match *step {
+            Step::Run {
+                found,
+                from: [a, b, c],
+                to,
+                ins,
+            } => {
+                let [a, b, c, to] = [a, b, c, to].map(|slot| self.slots[slot]);
+                // SAFETY: lowering chose places that fit the kernel.
+                let answer = unsafe { (found.kern)(a, b, c, to, n * usize::from(found.scale)) };
+                if let Some(flags) = self.shared.flags {
+                    note(flags, ins, found.raise, answer);
+                }
+            }
+            Step::Host {
+                ref call,
+                from: [a, b],
+                to,
+                ins,
+            } => {
+                let from = [self.slots[a].cast_const(), self.slots[b].cast_const()];
+                // SAFETY: lowering chose places and steps that fit the loop.
+                unsafe { call_host(call, from, self.slots[to], n) };
+                if let Some(flags) = self.shared.flags {
+                    note(flags, ins, Raise::Register, 0);
+                }
+            }
+            // SAFETY: the lane may be read, the slot has room for the tile.
+            Step::Gather { lane, size, to } => unsafe {
+                self.gather(tile, lane, size, self.slots[to]);
+            },
+            // SAFETY: the slot has room for the tile.
+            Step::Iota { lane, to } => unsafe { self.iota(tile, lane, self.slots[to]) },
+            Step::Store {
+                lane,
+                size,
+                from,
+                around,
+            } => {
+                let from = self.slots[from];
+                // SAFETY: the lane may be written, the slot holds the tile.
+                unsafe { self.store(tile, lane, (size, around), from) };
+            }
+            Step::Fold { output, from, ins } => {
+                let Some(fold) = &mut folds[output] else {
+                    return;
+                };
+                // SAFETY: the slot holds the tile, the output elements belong to this thread.
+                unsafe { fold.consume(tile.nest, self.slots[from], n) };
+                if let Some(flags) = self.shared.flags {
+                    let raise = if fold.plan.raises {
+                        Raise::Register
+                    } else {
+                        Raise::Answer
+                    };
+                    note(flags, ins, raise, 0);
+                }
+            }
+        }
+    }
+
+    /// Calls `f` for each part of the tile within one row: the value of the lane at its start, where it
+    /// starts in the tile, and its length.
+    fn parts(&self, tile: &Tile<'_>, lane: usize, mut f: impl FnMut(isize, usize, usize)) {
+        let nest = tile.nest;
+        if !self.shared.span {
+            f(tile.cursor.value(nest, lane), 0, tile.n);
+            return;
+        }
+        let row = nest.row();
+        let mut column = tile.flat % row;
+        let mut rows = Odometer::at(nest, lane, 1, tile.flat / row);
+        let mut done = 0;
+        while done < tile.n {
+            let n = (row - column).min(tile.n - done);
+            f(rows.value + column.cast_signed() * nest.step(lane), done, n);
+            done += n;
+            column = 0;
+            rows.next();
+        }
+    }
+
+    /// # Safety
+    /// The lane may be read, `out` has room for the tile.
+    unsafe fn gather(&self, tile: &Tile<'_>, lane: usize, size: usize, out: *mut u8) {
+        let step = tile.nest.step(lane);
+        self.parts(tile, lane, |from, at, n| {
+            let out = out.wrapping_add(at * size);
+            // SAFETY: promised by the caller.
+            unsafe { gather(size, pointer(from), step, out, n) };
+        });
+    }
+
+    /// # Safety
+    /// `out` has room for the tile.
+    unsafe fn iota(&self, tile: &Tile<'_>, lane: usize, out: *mut u8) {
+        let step = tile.nest.step(lane) as i64;
+        // SAFETY: promised by the caller.
+        let out = unsafe { crate::kern::tile_mut::<i64>(out, tile.n) };
+        self.parts(tile, lane, |from, at, n| {
+            let mut value = from as i64;
+            for o in &mut out[at..at + n] {
+                *o = value;
+                value += step;
+            }
+        });
+    }
+
+    /// # Safety
+    /// The lane may be written, `from` holds the tile.
+    unsafe fn store(&self, tile: &Tile<'_>, lane: usize, how: (usize, bool), from: *const u8) {
+        let (size, around) = how;
+        let step = tile.nest.step(lane);
+        if around {
+            let out = if self.shared.span {
+                tile.nest.bases[lane] + tile.flat.cast_signed() * step
+            } else {
+                tile.cursor.value(tile.nest, lane)
+            };
+            // SAFETY: promised by the caller; such a lane is contiguous.
+            unsafe { stream(from, pointer(out), tile.n * size) };
+            return;
+        }
+        self.parts(tile, lane, |out, at, n| {
+            let from = from.wrapping_add(at * size);
+            // SAFETY: promised by the caller.
+            unsafe { scatter(size, from, pointer(out), step, n) };
+        });
+    }
+}

@@ -1,0 +1,309 @@
+//! Complex numbers, by NumPy's formulas.
+
+use super::binary::{
+    Add, Bin, Div, Eq, Fmax, Fmin, Le, Lt, Max, Min, Mul, Ne, Splat, Sub, once as once2,
+};
+use super::scalar::Real;
+use super::unary::{Un, once};
+use super::{Body, Kern, plain, tile, tile_mut};
+use arrayloom_ir::Prim;
+use arrayloom_types::DType;
+use num_complex::Complex;
+use std::marker::PhantomData;
+
+macro_rules! bin {
+    ($op:ident $r:ty, |$a:ident, $b:ident| $e:expr) => {
+        impl<T: Real> Bin<Complex<T>> for $op {
+            type R = $r;
+            #[inline]
+            fn f($a: Complex<T>, $b: Complex<T>) -> $r {
+                $e
+            }
+        }
+    };
+}
+
+bin!(Add Complex<T>, |a, b| Complex::new(a.re + b.re, a.im + b.im));
+bin!(Sub Complex<T>, |a, b| Complex::new(a.re - b.re, a.im - b.im));
+bin!(Mul Complex<T>, |a, b| Complex::new(
+    a.re * b.re - a.im * b.im,
+    a.re * b.im + a.im * b.re
+));
+bin!(Div Complex<T>, |a, b| divide(a, b));
+bin!(Eq u8, |a, b| u8::from((a.re == b.re) & (a.im == b.im)));
+bin!(Ne u8, |a, b| u8::from((a.re != b.re) | (a.im != b.im)));
+bin!(Lt u8, |a, b| u8::from(less(a, b)));
+bin!(Le u8, |a, b| u8::from(less_or_equal(a, b)));
+bin!(Min Complex<T>, |a, b| if less_or_equal(a, b) || no_number(a) { a } else { b });
+bin!(Max Complex<T>, |a, b| if less_or_equal(b, a) || no_number(a) { a } else { b });
+bin!(Fmin Complex<T>, |a, b| if less_or_equal(a, b) || no_number(b) { a } else { b });
+bin!(Fmax Complex<T>, |a, b| if less_or_equal(b, a) || no_number(b) { a } else { b });
+
+fn no_number<T: Real>(z: Complex<T>) -> bool {
+    z.re.is_nan() || z.im.is_nan()
+}
+
+fn less<T: Real>(a: Complex<T>, b: Complex<T>) -> bool {
+    (a.re < b.re && !a.im.is_nan() && !b.im.is_nan()) || (a.re == b.re && a.im < b.im)
+}
+
+fn less_or_equal<T: Real>(a: Complex<T>, b: Complex<T>) -> bool {
+    (a.re < b.re && !a.im.is_nan() && !b.im.is_nan()) || (a.re == b.re && a.im <= b.im)
+}
+
+/// Smith's division.
+fn divide<T: Real>(a: Complex<T>, b: Complex<T>) -> Complex<T> {
+    let one = T::from_small(1.0);
+    if b.re.abs() >= b.im.abs() {
+        if b.re.abs() == T::from_small(0.0) && b.im.abs() == T::from_small(0.0) {
+            return Complex::new(a.re / b.re.abs(), a.im / b.re.abs());
+        }
+        let ratio = b.im / b.re;
+        let scale = one / (b.re + b.im * ratio);
+        Complex::new((a.re + a.im * ratio) * scale, (a.im - a.re * ratio) * scale)
+    } else {
+        let ratio = b.re / b.im;
+        let scale = one / (b.im + b.re * ratio);
+        Complex::new((a.re * ratio + a.im) * scale, (a.im * ratio - a.re) * scale)
+    }
+}
+
+fn reciprocal<T: Real>(z: Complex<T>) -> Complex<T> {
+    let one = T::from_small(1.0);
+    if z.re.abs() >= z.im.abs() {
+        let ratio = z.im / z.re;
+        let down = z.re + z.im * ratio;
+        Complex::new(one / down, -ratio / down)
+    } else {
+        let ratio = z.re / z.im;
+        let down = z.re * ratio + z.im;
+        Complex::new(ratio / down, -one / down)
+    }
+}
+
+/// `z / |z|`, with the limits at infinity and zero.
+fn sign<T: Real>(z: Complex<T>) -> Complex<T> {
+    let length = z.re.hypot(z.im);
+    let (zero, one) = (T::from_small(0.0), T::from_small(1.0));
+    let part = |x: T, other: T| match (x.is_infinite(), other.is_infinite()) {
+        (true, false) => one.copysign(x),
+        _ => zero,
+    };
+    if length.is_nan() {
+        Complex::new(length, length)
+    } else if length.is_infinite() {
+        if z.re.is_infinite() && z.im.is_infinite() {
+            Complex::new(T::from_small(f64::NAN), T::from_small(f64::NAN))
+        } else {
+            Complex::new(part(z.re, z.im), part(z.im, z.re))
+        }
+    } else if length == zero {
+        Complex::new(zero, zero)
+    } else {
+        Complex::new(z.re / length, z.im / length)
+    }
+}
+
+/// `x` to the power `y`; small whole exponents by multiplication, as NumPy does.
+fn power<T: Real>(x: Complex<T>, y: Complex<T>) -> Complex<T> {
+    let (zero, one) = (T::from_small(0.0), T::from_small(1.0));
+    if y.re == zero && y.im == zero {
+        return Complex::new(one, zero);
+    }
+    if x.re == zero && x.im == zero {
+        return if y.re > zero && y.im == zero {
+            Complex::new(zero, zero)
+        } else {
+            Complex::new(T::from_small(f64::NAN), T::from_small(f64::NAN))
+        };
+    }
+    let mul = <Mul as Bin<Complex<T>>>::f;
+    if y.im == zero && y.re == y.re.floor() && y.re.abs() < T::from_small(100.0) {
+        let mut left = y.re.abs().small_to_usize();
+        let (mut base, mut all) = (x, Complex::new(one, zero));
+        loop {
+            if left & 1 == 1 {
+                all = mul(all, base);
+            }
+            left >>= 1;
+            if left == 0 {
+                break;
+            }
+            base = mul(base, base);
+        }
+        return if y.re < zero {
+            divide(Complex::new(one, zero), all)
+        } else {
+            all
+        };
+    }
+    x.powc(y)
+}
+
+struct Pow;
+bin!(Pow Complex<T>, |a, b| power(a, b));
+
+macro_rules! un {
+    ($($op:ident $r:ty, |$z:ident| $e:expr;)*) => { $(
+        struct $op;
+        impl<T: Real> Un<Complex<T>> for $op {
+            type R = $r;
+            fn f($z: Complex<T>) -> $r { $e }
+        }
+    )* };
+}
+
+un! {
+    RealPart T, |z| z.re;
+    ImagPart T, |z| z.im;
+    Conj Complex<T>, |z| Complex::new(z.re, -z.im);
+    Abs T, |z| z.re.hypot(z.im);
+    Sign Complex<T>, |z| sign(z);
+    Square Complex<T>, |z| Complex::new(z.re * z.re - z.im * z.im, z.re * z.im + z.im * z.re);
+    Reciprocal Complex<T>, |z| reciprocal(z);
+    Truth u8, |z| u8::from((z.re != T::from_small(0.0)) | (z.im != T::from_small(0.0)));
+    Rint Complex<T>, |z| Complex::new(z.re.rint(), z.im.rint());
+    Sqrt Complex<T>, |z| z.sqrt();
+    Exp Complex<T>, |z| z.exp();
+    Exp2 Complex<T>, |z| (z * T::from_small(std::f64::consts::LN_2)).exp();
+    Expm1 Complex<T>, |z| {
+        let half = (z.im * T::from_small(0.5)).sin();
+        Complex::new(
+            z.re.exp_m1() * z.im.cos() - T::from_small(2.0) * half * half,
+            z.re.exp() * z.im.sin(),
+        )
+    };
+    Log Complex<T>, |z| z.ln();
+    Log2 Complex<T>, |z| z.ln() * T::from_small(std::f64::consts::LOG2_E);
+    Log10 Complex<T>, |z| z.ln() * T::from_small(std::f64::consts::LOG10_E);
+    Log1p Complex<T>, |z| {
+        let shifted = z.re + T::from_small(1.0);
+        Complex::new(shifted.hypot(z.im).ln(), z.im.atan2(shifted))
+    };
+    Sin Complex<T>, |z| z.sin();
+    Cos Complex<T>, |z| z.cos();
+    Tan Complex<T>, |z| z.tan();
+    Asin Complex<T>, |z| z.asin();
+    Acos Complex<T>, |z| z.acos();
+    Atan Complex<T>, |z| z.atan();
+    Sinh Complex<T>, |z| z.sinh();
+    Cosh Complex<T>, |z| z.cosh();
+    Tanh Complex<T>, |z| z.tanh();
+    Asinh Complex<T>, |z| z.asinh();
+    Acosh Complex<T>, |z| z.acosh();
+    Atanh Complex<T>, |z| z.atanh();
+    IsNan u8, |z| u8::from(no_number(z));
+    IsInf u8, |z| u8::from(z.re.is_infinite() || z.im.is_infinite());
+    IsFinite u8, |z| u8::from(z.re.is_finite() && z.im.is_finite());
+}
+
+/// A complex number from two tiles of reals.
+struct Join<T>(PhantomData<T>);
+
+impl<T: Real> Body for Join<T> {
+    unsafe fn run(a: *const u8, b: *const u8, _: *const u8, out: *mut u8, n: usize) -> u8 {
+        // SAFETY: promised by the caller of `Body::run`.
+        let a = unsafe { tile::<T>(a, n) };
+        // SAFETY: as above.
+        let b = unsafe { tile::<T>(b, n) };
+        // SAFETY: as above.
+        let out = unsafe { tile_mut::<Complex<T>>(out, n) };
+        for ((o, &re), &im) in out.iter_mut().zip(a).zip(b) {
+            *o = Complex::new(re, im);
+        }
+        0
+    }
+}
+
+/// A complex number from a tile of reals; the imaginary part is zero.
+struct Widen<T>(PhantomData<T>);
+
+impl<T: Real> Body for Widen<T> {
+    unsafe fn run(a: *const u8, _: *const u8, _: *const u8, out: *mut u8, n: usize) -> u8 {
+        // SAFETY: promised by the caller of `Body::run`.
+        let a = unsafe { tile::<T>(a, n) };
+        // SAFETY: as above.
+        let out = unsafe { tile_mut::<Complex<T>>(out, n) };
+        for (o, &re) in out.iter_mut().zip(a) {
+            *o = Complex::new(re, T::from_small(0.0));
+        }
+        0
+    }
+}
+
+fn typed<T: Real>(prim: Prim) -> Option<Kern> {
+    match prim {
+        Prim::Real => once::<RealPart, Complex<T>>(),
+        Prim::Imag => once::<ImagPart, Complex<T>>(),
+        Prim::Conj => once::<Conj, Complex<T>>(),
+        Prim::Abs => once::<Abs, Complex<T>>(),
+        Prim::Sign => once::<Sign, Complex<T>>(),
+        Prim::Square => once::<Square, Complex<T>>(),
+        Prim::Reciprocal => once::<Reciprocal, Complex<T>>(),
+        Prim::Rint => once::<Rint, Complex<T>>(),
+        Prim::Sqrt => once::<Sqrt, Complex<T>>(),
+        Prim::Exp => once::<Exp, Complex<T>>(),
+        Prim::Exp2 => once::<Exp2, Complex<T>>(),
+        Prim::Expm1 => once::<Expm1, Complex<T>>(),
+        Prim::Log => once::<Log, Complex<T>>(),
+        Prim::Log2 => once::<Log2, Complex<T>>(),
+        Prim::Log10 => once::<Log10, Complex<T>>(),
+        Prim::Log1p => once::<Log1p, Complex<T>>(),
+        Prim::Sin => once::<Sin, Complex<T>>(),
+        Prim::Cos => once::<Cos, Complex<T>>(),
+        Prim::Tan => once::<Tan, Complex<T>>(),
+        Prim::Asin => once::<Asin, Complex<T>>(),
+        Prim::Acos => once::<Acos, Complex<T>>(),
+        Prim::Atan => once::<Atan, Complex<T>>(),
+        Prim::Sinh => once::<Sinh, Complex<T>>(),
+        Prim::Cosh => once::<Cosh, Complex<T>>(),
+        Prim::Tanh => once::<Tanh, Complex<T>>(),
+        Prim::Asinh => once::<Asinh, Complex<T>>(),
+        Prim::Acosh => once::<Acosh, Complex<T>>(),
+        Prim::Atanh => once::<Atanh, Complex<T>>(),
+        Prim::IsNan => once::<IsNan, Complex<T>>(),
+        Prim::IsInf => once::<IsInf, Complex<T>>(),
+        Prim::IsFinite => once::<IsFinite, Complex<T>>(),
+        Prim::Mul => once2::<Mul, Complex<T>>(Splat::No),
+        Prim::Div => once2::<Div, Complex<T>>(Splat::No),
+        Prim::Pow => once2::<Pow, Complex<T>>(Splat::No),
+        Prim::Min => once2::<Min, Complex<T>>(Splat::No),
+        Prim::Max => once2::<Max, Complex<T>>(Splat::No),
+        Prim::Fmin => once2::<Fmin, Complex<T>>(Splat::No),
+        Prim::Fmax => once2::<Fmax, Complex<T>>(Splat::No),
+        Prim::Eq => once2::<Eq, Complex<T>>(Splat::No),
+        Prim::Ne => once2::<Ne, Complex<T>>(Splat::No),
+        Prim::Lt => once2::<Lt, Complex<T>>(Splat::No),
+        Prim::Le => once2::<Le, Complex<T>>(Splat::No),
+        _ => None,
+    }
+}
+
+/// The kernel of a primitive on complex operands of type `dtype`.
+pub(super) fn find(prim: Prim, dtype: DType) -> Option<Kern> {
+    match dtype {
+        DType::C64 => typed::<f32>(prim),
+        DType::C128 => typed::<f64>(prim),
+        _ => None,
+    }
+}
+
+/// Whether a complex number of type `dtype` is not zero.
+pub(super) fn truth(dtype: DType) -> Option<Kern> {
+    match dtype {
+        DType::C64 => once::<Truth, Complex<f32>>(),
+        DType::C128 => once::<Truth, Complex<f64>>(),
+        _ => None,
+    }
+}
+
+/// A complex number of type `dtype` from its parts, or from its real part alone.
+pub(super) fn join(dtype: DType, parts: usize) -> Option<Kern> {
+    Some(match (dtype, parts) {
+        (DType::C64, 2) => plain::<Join<f32>>(),
+        (DType::C128, 2) => plain::<Join<f64>>(),
+        (DType::C64, _) => plain::<Widen<f32>>(),
+        (DType::C128, _) => plain::<Widen<f64>>(),
+        _ => return None,
+    })
+}

@@ -1,0 +1,238 @@
+//! Kernels of folds: tile into tile, and a run of values into one.
+
+use super::binary::{Add, And, Bin, Fmax, Fmin, Max, Min, Mul, Or, Xor};
+use super::{Body, Kern, pick, tile, tile_mut};
+use crate::Isa;
+use arrayloom_ir::ReduceOp;
+use arrayloom_types::{DType, Scalar};
+use half::f16;
+use num_complex::Complex;
+use std::marker::PhantomData;
+
+/// `out[i] = out[i] op a[i]`; `b` and `c` are not read.
+pub(crate) type AccKern = Kern;
+
+/// `out[0] = fold of out[0] and all a[i]`; `b` and `c` are not read.
+pub(crate) type FoldKern = Kern;
+
+struct Acc<O, T>(PhantomData<(O, T)>);
+struct InOrder<O, T>(PhantomData<(O, T)>);
+struct AnyOrder<O, T>(PhantomData<(O, T)>);
+struct Running<O, T>(PhantomData<(O, T)>);
+
+impl<T: Copy, O: Bin<T, R = T>> Body for Acc<O, T> {
+    #[inline(always)]
+    unsafe fn run(a: *const u8, _: *const u8, _: *const u8, out: *mut u8, n: usize) -> u8 {
+        // SAFETY: promised by the caller of `Body::run`.
+        let a = unsafe { tile::<T>(a, n) };
+        // SAFETY: as above.
+        let out = unsafe { tile_mut::<T>(out, n) };
+        for (o, &x) in out.iter_mut().zip(a) {
+            *o = O::f(*o, x);
+        }
+        0
+    }
+}
+
+impl<T: Copy, O: Bin<T, R = T>> Body for InOrder<O, T> {
+    #[inline(always)]
+    unsafe fn run(a: *const u8, _: *const u8, _: *const u8, out: *mut u8, n: usize) -> u8 {
+        // SAFETY: promised by the caller of `Body::run`.
+        let a = unsafe { tile::<T>(a, n) };
+        // SAFETY: as above; one value.
+        let out = unsafe { tile_mut::<T>(out, 1) };
+        out[0] = a.iter().fold(out[0], |all, &x| O::f(all, x));
+        0
+    }
+}
+
+impl<T: Copy, O: Bin<T, R = T>> Body for Running<O, T> {
+    #[inline(always)]
+    unsafe fn run(a: *const u8, b: *const u8, _: *const u8, out: *mut u8, n: usize) -> u8 {
+        // SAFETY: promised by the caller of `Body::run`.
+        let a = unsafe { tile::<T>(a, n) };
+        // SAFETY: as above; one value, the result before this tile.
+        let mut all = unsafe { tile::<T>(b, 1) }[0];
+        // SAFETY: as above.
+        let out = unsafe { tile_mut::<T>(out, n) };
+        for (o, &x) in out.iter_mut().zip(a) {
+            all = O::f(all, x);
+            *o = all;
+        }
+        0
+    }
+}
+
+/// Values that one turn of an order-free fold takes.
+const LANES: usize = 64;
+
+impl<T: Copy, O: Bin<T, R = T>> Body for AnyOrder<O, T> {
+    #[inline(always)]
+    unsafe fn run(a: *const u8, _: *const u8, _: *const u8, out: *mut u8, n: usize) -> u8 {
+        // SAFETY: promised by the caller of `Body::run`.
+        let a = unsafe { tile::<T>(a, n) };
+        // SAFETY: as above; one value.
+        let out = unsafe { tile_mut::<T>(out, 1) };
+        let (groups, rest) = a.as_chunks::<LANES>();
+        let mut all = out[0];
+        if let Some((first, groups)) = groups.split_first() {
+            let mut lanes = *first;
+            for group in groups {
+                for (lane, &x) in lanes.iter_mut().zip(group) {
+                    *lane = O::f(*lane, x);
+                }
+            }
+            all = lanes.iter().fold(all, |all, &x| O::f(all, x));
+        }
+        out[0] = rest.iter().fold(all, |all, &x| O::f(all, x));
+        0
+    }
+}
+
+/// What a fold kernel does with its tile.
+#[derive(Clone, Copy)]
+enum Way {
+    Acc,
+    Run,
+    Scan,
+}
+
+/// Folds whose order matters.
+fn exact<O: Bin<T, R = T>, T: Copy>(isa: Isa, way: Way) -> Kern {
+    match way {
+        Way::Acc => pick::<Acc<O, T>>(isa),
+        Way::Run => pick::<InOrder<O, T>>(isa),
+        Way::Scan => pick::<Running<O, T>>(isa),
+    }
+}
+
+/// Folds whose order does not matter.
+fn free<O: Bin<T, R = T>, T: Copy>(isa: Isa, way: Way) -> Kern {
+    match way {
+        Way::Acc => pick::<Acc<O, T>>(isa),
+        Way::Run => pick::<AnyOrder<O, T>>(isa),
+        Way::Scan => pick::<Running<O, T>>(isa),
+    }
+}
+
+fn wrapping<O>(dtype: DType, isa: Isa, way: Way) -> Option<Kern>
+where
+    O: Bin<u8, R = u8> + Bin<u16, R = u16> + Bin<u32, R = u32> + Bin<u64, R = u64>,
+{
+    if !dtype.is_integer() && dtype != DType::Bool {
+        return None;
+    }
+    Some(match dtype.size() {
+        1 => free::<O, u8>(isa, way),
+        2 => free::<O, u16>(isa, way),
+        4 => free::<O, u32>(isa, way),
+        _ => free::<O, u64>(isa, way),
+    })
+}
+
+fn sums<O>(dtype: DType, isa: Isa, way: Way) -> Option<Kern>
+where
+    O: Bin<u8, R = u8> + Bin<u16, R = u16> + Bin<u32, R = u32> + Bin<u64, R = u64>,
+    O: Bin<f32, R = f32> + Bin<f64, R = f64>,
+    O: Bin<Complex<f32>, R = Complex<f32>> + Bin<Complex<f64>, R = Complex<f64>>,
+{
+    Some(match dtype {
+        DType::F32 => exact::<O, f32>(isa, way),
+        DType::F64 => exact::<O, f64>(isa, way),
+        DType::C64 => exact::<O, Complex<f32>>(isa, way),
+        DType::C128 => exact::<O, Complex<f64>>(isa, way),
+        _ => return wrapping::<O>(dtype, isa, way),
+    })
+}
+
+fn extremes<O>(dtype: DType, isa: Isa, way: Way) -> Option<Kern>
+where
+    O: Bin<i8, R = i8> + Bin<i16, R = i16> + Bin<i32, R = i32> + Bin<i64, R = i64>,
+    O: Bin<u8, R = u8> + Bin<u16, R = u16> + Bin<u32, R = u32> + Bin<u64, R = u64>,
+    O: Bin<f32, R = f32> + Bin<f64, R = f64>,
+    O: Bin<Complex<f32>, R = Complex<f32>> + Bin<Complex<f64>, R = Complex<f64>>,
+{
+    Some(match dtype {
+        DType::I8 => free::<O, i8>(isa, way),
+        DType::I16 => free::<O, i16>(isa, way),
+        DType::I32 => free::<O, i32>(isa, way),
+        DType::I64 => free::<O, i64>(isa, way),
+        DType::Bool | DType::U8 => free::<O, u8>(isa, way),
+        DType::U16 => free::<O, u16>(isa, way),
+        DType::U32 => free::<O, u32>(isa, way),
+        DType::U64 => free::<O, u64>(isa, way),
+        DType::F32 => free::<O, f32>(isa, way),
+        DType::F64 => free::<O, f64>(isa, way),
+        DType::C64 => exact::<O, Complex<f32>>(isa, way),
+        DType::C128 => exact::<O, Complex<f64>>(isa, way),
+        DType::F16 => return None,
+    })
+}
+
+fn find(op: ReduceOp, dtype: DType, isa: Isa, way: Way) -> Option<Kern> {
+    match (op, dtype) {
+        (ReduceOp::Add, DType::Bool) => wrapping::<Or>(dtype, isa, way),
+        (ReduceOp::Mul, DType::Bool) => wrapping::<And>(dtype, isa, way),
+        (ReduceOp::Add, DType::F16) => Some(exact::<Add, f16>(isa, way)),
+        (ReduceOp::Mul, DType::F16) => Some(exact::<Mul, f16>(isa, way)),
+        (ReduceOp::Min, DType::F16) => Some(exact::<Min, f16>(isa, way)),
+        (ReduceOp::Max, DType::F16) => Some(exact::<Max, f16>(isa, way)),
+        (ReduceOp::Fmin, DType::F16) => Some(exact::<Fmin, f16>(isa, way)),
+        (ReduceOp::Fmax, DType::F16) => Some(exact::<Fmax, f16>(isa, way)),
+        (ReduceOp::Add, _) => sums::<Add>(dtype, isa, way),
+        (ReduceOp::Mul, _) => sums::<Mul>(dtype, isa, way),
+        (ReduceOp::Min, _) => extremes::<Min>(dtype, isa, way),
+        (ReduceOp::Max, _) => extremes::<Max>(dtype, isa, way),
+        (ReduceOp::Fmin, _) => extremes::<Fmin>(dtype, isa, way),
+        (ReduceOp::Fmax, _) => extremes::<Fmax>(dtype, isa, way),
+        (ReduceOp::And, _) => wrapping::<And>(dtype, isa, way),
+        (ReduceOp::Or, _) => wrapping::<Or>(dtype, isa, way),
+        (ReduceOp::Xor, _) => wrapping::<Xor>(dtype, isa, way),
+    }
+}
+
+/// Folds a tile into a tile.
+pub(crate) fn accumulate(op: ReduceOp, dtype: DType, isa: Isa) -> Option<AccKern> {
+    find(op, dtype, isa, Way::Acc)
+}
+
+/// Folds a run of values into one: from left to right for floats, unless order does not matter.
+pub(crate) fn fold_run(op: ReduceOp, dtype: DType, isa: Isa) -> Option<FoldKern> {
+    find(op, dtype, isa, Way::Run)
+}
+
+/// Running fold of a tile `a` that goes on from the value at `b`.
+pub(crate) fn scan_run(op: ReduceOp, dtype: DType, isa: Isa) -> Option<Kern> {
+    find(op, dtype, isa, Way::Scan)
+}
+
+/// The value that a fold starts from when none is given: folding it with `x` gives `x`.
+pub(crate) fn identity(op: ReduceOp, dtype: DType) -> Scalar {
+    let whole = |ones: bool| Scalar::from_bytes(dtype, &[if ones { 0xff } else { 0 }; 16]);
+    let bits = u32::try_from(8 * dtype.size()).unwrap_or(64).min(64);
+    let top = 1u64 << (bits - 1);
+    let signed = matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64);
+    let fill = |bits: u64| Scalar::from_bytes(dtype, &bits.to_le_bytes());
+    let both = |v: f64| {
+        if dtype.is_complex() {
+            Scalar::from_c128(dtype, Complex::new(v, v))
+        } else {
+            Scalar::from_f64(dtype, v)
+        }
+    };
+    let float = dtype.is_float() || dtype.is_complex();
+    match op {
+        ReduceOp::Add | ReduceOp::Or | ReduceOp::Xor => whole(false),
+        ReduceOp::Mul => Scalar::from_f64(dtype, 1.0),
+        ReduceOp::And if dtype == DType::Bool => fill(1),
+        ReduceOp::And => whole(true),
+        ReduceOp::Fmin | ReduceOp::Fmax if float => both(f64::NAN),
+        ReduceOp::Min if float => both(f64::INFINITY),
+        ReduceOp::Max if float => both(f64::NEG_INFINITY),
+        ReduceOp::Min | ReduceOp::Fmin if dtype == DType::Bool => fill(1),
+        ReduceOp::Min | ReduceOp::Fmin if signed => fill(top - 1),
+        ReduceOp::Min | ReduceOp::Fmin => whole(true),
+        ReduceOp::Max | ReduceOp::Fmax if signed => fill(top),
+        ReduceOp::Max | ReduceOp::Fmax => whole(false),
+    }
+}

@@ -1,0 +1,144 @@
+//! Moving elements between memory with steps and contiguous tiles.
+
+#![expect(
+    unsafe_code,
+    reason = "elements lie at computed addresses that the launch vouches for"
+)]
+
+/// Copies `n` elements that lie `step` bytes apart to a tile.
+///
+/// # Safety
+/// The elements may be read and `out` has room for them, aligned; both are apart.
+pub(crate) unsafe fn gather(size: usize, from: *const u8, step: isize, out: *mut u8, n: usize) {
+    if step == size.cast_signed() {
+        // SAFETY: promised by the caller.
+        unsafe { std::ptr::copy_nonoverlapping(from, out, n * size) };
+        return;
+    }
+    match size {
+        // SAFETY: promised by the caller.
+        1 => unsafe { spread::<u8>(from, step, out, 1, n) },
+        // SAFETY: as above.
+        2 => unsafe { spread::<u16>(from, step, out, 2, n) },
+        // SAFETY: as above.
+        4 => unsafe { spread::<u32>(from, step, out, 4, n) },
+        // SAFETY: as above.
+        8 => unsafe { spread::<u64>(from, step, out, 8, n) },
+        // SAFETY: as above.
+        _ => unsafe { spread::<[u64; 2]>(from, step, out, 16, n) },
+    }
+}
+
+/// Copies a tile of `n` elements to places that lie `step` bytes apart.
+///
+/// # Safety
+/// The tile may be read and the places written; both are apart or the same.
+pub(crate) unsafe fn scatter(size: usize, from: *const u8, out: *mut u8, step: isize, n: usize) {
+    if step == size.cast_signed() {
+        if std::ptr::eq(from, out) {
+            return;
+        }
+        // SAFETY: promised by the caller.
+        unsafe { std::ptr::copy_nonoverlapping(from, out, n * size) };
+        return;
+    }
+    match size {
+        // SAFETY: promised by the caller.
+        1 => unsafe { spread::<u8>(from, 1, out, step, n) },
+        // SAFETY: as above.
+        2 => unsafe { spread::<u16>(from, 2, out, step, n) },
+        // SAFETY: as above.
+        4 => unsafe { spread::<u32>(from, 4, out, step, n) },
+        // SAFETY: as above.
+        8 => unsafe { spread::<u64>(from, 8, out, step, n) },
+        // SAFETY: as above.
+        _ => unsafe { spread::<[u64; 2]>(from, 16, out, step, n) },
+    }
+}
+
+/// Writes one element to `n` places that lie `step` bytes apart.
+///
+/// # Safety
+/// The element may be read and the places written; both are apart.
+pub(crate) unsafe fn repeat(size: usize, from: *const u8, out: *mut u8, step: isize, n: usize) {
+    match size {
+        // SAFETY: promised by the caller.
+        1 => unsafe { spread::<u8>(from, 0, out, step, n) },
+        // SAFETY: as above.
+        2 => unsafe { spread::<u16>(from, 0, out, step, n) },
+        // SAFETY: as above.
+        4 => unsafe { spread::<u32>(from, 0, out, step, n) },
+        // SAFETY: as above.
+        8 => unsafe { spread::<u64>(from, 0, out, step, n) },
+        // SAFETY: as above.
+        _ => unsafe { spread::<[u64; 2]>(from, 0, out, step, n) },
+    }
+}
+
+/// # Safety
+/// As for [`gather`] and [`scatter`].
+unsafe fn spread<T: Copy>(from: *const u8, from_step: isize, out: *mut u8, step: isize, n: usize) {
+    let (mut from, mut out) = (from, out);
+    for _ in 0..n {
+        // SAFETY: promised by the caller.
+        let value = unsafe { from.cast::<T>().read_unaligned() };
+        // SAFETY: promised by the caller.
+        unsafe { out.cast::<T>().write_unaligned(value) };
+        from = from.wrapping_offset(from_step);
+        out = out.wrapping_offset(step);
+    }
+}
+
+/// Copies bytes around the caches: whole lines do not go through them. [`fence`] ends a series.
+///
+/// # Safety
+/// `bytes` bytes may be read at `from` and written at `out`; both are apart.
+pub(crate) unsafe fn stream(from: *const u8, out: *mut u8, bytes: usize) {
+    let head = out.align_offset(64).min(bytes);
+    let lines = (bytes - head) / 64;
+    let tail = head + lines * 64;
+    // SAFETY: promised by the caller.
+    unsafe { std::ptr::copy_nonoverlapping(from, out, head) };
+    for line in 0..lines {
+        let at = head + line * 64;
+        // SAFETY: a whole line, within the bytes that the caller promises, aligned after the head.
+        unsafe { stream_line(from.wrapping_add(at), out.wrapping_add(at)) };
+    }
+    let (from, out) = (from.wrapping_add(tail), out.wrapping_add(tail));
+    // SAFETY: promised by the caller.
+    unsafe { std::ptr::copy_nonoverlapping(from, out, bytes - tail) };
+}
+
+/// # Safety
+/// 64 bytes may be read at `from` and written at `out`, which is aligned to 64.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+unsafe fn stream_line(from: *const u8, out: *mut u8) {
+    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
+    for part in 0..4 {
+        let from = from.wrapping_add(16 * part).cast::<__m128i>();
+        // SAFETY: promised by the caller; every x86-64 has SSE2.
+        let value = unsafe { _mm_loadu_si128(from) };
+        let out = out.wrapping_add(16 * part).cast::<__m128i>();
+        // SAFETY: as above; aligned.
+        unsafe { _mm_stream_si128(out, value) };
+    }
+}
+
+/// # Safety
+/// 64 bytes may be read at `from` and written at `out`.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+unsafe fn stream_line(from: *const u8, out: *mut u8) {
+    // SAFETY: promised by the caller.
+    unsafe { std::ptr::copy_nonoverlapping(from, out, 64) };
+}
+
+/// Makes what [`stream`] wrote visible before anything that this thread writes later.
+pub(crate) fn fence() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 has the instruction.
+    unsafe {
+        std::arch::x86_64::_mm_sfence();
+    }
+}

@@ -1,0 +1,206 @@
+//! A pool of threads that runs one function on every worker; the caller is worker 0.
+
+#![expect(
+    unsafe_code,
+    reason = "a borrowed function is lent to threads that outlive the borrow"
+)]
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+/// A borrowed function, its life erased.
+#[derive(Clone, Copy)]
+struct Job(*const (dyn Fn(usize) + Sync));
+
+// SAFETY: the function is `Sync`, and `Pool::run` keeps it alive until every worker is done with it.
+unsafe impl Send for Job {}
+
+#[derive(Default)]
+struct State {
+    job: Option<Job>,
+    /// Counts jobs, so that a worker takes each once.
+    turn: u64,
+    /// Workers that take part in the job, worker 0 not counted.
+    wanted: usize,
+    stop: bool,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    start: Condvar,
+    /// Workers that have not finished.
+    left: AtomicUsize,
+    failed: AtomicBool,
+    done: Condvar,
+    done_lock: Mutex<()>,
+}
+
+/// Threads that wait for work.
+pub(crate) struct Pool {
+    shared: Arc<Shared>,
+    workers: usize,
+}
+
+/// How often a caller looks before it sleeps.
+const SPINS: usize = 4000;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Pool {
+    /// Starts `threads - 1` threads, fewer if the system refuses.
+    pub(crate) fn new(threads: usize) -> Pool {
+        let shared = Arc::new(Shared::default());
+        let mut workers = 0;
+        for number in 1..threads {
+            let mine = Arc::clone(&shared);
+            let started = thread::Builder::new()
+                .name(format!("arrayloom-{number}"))
+                .spawn(move || work(&mine, number));
+            if started.is_err() {
+                break;
+            }
+            workers += 1;
+        }
+        Pool { shared, workers }
+    }
+
+    /// Threads that [`Pool::run`] uses at most, the caller counted.
+    pub(crate) fn threads(&self) -> usize {
+        self.workers + 1
+    }
+
+    /// Calls `f(0)` here and `f(1)` to `f(threads - 1)` on the workers, and waits for all.
+    pub(crate) fn run(&self, threads: usize, f: &(dyn Fn(usize) + Sync)) {
+        let wanted = self.workers.min(threads.saturating_sub(1));
+        if wanted == 0 {
+            f(0);
+            return;
+        }
+        self.shared.left.store(wanted, Ordering::Release);
+        {
+            let mut state = lock(&self.shared.state);
+            state.job = Some(Job(erase(f)));
+            state.turn += 1;
+            state.wanted = wanted;
+        }
+        self.shared.start.notify_all();
+        let guard = Wait(&self.shared);
+        f(0);
+        drop(guard);
+        let failed = self.shared.failed.swap(false, Ordering::AcqRel);
+        assert!(!failed, "a worker thread panicked");
+    }
+
+    /// Leaves the threads alone: after a fork they do not exist in the child.
+    pub(crate) fn abandon(self) {
+        let _gone = std::mem::ManuallyDrop::new(self);
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        lock(&self.shared.state).stop = true;
+        self.shared.start.notify_all();
+    }
+}
+
+/// Erases the life of `f`; the pointer is used only while [`Pool::run`] waits.
+fn erase<'a>(f: &'a (dyn Fn(usize) + Sync + 'a)) -> *const (dyn Fn(usize) + Sync + 'static) {
+    let pointer: *const (dyn Fn(usize) + Sync + 'a) = f;
+    // SAFETY: only the life in the type changes; see `Job`.
+    unsafe { std::mem::transmute(pointer) }
+}
+
+/// Waits for the workers when dropped, also when the caller's part panics.
+struct Wait<'a>(&'a Shared);
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        for _ in 0..SPINS {
+            if self.0.left.load(Ordering::Acquire) == 0 {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+        let mut guard = lock(&self.0.done_lock);
+        while self.0.left.load(Ordering::Acquire) != 0 {
+            guard = self
+                .0
+                .done
+                .wait(guard)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(guard);
+        lock(&self.0.state).job = None;
+    }
+}
+
+fn work(shared: &Shared, number: usize) {
+    let mut seen = 0;
+    loop {
+        let job = {
+            let mut state = lock(&shared.state);
+            loop {
+                if state.stop {
+                    return;
+                }
+                if state.turn != seen {
+                    seen = state.turn;
+                    if let Some(job) = state.job.filter(|_| number <= state.wanted) {
+                        break job;
+                    }
+                }
+                state = shared
+                    .start
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
+            }
+        };
+        // SAFETY: `Pool::run` waits for this worker before it returns, so the function is alive.
+        let f = unsafe { &*job.0 };
+        let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| f(number)));
+        if ran.is_err() {
+            shared.failed.store(true, Ordering::Release);
+        }
+        let guard = lock(&shared.done_lock);
+        if shared.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            shared.done.notify_all();
+        }
+        drop(guard);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_worker_runs_once() {
+        let pool = Pool::new(4);
+        for threads in 1..=4 {
+            for _ in 0..50 {
+                let calls: Vec<AtomicUsize> = (0..4).map(|_| AtomicUsize::new(0)).collect();
+                pool.run(threads, &|number| {
+                    calls[number].fetch_add(1, Ordering::Relaxed);
+                });
+                for (number, count) in calls.iter().enumerate() {
+                    assert_eq!(count.load(Ordering::Relaxed), usize::from(number < threads));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_panic_reaches_the_caller_and_the_pool_lives() {
+        let pool = Pool::new(2);
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            pool.run(2, &|number| assert_eq!(number, 0, "worker fails"));
+        }));
+        assert!(caught.is_err());
+        pool.run(2, &|_| {});
+    }
+}

@@ -1,0 +1,334 @@
+//! The program of a tile: lowered steps with buffers in place of values.
+//!
+//! Values get buffers by linear scan over the steps, so few buffers are live and all of them fit the
+//! level-1 cache. A value that is stored to contiguous memory is computed there.
+
+use crate::config::CpuConfig;
+use crate::fold::FoldPlan;
+use crate::lower::{Cell, Facts, Lower, Lowered, Place, Step, in_place};
+use crate::setup::Setup;
+use arrayloom_ir::{Form, Kernel};
+
+/// What a slot points to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slot {
+    /// Nothing.
+    None,
+    /// A tile buffer.
+    Buffer(usize),
+    /// Memory of a lane at the start of the tile.
+    Lane(usize),
+    /// A uniform value.
+    Uniform(usize),
+}
+
+/// A program.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) steps: Vec<Step<usize>>,
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) uniforms: Vec<Cell>,
+    /// Buffers to be filled once: number, uniform value, element size.
+    pub(crate) filled: Vec<(usize, usize, usize)>,
+    pub(crate) buffers: usize,
+    /// Bytes from one buffer to the next.
+    pub(crate) buffer_bytes: usize,
+    /// Elements of a tile.
+    pub(crate) tile: usize,
+    /// The lane whose lines tiles should start on: one that is written around the caches.
+    pub(crate) aligned_to: Option<(usize, usize)>,
+}
+
+/// Bytes of all live tile buffers: well within a level-1 cache, next to what is read in place.
+const L1_BYTES: usize = 24 << 10;
+
+/// Lowers a kernel and gives its values buffers.
+///
+/// # Errors
+/// The primitive that has no kernel.
+pub(crate) fn build(
+    facts: Facts<'_>,
+    folds: &[Option<FoldPlan>],
+    config: &CpuConfig,
+) -> Result<Program, String> {
+    let (kernel, setup) = (facts.kernel, facts.setup);
+    let around = goes_around(kernel, setup, config);
+    let mut lower = Lower::new(facts);
+    let mut late = Vec::new();
+    let mut aligned_to = None;
+    for at in (0..kernel.code.len()).filter(|&at| setup.live[at]) {
+        lower.instruction(at)?;
+        for (output, described) in kernel.outputs.iter().enumerate() {
+            if described.value as usize != at {
+                continue;
+            }
+            if let Some(fold) = &folds[output] {
+                let from = lower.tile_as(at, fold.value_dtype)?;
+                lower.push(Step::Fold {
+                    output,
+                    from,
+                    ins: at,
+                });
+                continue;
+            }
+            let dtype = kernel.code[at].dtype;
+            let (lane, size) = (setup.outs[output], dtype.size());
+            let from = lower.tile_as(at, dtype)?;
+            if overlaps_input(kernel, setup, lane, size) {
+                let from = lower.own(from, size);
+                late.push(Step::Store {
+                    lane,
+                    size,
+                    from,
+                    around: false,
+                });
+                continue;
+            }
+            let around = around && in_place(&setup.nest, setup.span, lane, size);
+            if around && aligned_to.is_none() {
+                aligned_to = Some((lane, size));
+            }
+            lower.push(Step::Store {
+                lane,
+                size,
+                from,
+                around,
+            });
+        }
+    }
+    for step in late {
+        lower.push(step);
+    }
+    let mut program = allocate(lower.finish(), setup, config);
+    program.aligned_to = aligned_to;
+    Ok(program)
+}
+
+/// True when the outputs are too large to be found in a cache later.
+fn goes_around(kernel: &Kernel, setup: &Setup, config: &CpuConfig) -> bool {
+    let bytes: usize = (0..kernel.outputs.len())
+        .filter(|&i| matches!(kernel.outputs[i].form, Form::Store))
+        .map(|i| kernel.output_dtype(i).size())
+        .sum();
+    setup.nest.len().saturating_mul(bytes) > config.stream_bytes
+}
+
+/// True when a stored output may touch bytes of an input that is read.
+fn overlaps_input(kernel: &Kernel, setup: &Setup, lane: usize, size: usize) -> bool {
+    let nest = &setup.nest;
+    let (low, high) = nest.reach(lane);
+    let high = high + size.cast_signed();
+    setup.sources.iter().zip(&kernel.inputs).any(|(source, d)| {
+        let crate::setup::Source::Lane(input) = *source else {
+            return false;
+        };
+        let (from, to) = nest.reach(input);
+        from < high && low < to + d.size().cast_signed()
+    })
+}
+
+/// Values that a step reads.
+fn reads(step: &Step<Place>) -> [Place; 3] {
+    match *step {
+        Step::Run { from, .. } => from,
+        Step::Host { from: [a, b], .. } => [a, b, Place::None],
+        Step::Gather { .. } | Step::Iota { .. } => [Place::None; 3],
+        Step::Store { from, .. } | Step::Fold { from, .. } => [from, Place::None, Place::None],
+    }
+}
+
+/// The value that a step makes.
+fn makes(step: &Step<Place>) -> Option<usize> {
+    match *step {
+        Step::Run { to, .. }
+        | Step::Host { to, .. }
+        | Step::Gather { to, .. }
+        | Step::Iota { to, .. } => match to {
+            Place::Value(value) => Some(value),
+            _ => None,
+        },
+        Step::Store { .. } | Step::Fold { .. } => None,
+    }
+}
+
+/// Where a value lives.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Home {
+    Nowhere,
+    Buffer(usize),
+    Lane(usize),
+}
+
+/// Values that can be computed in the memory they are stored to; their stores vanish.
+fn settle(lowered: &mut Lowered, setup: &Setup, kernel_overlaps: impl Fn(usize) -> bool) -> Vec<Home> {
+    let mut homes = vec![Home::Nowhere; lowered.sizes.len()];
+    lowered.steps.retain(|step| {
+        if let Step::Store {
+            lane,
+            size,
+            from: Place::Value(value),
+            around: false,
+        } = *step
+            && homes[value] == Home::Nowhere
+            && !kernel_overlaps(lane)
+            && in_place(&setup.nest, setup.span, lane, size)
+        {
+            homes[value] = Home::Lane(lane);
+            return false;
+        }
+        true
+    });
+    homes
+}
+
+fn allocate(mut lowered: Lowered, setup: &Setup, config: &CpuConfig) -> Program {
+    let nest = &setup.nest;
+    let inputs: Vec<usize> = setup
+        .sources
+        .iter()
+        .filter_map(|s| match s {
+            crate::setup::Source::Lane(lane) => Some(*lane),
+            _ => None,
+        })
+        .collect();
+    // Sixteen bytes is the largest element; a few bytes too careful do no harm.
+    let overlaps = |lane: usize| {
+        let (low, high) = nest.reach(lane);
+        inputs.iter().any(|&input| {
+            let (from, to) = nest.reach(input);
+            from < high + 16 && low < to + 16
+        })
+    };
+    let mut homes = settle(&mut lowered, setup, overlaps);
+    let mut last = vec![0; lowered.sizes.len()];
+    for (at, step) in lowered.steps.iter().enumerate() {
+        for place in reads(step) {
+            if let Place::Value(value) = place {
+                last[value] = at;
+            }
+        }
+    }
+    let (mut free, mut buffers) = (Vec::new(), 0);
+    for (at, step) in lowered.steps.iter().enumerate() {
+        if let Some(value) = makes(step)
+            && homes[value] == Home::Nowhere
+        {
+            let buffer = free.pop().unwrap_or_else(|| {
+                buffers += 1;
+                buffers - 1
+            });
+            homes[value] = Home::Buffer(buffer);
+            last[value] = last[value].max(at);
+        }
+        let mut done = reads(step).to_vec();
+        done.extend(makes(step).map(Place::Value));
+        done.dedup();
+        for place in done {
+            if let Place::Value(value) = place
+                && let Home::Buffer(buffer) = homes[value]
+                && last[value] == at
+                && !free.contains(&buffer)
+            {
+                free.push(buffer);
+            }
+        }
+    }
+    let filled: Vec<_> = lowered
+        .filled
+        .iter()
+        .enumerate()
+        .map(|(i, &(uniform, size))| (buffers + i, uniform, size))
+        .collect();
+    let first_filled = buffers;
+    buffers += filled.len();
+    let largest = lowered.sizes.iter().copied().chain(filled.iter().map(|f| f.2));
+    let largest = largest.max().unwrap_or(8);
+    let tile = config.tile_elems.unwrap_or_else(|| tile_elems(buffers, largest)).max(1);
+    let mut slots = vec![Slot::None];
+    let mut slot_of = |place: Place| -> usize {
+        let slot = match place {
+            Place::None => return 0,
+            Place::Value(value) => match homes[value] {
+                Home::Buffer(buffer) => Slot::Buffer(buffer),
+                Home::Lane(lane) => Slot::Lane(lane),
+                Home::Nowhere => return 0,
+            },
+            Place::Lane(lane) => Slot::Lane(lane),
+            Place::Uniform(number) => Slot::Uniform(number),
+            Place::Filled(number) => Slot::Buffer(first_filled + number),
+        };
+        slots.iter().position(|&s| s == slot).unwrap_or_else(|| {
+            slots.push(slot);
+            slots.len() - 1
+        })
+    };
+    let steps = lowered.steps.iter().map(|step| with_slots(step, &mut slot_of)).collect();
+    Program {
+        steps,
+        slots,
+        uniforms: lowered.uniforms,
+        filled,
+        buffers,
+        // The odd lines keep buffers from falling on the same sets of the cache.
+        buffer_bytes: (tile * largest).next_multiple_of(64) + 5 * 64,
+        tile,
+        aligned_to: None,
+    }
+}
+
+/// As many elements as let all buffers fit, between 128 and one page.
+fn tile_elems(buffers: usize, size: usize) -> usize {
+    let fit = L1_BYTES / (buffers.max(1) * size);
+    let most = (4096 / size).max(128);
+    let power = fit.checked_ilog2().map_or(1, |bits| 1 << bits);
+    power.clamp(128, most)
+}
+
+fn with_slots(step: &Step<Place>, slot: &mut impl FnMut(Place) -> usize) -> Step<usize> {
+    match *step {
+        Step::Run {
+            found,
+            from,
+            to,
+            ins,
+        } => Step::Run {
+            found,
+            from: from.map(&mut *slot),
+            to: slot(to),
+            ins,
+        },
+        Step::Host {
+            call,
+            from,
+            to,
+            ins,
+        } => Step::Host {
+            call,
+            from: from.map(&mut *slot),
+            to: slot(to),
+            ins,
+        },
+        Step::Gather { lane, size, to } => Step::Gather {
+            lane,
+            size,
+            to: slot(to),
+        },
+        Step::Iota { lane, to } => Step::Iota { lane, to: slot(to) },
+        Step::Store {
+            lane,
+            size,
+            from,
+            around,
+        } => Step::Store {
+            lane,
+            size,
+            from: slot(from),
+            around,
+        },
+        Step::Fold { output, from, ins } => Step::Fold {
+            output,
+            from: slot(from),
+            ins,
+        },
+    }
+}

@@ -1,0 +1,276 @@
+//! NumPy's pairwise tree over a stream of values that arrive in pieces of any length.
+//!
+//! `T(n)` of up to 128 reals is a leaf; otherwise `T(first m) + T(rest)`. The stream is cut where the
+//! leaves of the tree end; finished left halves wait on a stack. See `arrayloom_plan::tree_split`.
+
+#![expect(unsafe_code, reason = "leaves are kernels on raw tiles")]
+#![expect(
+    clippy::inline_always,
+    reason = "a body must be compiled inside the function that enables the instruction set"
+)]
+
+use crate::Isa;
+use crate::kern::{Body, Kern, pick, tile, tile_mut};
+use arrayloom_plan::{LANES, LEAF, tree_split};
+use smallvec::SmallVec;
+use std::marker::PhantomData;
+use std::ops::{Add, Neg};
+
+/// A sum: of reals in the first place, of complex numbers as real and imaginary part.
+pub(crate) type Sum<R> = [R; 2];
+
+/// `f32` and `f64`.
+pub(crate) trait Addend: Copy + Default + Add<Output = Self> + Neg<Output = Self> {}
+impl Addend for f32 {}
+impl Addend for f64 {}
+
+enum Node<R> {
+    /// The right half of this length is still to come.
+    Right(usize),
+    /// The left half is summed.
+    Left(Sum<R>),
+}
+
+/// The sum of one stream of known length.
+pub(crate) struct Tree<R> {
+    stack: SmallVec<[Node<R>; 24]>,
+    kern: Kern,
+    /// Length of the open leaf.
+    leaf: usize,
+    /// Values of the open leaf that are here already.
+    filled: usize,
+    buffer: [R; LEAF],
+    sum: Sum<R>,
+}
+
+impl<R: Addend> Tree<R> {
+    /// A tree whose leaves are summed by `kern`, see [`leaf`].
+    pub(crate) fn new(kern: Kern) -> Tree<R> {
+        Tree {
+            stack: SmallVec::new(),
+            kern,
+            leaf: 0,
+            filled: 0,
+            buffer: [R::default(); LEAF],
+            sum: [R::default(); 2],
+        }
+    }
+
+    /// Starts a stream of `n` reals (two for each complex number); at least one.
+    pub(crate) fn begin(&mut self, n: usize) {
+        debug_assert!(self.stack.is_empty() && self.filled == 0, "the last stream is done");
+        self.descend(n);
+    }
+
+    fn descend(&mut self, mut n: usize) {
+        while let Some(left) = tree_split(n) {
+            self.stack.push(Node::Right(n - left));
+            n = left;
+        }
+        self.leaf = n;
+    }
+
+    /// Takes the next values. After the last one [`Tree::sum`] is the sum.
+    pub(crate) fn feed(&mut self, mut values: &[R]) {
+        while !values.is_empty() {
+            if self.filled == 0 && values.len() >= self.leaf {
+                let (now, later) = values.split_at(self.leaf);
+                let sum = sum_leaf(self.kern, now);
+                values = later;
+                self.close(sum);
+                continue;
+            }
+            let more = values.len().min(self.leaf - self.filled);
+            let (now, later) = values.split_at(more);
+            self.buffer[self.filled..self.filled + more].copy_from_slice(now);
+            self.filled += more;
+            values = later;
+            if self.filled == self.leaf {
+                self.filled = 0;
+                let sum = sum_leaf(self.kern, &self.buffer[..self.leaf]);
+                self.close(sum);
+            }
+        }
+    }
+
+    /// Adds a finished leaf to the tree and opens the next one.
+    fn close(&mut self, mut sum: Sum<R>) {
+        while let Some(node) = self.stack.pop() {
+            match node {
+                Node::Left(left) => sum = [left[0] + sum[0], left[1] + sum[1]],
+                Node::Right(n) => {
+                    self.stack.push(Node::Left(sum));
+                    self.descend(n);
+                    return;
+                }
+            }
+        }
+        self.sum = sum;
+    }
+
+    /// The sum of the finished stream.
+    pub(crate) fn sum(&self) -> Sum<R> {
+        self.sum
+    }
+}
+
+fn sum_leaf<R: Addend>(kern: Kern, values: &[R]) -> Sum<R> {
+    let mut sum = [R::default(); 2];
+    let (from, to) = (values.as_ptr().cast(), (&raw mut sum).cast());
+    // SAFETY: `kern` is one of `leaf::<R>`: it reads the slice and writes two reals.
+    unsafe { kern(from, from, from, to, values.len()) };
+    sum
+}
+
+struct RealLeaf<R>(PhantomData<R>);
+struct ComplexLeaf<R>(PhantomData<R>);
+
+/// The eight accumulators after all whole groups of eight; there is at least one.
+#[inline(always)]
+fn lanes<R: Addend>(values: &[R]) -> ([R; LANES], &[R]) {
+    let (groups, tail) = values.as_chunks::<LANES>();
+    let mut lanes = groups[0];
+    for group in &groups[1..] {
+        for (lane, &x) in lanes.iter_mut().zip(group) {
+            *lane = *lane + x;
+        }
+    }
+    (lanes, tail)
+}
+
+impl<R: Addend> Body for RealLeaf<R> {
+    #[inline(always)]
+    unsafe fn run(a: *const u8, _: *const u8, _: *const u8, out: *mut u8, n: usize) -> u8 {
+        // SAFETY: promised by the caller of `Body::run`.
+        let values = unsafe { tile::<R>(a, n) };
+        // SAFETY: as above; two reals.
+        let out = unsafe { tile_mut::<R>(out, 2) };
+        let (start, tail) = if n < LANES {
+            (-R::default(), values)
+        } else {
+            let (r, tail) = lanes(values);
+            (
+                ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7])),
+                tail,
+            )
+        };
+        out[0] = tail.iter().fold(start, |sum, &x| sum + x);
+        0
+    }
+}
+
+impl<R: Addend> Body for ComplexLeaf<R> {
+    #[inline(always)]
+    unsafe fn run(a: *const u8, _: *const u8, _: *const u8, out: *mut u8, n: usize) -> u8 {
+        // SAFETY: promised by the caller of `Body::run`.
+        let values = unsafe { tile::<R>(a, n) };
+        // SAFETY: as above; two reals.
+        let out = unsafe { tile_mut::<R>(out, 2) };
+        let (mut re, mut im, tail) = if n < LANES {
+            (-R::default(), -R::default(), values)
+        } else {
+            let (r, tail) = lanes(values);
+            (
+                (r[0] + r[2]) + (r[4] + r[6]),
+                (r[1] + r[3]) + (r[5] + r[7]),
+                tail,
+            )
+        };
+        let (pairs, _) = tail.as_chunks::<2>();
+        for pair in pairs {
+            re = re + pair[0];
+            im = im + pair[1];
+        }
+        out[0] = re;
+        out[1] = im;
+        0
+    }
+}
+
+/// The kernel that sums a leaf of `n` reals at its first operand into two reals.
+pub(crate) fn leaf<R: Addend>(complex: bool, isa: Isa) -> Kern {
+    if complex {
+        pick::<ComplexLeaf<R>>(isa)
+    } else {
+        pick::<RealLeaf<R>>(isa)
+    }
+}
+
+/// Cuts a stream of `n` reals into subtrees of at most `most` reals, in order: start and length.
+pub(crate) fn subtrees(n: usize, most: usize) -> Vec<(usize, usize)> {
+    let mut cut = Vec::new();
+    let mut open = vec![(0, n)];
+    while let Some((start, n)) = open.pop() {
+        match tree_split(n).filter(|_| n > most) {
+            Some(left) => {
+                open.push((start + left, n - left));
+                open.push((start, left));
+            }
+            None => cut.push((start, n)),
+        }
+    }
+    cut
+}
+
+/// The sum of a stream of `n` reals from the sums of its [`subtrees`].
+pub(crate) fn join<R: Addend>(
+    n: usize,
+    most: usize,
+    sums: &mut impl Iterator<Item = Sum<R>>,
+) -> Sum<R> {
+    match tree_split(n).filter(|_| n > most) {
+        Some(left) => {
+            let l = join(left, most, sums);
+            let r = join(n - left, most, sums);
+            [l[0] + r[0], l[1] + r[1]]
+        }
+        None => sums.next().unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(x: &[f64]) -> f64 {
+        if x.len() < 8 {
+            x.iter().fold(-0.0, |s, v| s + v)
+        } else if x.len() <= 128 {
+            let mut r = [0.0; 8];
+            r.copy_from_slice(&x[..8]);
+            let whole = x.len() - x.len() % 8;
+            for (i, v) in x[..whole].iter().enumerate().skip(8) {
+                r[i % 8] += v;
+            }
+            let s = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
+            x[whole..].iter().fold(s, |s, v| s + v)
+        } else {
+            let m = x.len() / 2 / 8 * 8;
+            model(&x[..m]) + model(&x[m..])
+        }
+    }
+
+    #[test]
+    fn streams_in_any_pieces_give_the_bits_of_the_recursion() {
+        let x: Vec<f64> = (0..20_003u32).map(|i| (f64::from(i) * 0.7).sin() + 0.3).collect();
+        let kern = leaf::<f64>(false, Isa::detect());
+        for n in [1, 7, 8, 9, 127, 128, 129, 200, 1000, 4097, 20_003] {
+            let expected = model(&x[..n]).to_bits();
+            for piece in [1, 3, 64, 100, 512, 5000] {
+                let mut tree = Tree::new(kern);
+                tree.begin(n);
+                x[..n].chunks(piece).for_each(|c| tree.feed(c));
+                assert_eq!(tree.sum()[0].to_bits(), expected, "{n} by {piece}");
+            }
+            for most in [8, 100, 1000, 100_000] {
+                let mut sums = subtrees(n, most).into_iter().map(|(at, len)| {
+                    let mut tree = Tree::new(kern);
+                    tree.begin(len);
+                    tree.feed(&x[at..at + len]);
+                    tree.sum()
+                });
+                assert_eq!(join(n, most, &mut sums)[0].to_bits(), expected);
+            }
+        }
+    }
+}
