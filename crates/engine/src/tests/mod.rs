@@ -1,4 +1,5 @@
-//! The engine on the interpreter: random programs, failures of every kind, touches of lazy memory.
+//! The engine on the CPU device, held against the interpreter: random programs, failures of every kind,
+//! touches of lazy memory.
 
 mod failing;
 mod heat;
@@ -8,6 +9,7 @@ mod semantics;
 mod touch;
 
 use crate::{Engine, EngineError, Settings};
+use arrayloom_cpu::{Cpu, CpuConfig};
 use arrayloom_device::{Buf, Caps, Device, DeviceError, End, Event, Launch, Queue};
 use arrayloom_ir::{Action, Kernel, LoopSig, Node, Operand, ReduceOp, SlotId, ops};
 use arrayloom_reference::Reference;
@@ -16,18 +18,18 @@ use smallvec::smallvec;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// The interpreter; refuses a run when its count reaches zero.
+/// A device that refuses a run when its count reaches zero.
 struct Flaky {
-    inner: Reference,
+    inner: Arc<dyn Device>,
     runs_left: AtomicI64,
     /// Kernels with more instructions are not supported.
     longest: AtomicUsize,
 }
 
 impl Flaky {
-    fn new() -> Flaky {
+    fn new(inner: Arc<dyn Device>) -> Flaky {
         Flaky {
-            inner: Reference::new(),
+            inner,
             runs_left: AtomicI64::new(i64::MAX),
             longest: AtomicUsize::new(usize::MAX),
         }
@@ -93,8 +95,8 @@ struct Array {
 }
 
 impl World {
-    fn start(settings: Settings) -> World {
-        let device = Arc::new(Flaky::new());
+    fn start(settings: Settings, device: Arc<dyn Device>) -> World {
+        let device = Arc::new(Flaky::new(device));
         let engine = Engine::start(settings, Arc::<Flaky>::clone(&device)).unwrap();
         World {
             engine,
@@ -103,13 +105,14 @@ impl World {
         }
     }
 
-    /// An engine whose every operation runs at once, alone: what the others are held against.
+    /// An engine on the interpreter whose every operation runs at once, alone: what the others are held against.
     fn eager() -> World {
-        World::start(Settings {
+        let settings = Settings {
             lazy: false,
             fuse: false,
             ..Settings::default()
-        })
+        };
+        World::start(settings, Arc::new(Reference::new()))
     }
 
     fn lazy(&self, dtype: DType, shape: &[usize]) -> Array {
@@ -271,7 +274,8 @@ fn guarded() -> (&'static World, MutexGuard<'static, ()>) {
     static WORLD: OnceLock<World> = OnceLock::new();
     static TURN: Mutex<()> = Mutex::new(());
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let world = WORLD.get_or_init(|| World::start(Settings::default()));
+    let world =
+        WORLD.get_or_init(|| World::start(Settings::default(), Cpu::open(CpuConfig::default())));
     assert!(world.engine.guard().is_some(), "the guard works here");
     let all = Ordering::Relaxed;
     world.device.runs_left.store(i64::MAX, all);

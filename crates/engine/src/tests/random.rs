@@ -156,12 +156,14 @@ proptest! {
     fn fused_is_one_by_one(words in proptest::collection::vec(any::<u64>(), 1..40)) {
         let (w, _turn) = guarded();
         let slots = w.engine.slots_in_use();
+        w.engine.reset_stats();
         let mut eager = World::eager();
         eager.naive = Some(Mutex::default());
         let expected = run(&eager, &words, false);
         prop_assert!(run(w, &words, false) == expected);
         prop_assert!(run(w, &words, true) == expected);
         prop_assert_eq!(w.engine.slots_in_use(), slots);
+        prop_assert_eq!(w.engine.stats().unfused_kernels, 0, "the device takes every group");
     }
 }
 
