@@ -13,6 +13,7 @@ mod error;
 mod fallback;
 mod fold;
 mod handler;
+mod host_loops;
 mod index;
 mod keywords;
 mod lazy_type;

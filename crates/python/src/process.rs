@@ -1,13 +1,14 @@
 //! The process around us: forks and signal handlers.
 
-use crate::state;
+use crate::{backends, state};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Called before `os.fork()`.
+/// Called before `os.fork()`. The interpreter lock is kept: whoever runs recorded work does without it,
+/// and nobody else may start while the engine stands still.
 #[pyfunction]
-pub(crate) fn before_fork(py: Python<'_>) {
-    py.detach(|| state::engine().before_fork());
+pub(crate) fn before_fork() {
+    state::engine().before_fork();
 }
 
 /// Called after `os.fork()` in the parent.
@@ -19,6 +20,9 @@ pub(crate) fn after_fork_parent() {
 /// Called after `os.fork()` in the child.
 #[pyfunction]
 pub(crate) fn after_fork_child() {
+    if let Some(cpu) = backends::cpu() {
+        cpu.after_fork_child();
+    }
     state::engine().after_fork_child();
 }
 

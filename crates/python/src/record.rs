@@ -138,10 +138,13 @@ pub(crate) fn results<'py>(
             _ => None,
         })
         .collect();
-    let direct = inputs.iter().zip(&sig.ins).all(|(input, &dtype)| match input {
-        Input::View(view) => view.layout.dtype == dtype,
-        _ => true,
-    });
+    let direct = inputs
+        .iter()
+        .zip(&sig.ins)
+        .all(|(input, &dtype)| match input {
+            Input::View(view) => view.layout.dtype == dtype,
+            _ => true,
+        });
     let mut born = SmallVec::new();
     for &dtype in &sig.outs {
         let strides = elementwise_strides(shape, &views, direct, dtype.size());

@@ -1,6 +1,6 @@
 //! What the engine did, as Python objects.
 
-use crate::{fallback, state};
+use crate::{backends, fallback, state};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -71,8 +71,12 @@ pub(crate) fn configure(
 ) -> bool {
     let lazy = lazy.map(|lazy| lazy && state::engine().guard().is_some());
     state::configure(lazy, min_bytes);
-    // The number of threads is fixed once the device is open.
-    threads.is_none_or(|wanted| wanted == state::engine().device().caps().threads)
+    match (threads, backends::cpu()) {
+        (Some(threads), Some(cpu)) => cpu.set_threads(threads),
+        (Some(_), None) => return false,
+        (None, _) => {}
+    }
+    true
 }
 
 /// Every device that the engine can use.

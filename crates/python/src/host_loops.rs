@@ -1,0 +1,148 @@
+//! NumPy's inner loops for the CPU device: the same functions give the same bits.
+#![expect(
+    unsafe_code,
+    reason = "reads NumPy's ufunc objects and vouches for their loops"
+)]
+
+use arrayloom_cpu::{HostLoop, HostLoops};
+use arrayloom_ir::Prim;
+use arrayloom_types::DType;
+use numpy::npyffi::PyUFuncObject;
+use pyo3::prelude::*;
+use std::ffi::c_char;
+
+/// Primitives whose values depend on the mathematics library, and NumPy's ufuncs for them.
+const NAMES: [(Prim, &str); 40] = [
+    (Prim::Cbrt, "cbrt"),
+    (Prim::Exp, "exp"),
+    (Prim::Exp2, "exp2"),
+    (Prim::Expm1, "expm1"),
+    (Prim::Log, "log"),
+    (Prim::Log2, "log2"),
+    (Prim::Log10, "log10"),
+    (Prim::Log1p, "log1p"),
+    (Prim::Sin, "sin"),
+    (Prim::Cos, "cos"),
+    (Prim::Tan, "tan"),
+    (Prim::Asin, "arcsin"),
+    (Prim::Acos, "arccos"),
+    (Prim::Atan, "arctan"),
+    (Prim::Sinh, "sinh"),
+    (Prim::Cosh, "cosh"),
+    (Prim::Tanh, "tanh"),
+    (Prim::Asinh, "arcsinh"),
+    (Prim::Acosh, "arccosh"),
+    (Prim::Atanh, "arctanh"),
+    (Prim::Sqrt, "sqrt"),
+    (Prim::Spacing, "spacing"),
+    (Prim::Sign, "sign"),
+    (Prim::Abs, "absolute"),
+    (Prim::Square, "square"),
+    (Prim::Reciprocal, "reciprocal"),
+    (Prim::Div, "divide"),
+    (Prim::Mul, "multiply"),
+    (Prim::FloorDiv, "floor_divide"),
+    (Prim::Rem, "remainder"),
+    (Prim::Fmod, "fmod"),
+    (Prim::Pow, "power"),
+    (Prim::Atan2, "arctan2"),
+    (Prim::Hypot, "hypot"),
+    (Prim::Gcd, "gcd"),
+    (Prim::Lcm, "lcm"),
+    (Prim::Rint, "rint"),
+    (Prim::NextAfter, "nextafter"),
+    (Prim::LogAddExp, "logaddexp"),
+    (Prim::LogAddExp2, "logaddexp2"),
+];
+
+/// Collects the loops whose operands are all of one dtype.
+pub(crate) fn collect(py: Python<'_>) -> PyResult<HostLoops> {
+    let umath = py.import("numpy._core.umath")?;
+    let kind = py.import("numpy")?.getattr("ufunc")?;
+    let mut loops = HostLoops::new();
+    for (prim, name) in NAMES {
+        let ufunc = umath.getattr(name)?;
+        if ufunc.is_instance(&kind)? {
+            // SAFETY: the object was checked to be a ufunc; NumPy never frees its own.
+            let ufunc = unsafe { &*ufunc.as_ptr().cast::<PyUFuncObject>() };
+            add(&mut loops, prim, ufunc);
+        }
+    }
+    Ok(loops)
+}
+
+/// Adds the loops of one ufunc.
+fn add(loops: &mut HostLoops, prim: Prim, ufunc: &PyUFuncObject) {
+    let fields = &ufunc.fields;
+    let size = |n| usize::try_from(n).unwrap_or(0);
+    let (operands, nargs, count) = (size(fields.nin), size(fields.nargs), size(fields.ntypes));
+    if nargs != operands + 1 || fields.types.is_null() || fields.functions.is_null() {
+        return;
+    }
+    for i in 0..count {
+        // SAFETY: the table has `ntypes` rows of `nargs` type numbers.
+        let row = unsafe { fields.types.add(i * nargs) };
+        // SAFETY: as above.
+        let row = unsafe { std::slice::from_raw_parts(row, nargs) };
+        let Some(dtype) = homogeneous(prim, row) else {
+            continue;
+        };
+        // SAFETY: the table has `ntypes` functions.
+        let Some(function) = (unsafe { *fields.functions.add(i) }) else {
+            continue;
+        };
+        let data = if fields.data.is_null() {
+            std::ptr::null_mut()
+        } else {
+            // SAFETY: the table has `ntypes` entries.
+            unsafe { *fields.data.add(i) }
+        };
+        // SAFETY: both are pointers to C functions with the same arguments; NumPy's loops only read
+        // the counts and steps.
+        let function = unsafe { std::mem::transmute::<NumpyLoop, HostLoopFn>(function) };
+        if loops.get(prim, dtype).is_none() {
+            // SAFETY: NumPy itself runs its numeric loops without the interpreter lock and on several
+            // threads at once; the types were checked.
+            unsafe { loops.insert(prim, dtype, HostLoop { function, data }) };
+        }
+    }
+}
+
+type NumpyLoop =
+    unsafe extern "C" fn(*mut *mut c_char, *mut isize, *mut isize, *mut std::ffi::c_void);
+type HostLoopFn = arrayloom_cpu::HostLoopFn;
+
+/// The dtype of all operands, if the result is what the primitive gives for it.
+fn homogeneous(prim: Prim, row: &[c_char]) -> Option<DType> {
+    let (result, operands) = row.split_last()?;
+    let dtype = numbered(*operands.first()?)?;
+    let first = operands[0];
+    let expected = if prim == Prim::Abs {
+        dtype.real()
+    } else {
+        dtype
+    };
+    let same = operands.iter().all(|&o| o == first);
+    (same && numbered(*result)? == expected).then_some(dtype)
+}
+
+/// Our dtype for a type number of NumPy. `longlong` has a loop of its own beside `long`'s.
+fn numbered(number: c_char) -> Option<DType> {
+    Some(match number {
+        0 => DType::Bool,
+        1 => DType::I8,
+        2 => DType::U8,
+        3 => DType::I16,
+        4 => DType::U16,
+        5 => DType::I32,
+        6 => DType::U32,
+        7 => DType::I64,
+        8 => DType::U64,
+        11 => DType::F32,
+        12 => DType::F64,
+        14 => DType::C64,
+        15 => DType::C128,
+        23 => DType::F16,
+        _ => return None,
+    })
+}
