@@ -132,9 +132,10 @@ pub fn fortran_strides(shape: &[usize], size: usize) -> Strides {
     shape.iter().map(next).collect()
 }
 
-/// The steps NumPy gives a new element-wise result with elements of `size` bytes. Operands that need
-/// no cast (`direct`) and are all contiguous the same way take NumPy's short path, which keeps their
-/// order.
+/// The steps NumPy gives a new element-wise result with elements of `size` bytes.
+///
+/// Operands that need no cast (`direct`) and are all contiguous the same way take NumPy's short path,
+/// which keeps their order.
 pub fn elementwise_strides(
     shape: &[usize],
     operands: &[&Layout],
@@ -279,11 +280,20 @@ mod tests {
     fn axes_of_extent_one_follow_the_path_that_numpy_takes() {
         let mut l = Layout::contiguous(DType::F64, &[5, 1, 4]);
         l.strides = Strides::from_slice(&[8, 999, 40]);
-        assert_eq!(elementwise_strides(&l.shape, &[&l], true, 4).to_vec(), [4, 20, 20]);
-        assert_eq!(elementwise_strides(&l.shape, &[&l], false, 4).to_vec(), [4, 80, 20]);
+        assert_eq!(
+            elementwise_strides(&l.shape, &[&l], true, 4).to_vec(),
+            [4, 20, 20]
+        );
+        assert_eq!(
+            elementwise_strides(&l.shape, &[&l], false, 4).to_vec(),
+            [4, 80, 20]
+        );
         assert_eq!(copy_strides(&l, 8).to_vec(), [8, 40, 40]);
         l.strides = Strides::from_slice(&[16, 999, 80]);
-        assert_eq!(elementwise_strides(&l.shape, &[&l], true, 8).to_vec(), [8, 160, 40]);
+        assert_eq!(
+            elementwise_strides(&l.shape, &[&l], true, 8).to_vec(),
+            [8, 160, 40]
+        );
         assert_eq!(copy_strides(&l, 8).to_vec(), [8, 160, 40]);
         l.strides = Strides::from_slice(&[0, 8, 8]);
         assert_eq!(copy_strides(&l, 8).to_vec(), [8, 160, 40]);

@@ -13,8 +13,8 @@ mod shape;
 pub use dtype::{ALL_DTYPES, DType, Kind};
 pub use error::ErrorKind;
 pub use layout::{
-    Layout, Strides, contiguous_strides, copy_strides, elementwise_strides, fold_strides, fortran_strides,
-    result_strides,
+    Layout, Strides, contiguous_strides, copy_strides, elementwise_strides, fold_strides,
+    fortran_strides, result_strides,
 };
 pub use overlap::{Overlap, overlap};
 pub use promote::{Operand, can_cast_safely, promote};
