@@ -1,6 +1,6 @@
 //! What the guard's service thread asks for when the program touches memory.
 
-use crate::{Engine, EngineError};
+use crate::Engine;
 use arrayloom_guard::{Owner, Slot};
 
 impl Owner for Engine {
@@ -11,8 +11,9 @@ impl Owner for Engine {
             .ok_or(())?;
         let _turn = self.turns.take_for_service();
         let done = match self.evaluate_slot(number) {
+            Ok(()) => Ok(()),
             // A late request: another thread's touch was served and the array is gone since.
-            Ok(()) | Err(EngineError::BadSlot { .. }) => Ok(()),
+            Err(_) if self.table().get(number).is_none() => Ok(()),
             Err(error) => {
                 self.keep_failure(error);
                 Err(())
@@ -34,7 +35,7 @@ impl Owner for Engine {
 
 impl Engine {
     /// Tells that a touch left something to be told.
-    fn give_notice(&self) {
+    pub(crate) fn give_notice(&self) {
         if let Some(notice) = self.notice.get()
             && self.has_news()
         {
