@@ -75,12 +75,13 @@ fn a_failed_touch_keeps_the_work_and_its_error() {
     let (w, _turn) = guarded();
     let (a, b) = (w.lazy(DType::F64, &[100]), w.lazy(DType::F64, &[100]));
     w.map("_copy", &a, &[number(3.0)]).unwrap();
-    w.device.runs_left.store(0, Ordering::Relaxed);
+    // Until further notice: a late request of another touch may come first.
+    w.device.longest.store(0, Ordering::Relaxed);
     let seen = f64::from_le_bytes(w.peek(&a)[..8].try_into().unwrap());
     assert!(seen.is_nan());
     let error = w.engine.take_failure().unwrap();
-    assert!(error.to_string().contains("injected"), "{error}");
-    assert!(w.engine.take_failure().is_none());
+    assert!(error.to_string().contains("a long kernel"), "{error}");
+    w.device.longest.store(usize::MAX, Ordering::Relaxed);
     w.map("square", &b, &[read(&a)]).unwrap();
     assert_eq!(w.floats(&b), [9.0; 100]);
     assert_eq!(w.floats(&a), [3.0; 100]);
