@@ -5,7 +5,7 @@
 #![expect(clippy::cast_precision_loss, reason = "figures are rounded anyway")]
 
 use arrayloom_cpu::{Cpu, CpuConfig};
-use arrayloom_device::{Arg, Buf, Device, DeviceError, Launch, Queue, ReduceArgs};
+use arrayloom_device::{Arg, Buf, Device, DeviceError, End, Launch, Queue, ReduceArgs};
 use arrayloom_ir::{Builder, Form, Kernel, Output, Prim, ReduceOp, Value};
 use arrayloom_plan::ReduceOrder;
 use arrayloom_types::{DType, Strides, contiguous_strides};
@@ -86,7 +86,13 @@ fn cases(a: Buf, c: Buf, out: Buf) -> Vec<Case> {
     let flat = contiguous_strides(&[N, N], 8);
     let row = 8 * WIDE.cast_signed();
     let wide = |at: isize| view(a, at, &[row, 8]);
-    let windows = vec![wide(row + 8), wide(8), wide(2 * row + 8), wide(row), wide(row + 16)];
+    let windows = vec![
+        wide(row + 8),
+        wide(8),
+        wide(2 * row + 8),
+        wide(row),
+        wide(row + 16),
+    ];
     let plain = |buf| view(buf, 0, &flat);
     let all = N * N * 8;
     let case = |name, kernel, ins, outs: Vec<Arg>, bytes| Case {
@@ -123,13 +129,43 @@ fn cases(a: Buf, c: Buf, out: Buf) -> Vec<Case> {
     let heat = kernel(b, 5, 2, vec![(new, Form::Store), (d, fold(3))]);
     let scalar = || view(c, 0, &[0, 0]);
     let mut all_cases = vec![
-        case("copy", copy.clone(), vec![plain(c)], vec![plain(out)], 2 * all),
-        case("copy to window", copy, vec![plain(c)], vec![wide(row + 8)], 2 * all),
-        case("scale in place", scale, vec![plain(out)], vec![plain(out)], 2 * all),
-        case("axpy", axpy, vec![plain(c), plain(out)], vec![plain(a)], 3 * all),
+        case(
+            "copy",
+            copy.clone(),
+            vec![plain(c)],
+            vec![plain(out)],
+            2 * all,
+        ),
+        case(
+            "copy to window",
+            copy,
+            vec![plain(c)],
+            vec![wide(row + 8)],
+            2 * all,
+        ),
+        case(
+            "scale in place",
+            scale,
+            vec![plain(out)],
+            vec![plain(out)],
+            2 * all,
+        ),
+        case(
+            "axpy",
+            axpy,
+            vec![plain(c), plain(out)],
+            vec![plain(a)],
+            3 * all,
+        ),
         Case {
             reduces: vec![None, order(&[1, 0], 2)],
-            ..case("heat stencil and sum", heat, windows, vec![plain(out), scalar()], 2 * all)
+            ..case(
+                "heat stencil and sum",
+                heat,
+                windows,
+                vec![plain(out), scalar()],
+                2 * all,
+            )
         },
     ];
     for (name, axes, order, strides) in [
@@ -148,15 +184,45 @@ fn cases(a: Buf, c: Buf, out: Buf) -> Vec<Case> {
     for (name, form, strides) in [
         ("argmax axis 0", Form::Arg { max: true, axes: 1 }, [0, 8]),
         ("argmax axis 1", Form::Arg { max: true, axes: 2 }, [8, 0]),
-        ("cumsum axis 0", Form::Scan { op: ReduceOp::Add, axis: 0 }, [8 * 3000, 8]),
-        ("cumsum axis 1", Form::Scan { op: ReduceOp::Add, axis: 1 }, [8 * 3000, 8]),
+        (
+            "cumsum axis 0",
+            Form::Scan {
+                op: ReduceOp::Add,
+                axis: 0,
+            },
+            [8 * 3000, 8],
+        ),
+        (
+            "cumsum axis 1",
+            Form::Scan {
+                op: ReduceOp::Add,
+                axis: 1,
+            },
+            [8 * 3000, 8],
+        ),
     ] {
         let mut b = Builder::new();
         let x = b.input(0, DType::F64);
         let fold = kernel(b, 1, 2, vec![(x, form)]);
-        all_cases.push(case(name, fold, vec![plain(out)], vec![view(c, 0, &strides)], all));
+        all_cases.push(case(
+            name,
+            fold,
+            vec![plain(out)],
+            vec![view(c, 0, &strides)],
+            all,
+        ));
     }
     all_cases
+}
+
+/// Writes every page, so that reads do not share the page of zeros.
+fn touch(cpu: &Cpu, bufs: &[Buf]) -> Result<(), DeviceError> {
+    let ones = vec![1.0f64; WIDE * WIDE];
+    for &buf in bufs {
+        let src = End::Host(ones.as_ptr().cast_mut().cast());
+        cpu.copy(Queue(0), End::Dev(buf, 0), src, (WIDE * WIDE * 8) as u64)?;
+    }
+    Ok(())
 }
 
 fn main() -> Result<(), DeviceError> {
@@ -167,6 +233,7 @@ fn main() -> Result<(), DeviceError> {
             ..CpuConfig::default()
         });
         let (a, c, out) = (cpu.alloc(bytes)?, cpu.alloc(bytes)?, cpu.alloc(bytes)?);
+        touch(&cpu, &[a, c, out])?;
         println!("{}, {threads} threads", cpu.caps().detail);
         for case in cases(a, c, out) {
             let secs = case.time(&cpu)?;

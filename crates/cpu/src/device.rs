@@ -35,7 +35,9 @@ pub struct Cpu {
 
 impl std::fmt::Debug for Cpu {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cpu").field("caps", &self.caps).finish_non_exhaustive()
+        f.debug_struct("Cpu")
+            .field("caps", &self.caps)
+            .finish_non_exhaustive()
     }
 }
 
@@ -137,8 +139,12 @@ impl Device for Cpu {
             need: bytes,
             free: 0,
         };
-        let size = usize::try_from(bytes.max(1)).ok().ok_or_else(out_of_memory)?;
-        let layout = Layout::from_size_align(size, ALIGN).ok().ok_or_else(out_of_memory)?;
+        let size = usize::try_from(bytes.max(1))
+            .ok()
+            .ok_or_else(out_of_memory)?;
+        let layout = Layout::from_size_align(size, ALIGN)
+            .ok()
+            .ok_or_else(out_of_memory)?;
         // SAFETY: the size is not zero.
         let block = unsafe { std::alloc::alloc(layout) };
         if block.is_null() {

@@ -5,13 +5,13 @@
     reason = "slots point to buffers, uniform values and memory of the launch"
 )]
 
+use crate::Isa;
 use crate::fold::FoldState;
 use crate::kern::{Raise, fill};
 use crate::lower::{Step, call_host, note};
 use crate::nest::{Cursor, Nest, Odometer};
 use crate::place::{fence, gather, scatter, stream};
 use crate::program::{Program, Slot};
-use crate::Isa;
 use std::ops::Range;
 use std::sync::atomic::AtomicU8;
 

@@ -11,7 +11,7 @@
 
 use crate::Isa;
 use crate::arg::ArgPlan;
-use crate::kern::{Kern, accumulate, fold_run, identity, scan_run};
+use crate::kern::{Kern, accumulate, fold_run, fold_tiles, identity, scan_run, scan_tiles};
 use crate::lower::{Cell, in_place};
 use crate::nest::{Class, Nest, Odometer};
 use crate::place::{gather, scatter};
@@ -118,7 +118,7 @@ fn plan_one(
         Form::Scan { .. } if setup.scan == Some(0) => {
             FoldForm::ScanRow(scan_run(op, dtype, isa).ok_or_else(missing)?)
         }
-        Form::Scan { .. } => FoldForm::ScanEach(accumulate(op, dtype, isa).ok_or_else(missing)?),
+        Form::Scan { .. } => FoldForm::ScanEach(scan_tiles(op, dtype, isa).ok_or_else(missing)?),
         Form::Arg { max, .. } => {
             let lanes = setup.ranks[i].ok_or("an index without lanes")?;
             fold.dtype = DType::I64;
@@ -126,7 +126,9 @@ fn plan_one(
             FoldForm::Arg(ArgPlan::new(dtype, max, lanes, isa).ok_or_else(missing)?)
         }
         _ if stream > 0 && fold.raises && (op == ReduceOp::Add || dtype == DType::F16) => {
-            let order = launch.reduces[i].as_ref().ok_or("a fold without its order")?;
+            let order = launch.reduces[i]
+                .as_ref()
+                .ok_or("a fold without its order")?;
             fold.piece = order.order.piece.max(1);
             fold.inner = stream;
             fold.segment = nest.inner_len(stream);
@@ -136,11 +138,17 @@ fn plan_one(
             if op == ReduceOp::Mul {
                 FoldForm::Wide(fold_run(op, DType::F32, isa).ok_or_else(missing)?)
             } else {
-                FoldForm::Tree(match dtype.size() / if dtype.is_complex() { 2 } else { 1 } {
-                    8 => leaf::<f64>(dtype.is_complex(), isa),
-                    _ => leaf::<f32>(dtype.is_complex(), isa),
-                })
+                FoldForm::Tree(
+                    match dtype.size() / if dtype.is_complex() { 2 } else { 1 } {
+                        8 => leaf::<f64>(dtype.is_complex(), isa),
+                        _ => leaf::<f32>(dtype.is_complex(), isa),
+                    },
+                )
             }
+        }
+        _ if row_folds && stream == 0 && !fold.free && dtype.is_complex() => {
+            let kern = fold_tiles(op, dtype, isa).or_else(|| fold_run(op, dtype, isa));
+            FoldForm::Run(kern.ok_or_else(missing)?)
         }
         _ if row_folds => FoldForm::Run(fold_run(op, dtype, isa).ok_or_else(missing)?),
         _ => FoldForm::Each(accumulate(op, dtype, isa).ok_or_else(missing)?),
@@ -177,7 +185,12 @@ pub(crate) struct FoldState {
 
 impl FoldState {
     /// A fold over the whole of `nest`, or, if `alone`, over `alone` flat positions from `start`.
-    pub(crate) fn new(plan: FoldPlan, nest: &Nest, start: usize, alone: Option<usize>) -> FoldState {
+    pub(crate) fn new(
+        plan: FoldPlan,
+        nest: &Nest,
+        start: usize,
+        alone: Option<usize>,
+    ) -> FoldState {
         let number = start / plan.segment.max(1);
         let at = |lane| Odometer::at(nest, lane, plan.inner, number);
         let mut tree = match (plan.form, plan.dtype) {
@@ -379,16 +392,29 @@ impl FoldState {
     /// As for [`FoldState::consume`]; the values belong to one row.
     unsafe fn scan_row(&mut self, nest: &Nest, kern: Kern, values: *const u8, n: usize) {
         let (size, step) = (self.plan.dtype.size(), nest.step(self.plan.lane));
-        let out = self.out().wrapping_offset(self.position.cast_signed() * step);
+        let out = self
+            .out()
+            .wrapping_offset(self.position.cast_signed() * step);
         let tile = self.scratch(size * n);
         let first = usize::from(self.position == 0);
         if first == 1 {
             // SAFETY: one value.
             unsafe { gather(size, values, size.cast_signed(), tile, 1) };
             // SAFETY: one value.
-            unsafe { gather(size, values, size.cast_signed(), self.cell.0.as_mut_ptr(), 1) };
+            unsafe {
+                gather(
+                    size,
+                    values,
+                    size.cast_signed(),
+                    self.cell.0.as_mut_ptr(),
+                    1,
+                )
+            };
         }
-        let (rest, to) = (values.wrapping_add(first * size), tile.wrapping_add(first * size));
+        let (rest, to) = (
+            values.wrapping_add(first * size),
+            tile.wrapping_add(first * size),
+        );
         // SAFETY: the rest of the tile, from the value before it.
         unsafe { kern(rest, self.cell.0.as_ptr(), rest, to, n - first) };
         let end = tile.wrapping_add((n - 1) * size);
@@ -402,7 +428,9 @@ impl FoldState {
     /// As for [`FoldState::consume`]; the values belong to one row.
     unsafe fn scan_each(&mut self, nest: &Nest, kern: Kern, values: *const u8, n: usize) {
         let (size, step) = (self.plan.dtype.size(), nest.step(self.plan.lane));
-        let out = self.out().wrapping_offset(self.position.cast_signed() * step);
+        let out = self
+            .out()
+            .wrapping_offset(self.position.cast_signed() * step);
         let Some(axis) = nest.axes.iter().position(|a| a.class == Class::Scan) else {
             // SAFETY: every value is the first of its running fold.
             unsafe { scatter(size, values, out, step, n) };
@@ -434,7 +462,11 @@ impl FoldState {
         let steps = (nest.step(arg.lanes.0), nest.step(arg.lanes.1));
         let first = position.value + column * steps.0;
         let alone = self.alone.is_some();
-        let number = if alone { 0 } else { number.value + column * steps.1 };
+        let number = if alone {
+            0
+        } else {
+            number.value + column * steps.1
+        };
         // SAFETY: the results of these numbers belong to this thread.
         unsafe { arg.fold(values, n, (first, steps.0), number, steps.1 != 0) };
     }

@@ -7,7 +7,7 @@ use std::fmt;
 pub enum Isa {
     /// What every processor of this architecture has.
     Baseline,
-    /// x86-64 with AVX2 and F16C.
+    /// x86-64 with AVX2, FMA and F16C.
     Avx2,
     /// x86-64 with AVX-512 F, BW, DQ and VL.
     Avx512,
@@ -18,11 +18,14 @@ impl Isa {
     pub fn detect() -> Isa {
         #[cfg(target_arch = "x86_64")]
         {
-            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("f16c");
+            let avx2 = is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("fma")
+                && is_x86_feature_detected!("f16c");
             let avx512 = is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512vl");
+                && is_x86_feature_detected!("avx512vl")
+                && is_x86_feature_detected!("bmi2");
             if avx2 && avx512 {
                 return Isa::Avx512;
             }

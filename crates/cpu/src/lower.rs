@@ -9,12 +9,12 @@
     reason = "uniform values are computed by running kernels on single elements"
 )]
 
+use crate::Isa;
 use crate::config::{HostLoop, HostLoops};
 use crate::kern::{Found, Raise, Splat, find, toward_half};
 use crate::mxcsr;
 use crate::nest::Nest;
 use crate::setup::{Setup, Source};
-use crate::Isa;
 use arrayloom_ir::{Arity, Ins, Kernel, Prim};
 use arrayloom_types::{DType, Scalar};
 use std::ffi::c_char;
@@ -54,15 +54,30 @@ pub(crate) struct HostCall {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step<P> {
     /// A kernel.
-    Run { found: Found, from: [P; 3], to: P, ins: usize },
+    Run {
+        found: Found,
+        from: [P; 3],
+        to: P,
+        ins: usize,
+    },
     /// A loop of the host.
-    Host { call: HostCall, from: [P; 2], to: P, ins: usize },
+    Host {
+        call: HostCall,
+        from: [P; 2],
+        to: P,
+        ins: usize,
+    },
     /// Elements of a lane into a tile.
     Gather { lane: usize, size: usize, to: P },
     /// Numbers of a lane into a tile of `i64`.
     Iota { lane: usize, to: P },
     /// A tile into memory.
-    Store { lane: usize, size: usize, from: P, around: bool },
+    Store {
+        lane: usize,
+        size: usize,
+        from: P,
+        around: bool,
+    },
     /// A tile into output number `output`, which folds.
     Fold { output: usize, from: P, ins: usize },
 }
@@ -288,7 +303,8 @@ impl<'a> Lower<'a> {
             }
         } else if let Some(host) = self.host(&want) {
             return Ok(self.call(&want, host, ops));
-        } else if want.first == DType::F16 {
+        } else if want.first == DType::F16 && !matches!(want.prim, Prim::Spacing | Prim::NextAfter)
+        {
             return self.in_single(&want, ops);
         }
         let uniform: Option<Vec<usize>> = ops

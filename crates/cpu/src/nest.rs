@@ -272,7 +272,10 @@ mod tests {
         let mut cursor = Cursor::at(&nest, 0);
         let mut odometer = Odometer::at(&nest, 0, 0, 0);
         for flat in 0..60 {
-            assert_eq!(cursor.value(&nest, 0), Cursor::at(&nest, flat).value(&nest, 0));
+            assert_eq!(
+                cursor.value(&nest, 0),
+                Cursor::at(&nest, flat).value(&nest, 0)
+            );
             assert_eq!(odometer.value, cursor.value(&nest, 0));
             assert_eq!(odometer.value, Odometer::at(&nest, 0, 0, flat).value);
             odometer.next();

@@ -160,7 +160,11 @@ enum Home {
 }
 
 /// Values that can be computed in the memory they are stored to; their stores vanish.
-fn settle(lowered: &mut Lowered, setup: &Setup, kernel_overlaps: impl Fn(usize) -> bool) -> Vec<Home> {
+fn settle(
+    lowered: &mut Lowered,
+    setup: &Setup,
+    kernel_overlaps: impl Fn(usize) -> bool,
+) -> Vec<Home> {
     let mut homes = vec![Home::Nowhere; lowered.sizes.len()];
     lowered.steps.retain(|step| {
         if let Step::Store {
@@ -241,9 +245,16 @@ fn allocate(mut lowered: Lowered, setup: &Setup, config: &CpuConfig) -> Program 
         .collect();
     let first_filled = buffers;
     buffers += filled.len();
-    let largest = lowered.sizes.iter().copied().chain(filled.iter().map(|f| f.2));
+    let largest = lowered
+        .sizes
+        .iter()
+        .copied()
+        .chain(filled.iter().map(|f| f.2));
     let largest = largest.max().unwrap_or(8);
-    let tile = config.tile_elems.unwrap_or_else(|| tile_elems(buffers, largest)).max(1);
+    let tile = config
+        .tile_elems
+        .unwrap_or_else(|| tile_elems(buffers, largest))
+        .max(1);
     let mut slots = vec![Slot::None];
     let mut slot_of = |place: Place| -> usize {
         let slot = match place {
@@ -262,7 +273,11 @@ fn allocate(mut lowered: Lowered, setup: &Setup, config: &CpuConfig) -> Program 
             slots.len() - 1
         })
     };
-    let steps = lowered.steps.iter().map(|step| with_slots(step, &mut slot_of)).collect();
+    let steps = lowered
+        .steps
+        .iter()
+        .map(|step| with_slots(step, &mut slot_of))
+        .collect();
     Program {
         steps,
         slots,

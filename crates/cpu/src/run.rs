@@ -5,6 +5,7 @@
     reason = "starting values and joined results are written to memory of the launch"
 )]
 
+use crate::Isa;
 use crate::config::CpuConfig;
 use crate::exec::{Shared, Worker};
 use crate::fold::{self, FoldForm, FoldPlan, FoldState};
@@ -18,7 +19,6 @@ use crate::program::{self, Program};
 use crate::setup::{Setup, setup};
 use crate::tasks::{Cut, Joint, Task, Tasks};
 use crate::tree::join;
-use crate::Isa;
 use arrayloom_device::Launch;
 use arrayloom_ir::Kernel;
 use arrayloom_types::DType;
@@ -44,7 +44,11 @@ type Kept = Mutex<Vec<(usize, usize, Cell)>>;
 /// # Safety
 /// Inputs of the launch may be read; outputs may be written and nobody else uses them; outputs overlap
 /// inputs only element by element.
-pub(crate) unsafe fn run(kernel: &Kernel, launch: &Launch<'_>, env: &Env<'_>) -> Result<(), String> {
+pub(crate) unsafe fn run(
+    kernel: &Kernel,
+    launch: &Launch<'_>,
+    env: &Env<'_>,
+) -> Result<(), String> {
     let setup = setup(kernel, launch)?;
     let mut folds = fold::plan(kernel, launch, &setup, env.isa)?;
     // SAFETY: promised by the caller.
@@ -144,6 +148,7 @@ impl Crew<'_> {
         let alone = self.tasks.alone.map(|_| task.range.len());
         let state = |plan: &Option<FoldPlan>| {
             let mut plan = (*plan)?;
+            plan.segment = nest.inner_len(plan.inner);
             if let FoldForm::Arg(arg) = &mut plan.form
                 && alone.is_some()
             {
@@ -265,10 +270,16 @@ unsafe fn join_runs(
                 let most = fold.reals(joint.most);
                 let mut sums = cells.by_ref().map(|(_, cell)| *cell);
                 let sum = match fold.dtype {
-                    DType::F64 | DType::C128 => {
-                        Cell::of(join(reals, most, &mut sums.by_ref().map(|c| c.sum::<f64>())))
-                    }
-                    _ => Cell::of(join(reals, most, &mut sums.by_ref().map(|c| c.sum::<f32>()))),
+                    DType::F64 | DType::C128 => Cell::of(join(
+                        reals,
+                        most,
+                        &mut sums.by_ref().map(|c| c.sum::<f64>()),
+                    )),
+                    _ => Cell::of(join(
+                        reals,
+                        most,
+                        &mut sums.by_ref().map(|c| c.sum::<f32>()),
+                    )),
                 };
                 // SAFETY: promised by the caller.
                 unsafe { fold::add(fold.dtype, out, sum) };

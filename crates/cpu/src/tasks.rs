@@ -109,11 +109,11 @@ impl Cut<'_> {
             .map(|a| a.extent)
             .product();
         let plans = || self.folds.iter().flatten();
+        let trees = || plans().filter(|f| matches!(f.form, FoldForm::Tree(_)));
         if !plans().all(FoldPlan::splits) || kept >= self.threads * EACH {
             return None;
         }
-        let tree = plans().find(|f| matches!(f.form, FoldForm::Tree(_)));
-        let Some(tree) = tree else {
+        let Some(tree) = trees().next() else {
             let joint = Joint {
                 run: total,
                 piece: total,
@@ -123,7 +123,9 @@ impl Cut<'_> {
         };
         let any_arg = plans().any(|f| matches!(f.form, FoldForm::Arg(_)));
         let pieces = total / tree.segment * tree.segment.div_ceil(tree.piece);
-        if pieces > PIECES || (any_arg && kept > 1) {
+        let factor = tree.reals(1);
+        let alike = trees().all(|t| t.reals(1) == factor);
+        if pieces > PIECES || (any_arg && kept > 1) || !alike {
             return None;
         }
         let joint = Joint {
@@ -131,7 +133,6 @@ impl Cut<'_> {
             piece: tree.piece,
             most: self.size(),
         };
-        let factor = tree.reals(1);
         let mut tasks = Vec::new();
         for run in (0..total).step_by(joint.run) {
             for start in (0..joint.run).step_by(joint.piece) {

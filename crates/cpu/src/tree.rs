@@ -58,7 +58,10 @@ impl<R: Addend> Tree<R> {
 
     /// Starts a stream of `n` reals (two for each complex number); at least one.
     pub(crate) fn begin(&mut self, n: usize) {
-        debug_assert!(self.stack.is_empty() && self.filled == 0, "the last stream is done");
+        debug_assert!(
+            self.stack.is_empty() && self.filled == 0,
+            "the last stream is done"
+        );
         self.descend(n);
     }
 
@@ -252,7 +255,9 @@ mod tests {
 
     #[test]
     fn streams_in_any_pieces_give_the_bits_of_the_recursion() {
-        let x: Vec<f64> = (0..20_003u32).map(|i| (f64::from(i) * 0.7).sin() + 0.3).collect();
+        let x: Vec<f64> = (0..20_003u32)
+            .map(|i| (f64::from(i) * 0.7).sin() + 0.3)
+            .collect();
         let kern = leaf::<f64>(false, Isa::detect());
         for n in [1, 7, 8, 9, 127, 128, 129, 200, 1000, 4097, 20_003] {
             let expected = model(&x[..n]).to_bits();

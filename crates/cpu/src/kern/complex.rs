@@ -1,11 +1,12 @@
 //! Complex numbers, by NumPy's formulas.
 
 use super::binary::{
-    Add, Bin, Div, Eq, Fmax, Fmin, Le, Lt, Max, Min, Mul, Ne, Splat, Sub, once as once2,
+    Add, Bin, Div, Eq, Fmax, Fmin, Le, Lt, Max, Min, Mul, Ne, Splat, Sub, once as once2, tiles,
 };
 use super::scalar::Real;
-use super::unary::{Un, once};
+use super::unary::{Un, once, one};
 use super::{Body, Kern, plain, tile, tile_mut};
+use crate::Isa;
 use arrayloom_ir::Prim;
 use arrayloom_types::DType;
 use num_complex::Complex;
@@ -15,7 +16,7 @@ macro_rules! bin {
     ($op:ident $r:ty, |$a:ident, $b:ident| $e:expr) => {
         impl<T: Real> Bin<Complex<T>> for $op {
             type R = $r;
-            #[inline]
+            #[inline(always)]
             fn f($a: Complex<T>, $b: Complex<T>) -> $r {
                 $e
             }
@@ -26,9 +27,15 @@ macro_rules! bin {
 bin!(Add Complex<T>, |a, b| Complex::new(a.re + b.re, a.im + b.im));
 bin!(Sub Complex<T>, |a, b| Complex::new(a.re - b.re, a.im - b.im));
 bin!(Mul Complex<T>, |a, b| Complex::new(
+    a.re.mul_add(b.re, -(a.im * b.im)),
+    a.re.mul_add(b.im, a.im * b.re)
+));
+bin!(MulAlone Complex<T>, |a, b| Complex::new(
     a.re * b.re - a.im * b.im,
     a.re * b.im + a.im * b.re
 ));
+bin!(FirstFmin Complex<T>, |a, b| if a.re.is_unset() { b } else { Fmin::f(a, b) });
+bin!(FirstFmax Complex<T>, |a, b| if a.re.is_unset() { b } else { Fmax::f(a, b) });
 bin!(Div Complex<T>, |a, b| divide(a, b));
 bin!(Eq u8, |a, b| u8::from((a.re == b.re) & (a.im == b.im)));
 bin!(Ne u8, |a, b| u8::from((a.re != b.re) | (a.im != b.im)));
@@ -49,6 +56,31 @@ fn less<T: Real>(a: Complex<T>, b: Complex<T>) -> bool {
 
 fn less_or_equal<T: Real>(a: Complex<T>, b: Complex<T>) -> bool {
     (a.re < b.re && !a.im.is_nan() && !b.im.is_nan()) || (a.re == b.re && a.im <= b.im)
+}
+
+/// The product of single numbers, in powers and in folds along a run. The product of tiles does not
+/// round one of the two products of each part, as NumPy's loops over arrays do not.
+pub(super) struct MulAlone;
+/// [`Fmin`] in a fold that has no value yet.
+pub(super) struct FirstFmin;
+/// [`Fmax`] in a fold that has no value yet.
+pub(super) struct FirstFmax;
+
+/// The modulus in NumPy's loops over arrays.
+fn modulus<T: Real>(z: Complex<T>) -> T {
+    let (x, y) = (z.re.abs(), z.im.abs());
+    if x.is_infinite() || y.is_infinite() {
+        return T::infinity();
+    }
+    if x.is_nan() || y.is_nan() {
+        return T::nan();
+    }
+    let (large, small) = if x > y { (x, y) } else { (y, x) };
+    if large == T::zero() {
+        return T::zero();
+    }
+    let ratio = small / large;
+    ratio.mul_add(ratio, T::one()).sqrt() * large
 }
 
 /// Smith's division.
@@ -111,13 +143,13 @@ fn power<T: Real>(x: Complex<T>, y: Complex<T>) -> Complex<T> {
         return Complex::new(one, zero);
     }
     if x.re == zero && x.im == zero {
-        return if y.re > zero && y.im == zero {
+        return if y.re > zero {
             Complex::new(zero, zero)
         } else {
             Complex::new(T::from_small(f64::NAN), T::from_small(f64::NAN))
         };
     }
-    let mul = <Mul as Bin<Complex<T>>>::f;
+    let mul = <MulAlone as Bin<Complex<T>>>::f;
     if y.im == zero && y.re == y.re.floor() && y.re.abs() < T::from_small(100.0) {
         let mut left = y.re.abs().small_to_usize();
         let (mut base, mut all) = (x, Complex::new(one, zero));
@@ -137,7 +169,7 @@ fn power<T: Real>(x: Complex<T>, y: Complex<T>) -> Complex<T> {
             all
         };
     }
-    x.powc(y)
+    T::pow_c(x, y)
 }
 
 struct Pow;
@@ -157,15 +189,15 @@ un! {
     RealPart T, |z| z.re;
     ImagPart T, |z| z.im;
     Conj Complex<T>, |z| Complex::new(z.re, -z.im);
-    Abs T, |z| z.re.hypot(z.im);
+    Abs T, |z| modulus(z);
     Sign Complex<T>, |z| sign(z);
-    Square Complex<T>, |z| Complex::new(z.re * z.re - z.im * z.im, z.re * z.im + z.im * z.re);
+    Square Complex<T>, |z| <Mul as Bin<Complex<T>>>::f(z, z);
     Reciprocal Complex<T>, |z| reciprocal(z);
     Truth u8, |z| u8::from((z.re != T::from_small(0.0)) | (z.im != T::from_small(0.0)));
     Rint Complex<T>, |z| Complex::new(z.re.rint(), z.im.rint());
-    Sqrt Complex<T>, |z| z.sqrt();
-    Exp Complex<T>, |z| z.exp();
-    Exp2 Complex<T>, |z| (z * T::from_small(std::f64::consts::LN_2)).exp();
+    Sqrt Complex<T>, |z| T::sqrt_c(z);
+    Exp Complex<T>, |z| T::exp_c(z);
+    Exp2 Complex<T>, |z| T::exp_c(z * T::from_small(std::f64::consts::LN_2));
     Expm1 Complex<T>, |z| {
         let half = (z.im * T::from_small(0.5)).sin();
         Complex::new(
@@ -173,25 +205,25 @@ un! {
             z.re.exp() * z.im.sin(),
         )
     };
-    Log Complex<T>, |z| z.ln();
-    Log2 Complex<T>, |z| z.ln() * T::from_small(std::f64::consts::LOG2_E);
-    Log10 Complex<T>, |z| z.ln() * T::from_small(std::f64::consts::LOG10_E);
+    Log Complex<T>, |z| T::log_c(z);
+    Log2 Complex<T>, |z| T::log_c(z) * T::from_small(std::f64::consts::LOG2_E);
+    Log10 Complex<T>, |z| T::log_c(z) * T::from_small(std::f64::consts::LOG10_E);
     Log1p Complex<T>, |z| {
         let shifted = z.re + T::from_small(1.0);
         Complex::new(shifted.hypot(z.im).ln(), z.im.atan2(shifted))
     };
-    Sin Complex<T>, |z| z.sin();
-    Cos Complex<T>, |z| z.cos();
-    Tan Complex<T>, |z| z.tan();
-    Asin Complex<T>, |z| z.asin();
-    Acos Complex<T>, |z| z.acos();
-    Atan Complex<T>, |z| z.atan();
-    Sinh Complex<T>, |z| z.sinh();
-    Cosh Complex<T>, |z| z.cosh();
-    Tanh Complex<T>, |z| z.tanh();
-    Asinh Complex<T>, |z| z.asinh();
-    Acosh Complex<T>, |z| z.acosh();
-    Atanh Complex<T>, |z| z.atanh();
+    Sin Complex<T>, |z| T::sin_c(z);
+    Cos Complex<T>, |z| T::cos_c(z);
+    Tan Complex<T>, |z| T::tan_c(z);
+    Asin Complex<T>, |z| T::asin_c(z);
+    Acos Complex<T>, |z| T::acos_c(z);
+    Atan Complex<T>, |z| T::atan_c(z);
+    Sinh Complex<T>, |z| T::sinh_c(z);
+    Cosh Complex<T>, |z| T::cosh_c(z);
+    Tanh Complex<T>, |z| T::tanh_c(z);
+    Asinh Complex<T>, |z| T::asinh_z(z);
+    Acosh Complex<T>, |z| T::acosh_z(z);
+    Atanh Complex<T>, |z| T::atanh_z(z);
     IsNan u8, |z| u8::from(no_number(z));
     IsInf u8, |z| u8::from(z.re.is_infinite() || z.im.is_infinite());
     IsFinite u8, |z| u8::from(z.re.is_finite() && z.im.is_finite());
@@ -231,14 +263,14 @@ impl<T: Real> Body for Widen<T> {
     }
 }
 
-fn typed<T: Real>(prim: Prim) -> Option<Kern> {
+fn typed<T: Real>(prim: Prim, isa: Isa) -> Option<Kern> {
     match prim {
         Prim::Real => once::<RealPart, Complex<T>>(),
         Prim::Imag => once::<ImagPart, Complex<T>>(),
         Prim::Conj => once::<Conj, Complex<T>>(),
         Prim::Abs => once::<Abs, Complex<T>>(),
         Prim::Sign => once::<Sign, Complex<T>>(),
-        Prim::Square => once::<Square, Complex<T>>(),
+        Prim::Square => one::<Square, Complex<T>>(isa),
         Prim::Reciprocal => once::<Reciprocal, Complex<T>>(),
         Prim::Rint => once::<Rint, Complex<T>>(),
         Prim::Sqrt => once::<Sqrt, Complex<T>>(),
@@ -264,7 +296,7 @@ fn typed<T: Real>(prim: Prim) -> Option<Kern> {
         Prim::IsNan => once::<IsNan, Complex<T>>(),
         Prim::IsInf => once::<IsInf, Complex<T>>(),
         Prim::IsFinite => once::<IsFinite, Complex<T>>(),
-        Prim::Mul => once2::<Mul, Complex<T>>(Splat::No),
+        Prim::Mul => tiles::<Mul, Complex<T>>(isa, Splat::No),
         Prim::Div => once2::<Div, Complex<T>>(Splat::No),
         Prim::Pow => once2::<Pow, Complex<T>>(Splat::No),
         Prim::Min => once2::<Min, Complex<T>>(Splat::No),
@@ -280,10 +312,10 @@ fn typed<T: Real>(prim: Prim) -> Option<Kern> {
 }
 
 /// The kernel of a primitive on complex operands of type `dtype`.
-pub(super) fn find(prim: Prim, dtype: DType) -> Option<Kern> {
+pub(super) fn find(prim: Prim, dtype: DType, isa: Isa) -> Option<Kern> {
     match dtype {
-        DType::C64 => typed::<f32>(prim),
-        DType::C128 => typed::<f64>(prim),
+        DType::C64 => typed::<f32>(prim, isa),
+        DType::C128 => typed::<f64>(prim, isa),
         _ => None,
     }
 }

@@ -1,6 +1,8 @@
 //! Kernels of folds: tile into tile, and a run of values into one.
 
 use super::binary::{Add, And, Bin, Fmax, Fmin, Max, Min, Mul, Or, Xor};
+use super::complex::{FirstFmax, FirstFmin, MulAlone};
+use super::scalar::{Real, UNSET_DOUBLE, UNSET_SINGLE};
 use super::{Body, Kern, pick, tile, tile_mut};
 use crate::Isa;
 use arrayloom_ir::ReduceOp;
@@ -169,7 +171,25 @@ where
     })
 }
 
+/// Complex folds that differ from the operation on tiles.
+fn pairs<T: Real>(op: ReduceOp, isa: Isa, way: Way) -> Option<Kern> {
+    match (op, way) {
+        (ReduceOp::Mul, Way::Run | Way::Scan) => Some(exact::<MulAlone, Complex<T>>(isa, way)),
+        (ReduceOp::Fmin, _) => Some(exact::<FirstFmin, Complex<T>>(isa, way)),
+        (ReduceOp::Fmax, _) => Some(exact::<FirstFmax, Complex<T>>(isa, way)),
+        _ => None,
+    }
+}
+
 fn find(op: ReduceOp, dtype: DType, isa: Isa, way: Way) -> Option<Kern> {
+    let special = match dtype {
+        DType::C64 => pairs::<f32>(op, isa, way),
+        DType::C128 => pairs::<f64>(op, isa, way),
+        _ => None,
+    };
+    if special.is_some() {
+        return special;
+    }
     match (op, dtype) {
         (ReduceOp::Add, DType::Bool) => wrapping::<Or>(dtype, isa, way),
         (ReduceOp::Mul, DType::Bool) => wrapping::<And>(dtype, isa, way),
@@ -201,6 +221,24 @@ pub(crate) fn fold_run(op: ReduceOp, dtype: DType, isa: Isa) -> Option<FoldKern>
     find(op, dtype, isa, Way::Run)
 }
 
+/// Folds a run of complex values by the product of tiles.
+pub(crate) fn fold_tiles(op: ReduceOp, dtype: DType, isa: Isa) -> Option<FoldKern> {
+    match (op, dtype) {
+        (ReduceOp::Mul, DType::C64) => Some(exact::<Mul, Complex<f32>>(isa, Way::Run)),
+        (ReduceOp::Mul, DType::C128) => Some(exact::<Mul, Complex<f64>>(isa, Way::Run)),
+        _ => None,
+    }
+}
+
+/// Folds a tile into a tile as a running fold does, complex products being those of single numbers.
+pub(crate) fn scan_tiles(op: ReduceOp, dtype: DType, isa: Isa) -> Option<AccKern> {
+    match (op, dtype) {
+        (ReduceOp::Mul, DType::C64) => Some(exact::<MulAlone, Complex<f32>>(isa, Way::Acc)),
+        (ReduceOp::Mul, DType::C128) => Some(exact::<MulAlone, Complex<f64>>(isa, Way::Acc)),
+        _ => accumulate(op, dtype, isa),
+    }
+}
+
 /// Running fold of a tile `a` that goes on from the value at `b`.
 pub(crate) fn scan_run(op: ReduceOp, dtype: DType, isa: Isa) -> Option<Kern> {
     find(op, dtype, isa, Way::Scan)
@@ -212,7 +250,7 @@ pub(crate) fn identity(op: ReduceOp, dtype: DType) -> Scalar {
     let bits = u32::try_from(8 * dtype.size()).unwrap_or(64).min(64);
     let top = 1u64 << (bits - 1);
     let signed = matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64);
-    let fill = |bits: u64| Scalar::from_bytes(dtype, &bits.to_le_bytes());
+    let fill = |bits: u64| Scalar::from_bytes(dtype, &u128::from(bits).to_le_bytes());
     let both = |v: f64| {
         if dtype.is_complex() {
             Scalar::from_c128(dtype, Complex::new(v, v))
@@ -226,6 +264,8 @@ pub(crate) fn identity(op: ReduceOp, dtype: DType) -> Scalar {
         ReduceOp::Mul => Scalar::from_f64(dtype, 1.0),
         ReduceOp::And if dtype == DType::Bool => fill(1),
         ReduceOp::And => whole(true),
+        ReduceOp::Fmin | ReduceOp::Fmax if dtype == DType::C64 => fill(u64::from(UNSET_SINGLE)),
+        ReduceOp::Fmin | ReduceOp::Fmax if dtype == DType::C128 => fill(UNSET_DOUBLE),
         ReduceOp::Fmin | ReduceOp::Fmax if float => both(f64::NAN),
         ReduceOp::Min if float => both(f64::INFINITY),
         ReduceOp::Max if float => both(f64::NEG_INFINITY),

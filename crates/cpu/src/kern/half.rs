@@ -1,8 +1,10 @@
 //! `float16` tiles to and from `float32` tiles. All other arithmetic on `float16` runs in `float32`.
 
-use super::binary::{Add, Bin, Fmax, Fmin, Max, Min, Mul};
+use super::binary::{self, Add, Bin, Fmax, Fmin, Max, Min, Mul, Splat};
+use super::unary::{self, Un};
 use super::{Body, Kern, plain, tile, tile_mut};
 use crate::Isa;
+use arrayloom_ir::Prim;
 use half::f16;
 
 struct Widen;
@@ -90,6 +92,50 @@ pub(crate) fn half_from_single(isa: Isa) -> Kern {
     }
     let _ = isa;
     plain::<Narrow>()
+}
+
+/// The next number towards `to`.
+fn next(x: f16, to: f16) -> f16 {
+    if x.is_nan() || to.is_nan() {
+        f16::NAN
+    } else if x == to {
+        x
+    } else if x == f16::ZERO {
+        f16::from_bits(1).copysign(to)
+    } else if (x < to) == (x > f16::ZERO) {
+        f16::from_bits(x.to_bits() + 1)
+    } else {
+        f16::from_bits(x.to_bits() - 1)
+    }
+}
+
+struct Spacing;
+impl Un<f16> for Spacing {
+    type R = f16;
+    fn f(x: f16) -> f16 {
+        if x.is_infinite() {
+            return f16::NAN;
+        }
+        // Up to the next larger number, unlike the wider floats.
+        f16::from_f32(next(x, f16::INFINITY).to_f32() - x.to_f32())
+    }
+}
+
+struct NextAfter;
+impl Bin<f16> for NextAfter {
+    type R = f16;
+    fn f(x: f16, to: f16) -> f16 {
+        next(x, to)
+    }
+}
+
+/// The kernels that go by the steps of `float16` itself.
+pub(super) fn stepping(prim: Prim) -> Option<Kern> {
+    match prim {
+        Prim::Spacing => unary::once::<Spacing, f16>(),
+        Prim::NextAfter => binary::once::<NextAfter, f16>(Splat::No),
+        _ => None,
+    }
 }
 
 macro_rules! folds {

@@ -14,6 +14,7 @@
 
 mod binary;
 mod cast;
+mod clib;
 mod complex;
 mod fold;
 mod half;
@@ -23,10 +24,9 @@ mod select;
 mod table;
 mod unary;
 
-pub(crate) use fold::{AccKern, FoldKern, accumulate, fold_run, identity, scan_run};
-pub(crate) use half::{half_from_single, single_from_half};
-pub(crate) use select::fill;
 pub(crate) use binary::Splat;
+pub(crate) use fold::{accumulate, fold_run, fold_tiles, identity, scan_run, scan_tiles};
+pub(crate) use select::fill;
 pub(crate) use table::{Found, Raise, find, toward_half};
 
 use crate::Isa;
@@ -48,7 +48,7 @@ pub(crate) trait Body {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,f16c,bmi2")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi2")]
 unsafe fn on_avx512<B: Body>(
     a: *const u8,
     b: *const u8,
@@ -61,14 +61,8 @@ unsafe fn on_avx512<B: Body>(
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,f16c")]
-unsafe fn on_avx2<B: Body>(
-    a: *const u8,
-    b: *const u8,
-    c: *const u8,
-    out: *mut u8,
-    n: usize,
-) -> u8 {
+#[target_feature(enable = "avx2,fma,f16c")]
+unsafe fn on_avx2<B: Body>(a: *const u8, b: *const u8, c: *const u8, out: *mut u8, n: usize) -> u8 {
     // SAFETY: the caller upholds the contract of `Body::run`.
     unsafe { B::run(a, b, c, out, n) }
 }

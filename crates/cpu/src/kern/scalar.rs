@@ -3,6 +3,7 @@
 //! Inside NumPy its own loops take their place (`HostLoops`).
 
 use super::binary::{Bin, Splat, once as once2};
+use super::clib::CLib;
 use super::unary::{Un, once};
 use super::{Body, Kern, plain, tile, tile_mut};
 use arrayloom_ir::Prim;
@@ -11,11 +12,13 @@ use num_traits::Float;
 use std::marker::PhantomData;
 
 /// `f32` and `f64`.
-pub(super) trait Real: Float + 'static {
+pub(super) trait Real: Float + CLib + 'static {
     /// A constant.
     fn from_small(x: f64) -> Self;
     /// A small whole number that is not negative.
     fn small_to_usize(self) -> usize;
+    /// True for the NaN that stands for no value in a fold.
+    fn is_unset(self) -> bool;
     /// To the nearest whole number, halves to even.
     fn rint(self) -> Self;
     /// The next number towards `to`.
@@ -27,10 +30,14 @@ pub(super) trait Real: Float + 'static {
 }
 
 macro_rules! real {
-    ($t:ty, $bits:ty, $mantissa:expr, $bias:expr) => {
+    ($t:ty, $bits:ty, $mantissa:expr, $bias:expr, $unset:expr) => {
         impl Real for $t {
             #[expect(clippy::allow_attributes, reason = "f64 needs none of them")]
-            #[allow(trivial_numeric_casts, clippy::cast_possible_truncation, reason = "rounding")]
+            #[allow(
+                trivial_numeric_casts,
+                clippy::cast_possible_truncation,
+                reason = "rounding"
+            )]
             #[inline(always)]
             fn from_small(x: f64) -> $t {
                 x as $t
@@ -43,6 +50,11 @@ macro_rules! real {
             )]
             fn small_to_usize(self) -> usize {
                 self as usize
+            }
+
+            #[inline(always)]
+            fn is_unset(self) -> bool {
+                self.to_bits() == $unset
             }
 
             fn rint(self) -> $t {
@@ -113,8 +125,13 @@ impl Width for f64 {
     const BITS_ALL: u32 = 64;
 }
 
-real!(f32, u32, 23, 127);
-real!(f64, u64, 52, 1023);
+real!(f32, u32, 23, 127, UNSET_SINGLE);
+real!(f64, u64, 52, 1023, UNSET_DOUBLE);
+
+/// A NaN with bits that no operation makes: no value yet.
+pub(super) const UNSET_SINGLE: u32 = 0x7fda_11e5;
+/// The same for `float64`.
+pub(super) const UNSET_DOUBLE: u64 = 0x7ffb_a11e_5eed_5eed;
 
 /// Quotient rounded down and remainder with the sign of the divisor; `b` is not zero.
 fn divmod<T: Real>(a: T, b: T) -> (T, T) {
@@ -183,10 +200,16 @@ un! {
     Sinh |x| x.sinh();
     Cosh |x| x.cosh();
     Tanh |x| x.tanh();
-    Asinh |x| x.asinh();
-    Acosh |x| x.acosh();
-    Atanh |x| x.atanh();
-    Spacing |x| if x.is_infinite() { T::nan() } else { x.next(T::infinity().copysign(x)) - x };
+    Asinh |x| x.asinh_c();
+    Acosh |x| x.acosh_c();
+    Atanh |x| x.atanh_c();
+    Spacing |x| if x.is_infinite() {
+        T::nan()
+    } else if x < T::zero() {
+        x.next(T::neg_infinity()) - x
+    } else {
+        x.next(T::infinity()) - x
+    };
     FrexpMant |x| x.frexp().0;
     ModfFrac |x| if x.is_infinite() { T::zero().copysign(x) } else { (x - x.trunc()).copysign(x) };
     ModfInt |x| x.trunc();

@@ -274,16 +274,28 @@ pub(crate) fn find(
     match prim {
         Prim::Cast => return find_cast(first, to, isa),
         Prim::Select => return Some(found(select::select(to.size(), isa), Raise::Never)),
+        Prim::Complex if !tiles => return None,
         Prim::Complex => return complex::join(to, 2).map(|k| found(k, Raise::Never)),
+        Prim::Spacing | Prim::NextAfter if first == DType::F16 => {
+            return half::stepping(prim)
+                .filter(|_| tiles)
+                .map(|k| found(k, Raise::Register));
+        }
         _ => {}
     }
     if first.is_complex() {
         let part = matches!(prim, Prim::Real | Prim::Imag | Prim::Conj);
         let quiet = part || to == DType::Bool;
-        let raise = if quiet { Raise::Answer } else { Raise::Register };
-        return as_reals(prim, first, isa)
-            .filter(|_| tiles)
-            .or_else(|| complex::find(prim, first).filter(|_| tiles).map(|k| found(k, raise)));
+        let raise = if quiet {
+            Raise::Answer
+        } else {
+            Raise::Register
+        };
+        return as_reals(prim, first, isa).filter(|_| tiles).or_else(|| {
+            complex::find(prim, first, isa)
+                .filter(|_| tiles)
+                .map(|k| found(k, raise))
+        });
     }
     real_unary(prim, first, isa)
         .or_else(|| real_binary(prim, first, isa, splat))

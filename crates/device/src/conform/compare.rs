@@ -31,6 +31,8 @@ impl Closeness {
             Cbrt | Exp | Exp2 | Expm1 | Log | Log2 | Log10 | Log1p | Sin | Cos | Tan | Asin
             | Acos | Atan | Sinh | Cosh | Tanh | Asinh | Acosh | Atanh | Atan2 | Hypot
             | LogAddExp | LogAddExp2 => Closeness::transcendental(operand),
+            // The exponent multiplies the error of the logarithm.
+            Pow if operand.is_complex() => Closeness::Ulp(2048),
             Pow if rounded => Closeness::transcendental(operand),
             Abs | Sqrt | Sign if operand.is_complex() => Closeness::transcendental(operand),
             Min | Max | Fmin | Fmax => Closeness::ZeroSign,

@@ -92,6 +92,12 @@ fn exp_times(x: f64, factor: f64) -> f64 {
     }
 }
 
+/// Half of `size * factor`, where half of the factor alone may be too small.
+fn half_exp_times(x: f64, factor: f64) -> f64 {
+    let half = (x / 2.0).exp();
+    factor * half * (half * 0.5)
+}
+
 fn exp(z: Complex64) -> Complex64 {
     let (x, y) = (z.re, z.im);
     if y == 0.0 {
@@ -204,8 +210,8 @@ fn hyperbolic(
     }
     let size = x.abs();
     complex(
-        exp_times(size, signs.0 * 0.5 * c),
-        exp_times(size, signs.1 * 0.5 * s),
+        half_exp_times(size, signs.0 * c),
+        half_exp_times(size, signs.1 * s),
     )
 }
 
