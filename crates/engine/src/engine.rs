@@ -2,6 +2,7 @@
 
 use crate::events::FpEvent;
 use crate::pending::Bits;
+use crate::rename::Places;
 use crate::table::{Home, Leftover, Table, give_back};
 use crate::turn::Turns;
 use crate::{EngineError, Settings, Stats};
@@ -31,6 +32,7 @@ pub struct Engine {
     pub(crate) pending: Bits,
     pub(crate) cache: Mutex<Cache>,
     pub(crate) stats: Mutex<Stats>,
+    pub(crate) places: Mutex<Places>,
     pub(crate) events: Mutex<Vec<FpEvent>>,
     pub(crate) dumps: Mutex<Vec<String>>,
     failure: Mutex<Option<EngineError>>,
@@ -71,6 +73,7 @@ impl Engine {
             pending: Bits::new(),
             cache: Mutex::default(),
             stats: Mutex::default(),
+            places: Mutex::default(),
             events: Mutex::default(),
             dumps: Mutex::default(),
             failure: Mutex::default(),
@@ -348,7 +351,7 @@ impl Engine {
     }
 
     /// True if there are conditions or a failure that nobody has taken.
-    pub(crate) fn has_news(&self) -> bool {
+    pub fn has_news(&self) -> bool {
         !lock(&self.events).is_empty() || lock(&self.failure).is_some()
     }
 

@@ -15,8 +15,8 @@ use std::sync::atomic::AtomicU8;
 use std::time::Instant;
 
 /// The list while it runs.
-struct Batch {
-    list: Vec<Node>,
+pub(crate) struct Batch {
+    pub(crate) list: Vec<Node>,
     done: Vec<bool>,
     slots: BTreeMap<SlotId, Facts>,
     events: Vec<Placed>,
@@ -152,6 +152,12 @@ impl Engine {
 
     /// Runs one kernel and settles its nodes.
     fn launch(&self, batch: &mut Batch, group: &Group) -> Result<(), EngineError> {
+        self.check_shadows(group)?;
+        if self.rename(batch, group)? {
+            self.settle(batch, &group.nodes);
+            return Ok(());
+        }
+        self.expect_stores(batch, group);
         let mut outs = Vec::with_capacity(group.outs.len());
         for (slot, layout) in &group.outs {
             outs.push(self.place(*slot, layout, true)?);
@@ -206,8 +212,13 @@ impl Engine {
 
     /// Where a view is now. A slot without memory gets a block with arbitrary contents.
     fn place(&self, slot: SlotId, layout: &Layout, writes: bool) -> Result<Arg, EngineError> {
+        let address = self.address(slot, writes)?;
+        let table = self.table();
+        let shadow = table.get(slot).and_then(|entry| entry.shadow.as_ref());
+        let moved = shadow.and_then(|shadow| shadow.translate(layout));
+        let layout = moved.as_ref().unwrap_or(layout);
         Ok(Arg::View {
-            buf: Buf(self.address(slot, writes)?),
+            buf: Buf(address),
             offset: layout.offset,
             strides: layout.strides.clone(),
         })
@@ -254,7 +265,10 @@ impl Engine {
     }
 
     /// Puts what did not run back in front of the list, and hands finished values to the guard.
-    fn hand_over(&self, batch: Batch) {
+    fn hand_over(&self, mut batch: Batch) {
+        // First, because a touching thread goes on as soon as its value is there.
+        self.report(std::mem::take(&mut batch.events));
+        self.give_notice();
         let mut table = self.table();
         let done = batch.done;
         let rest = batch.list.into_iter().zip(done).filter(|(_, done)| !done);
@@ -272,6 +286,10 @@ impl Engine {
                 self.pending.set(slot.0, false);
                 continue;
             };
+            if entry.shadow.is_some() {
+                self.pending.set(slot.0, false);
+                continue;
+            }
             let has_reader = entry.reads > 0;
             let nbytes = entry.nbytes;
             if let Some(block) = entry.block.take() {
@@ -286,8 +304,6 @@ impl Engine {
                 guard.unprotect(guarded);
             }
         }
-        drop(table);
-        self.report(batch.events);
     }
 
     fn report(&self, mut events: Vec<Placed>) {

@@ -34,6 +34,8 @@ pub struct Stats {
     pub dropped: u64,
     /// Results that never got memory.
     pub contracted: u64,
+    /// Stores of a whole temporary that only exchanged blocks.
+    pub renamed: u64,
     /// Kernels that the device took only in parts.
     pub unfused_kernels: u64,
     /// Bytes of the views that kernels read.

@@ -113,6 +113,7 @@ impl Engine {
         if entry.writes > 0 {
             return Ok(());
         }
+        self.unshadow(entry)?;
         let state = guard.state(guarded);
         let has_value = state == State::Computed || state.is_published();
         let block = match entry.block.take() {

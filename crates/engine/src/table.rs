@@ -1,5 +1,6 @@
 //! Slots and the list of recorded operations: all that the table's lock protects.
 
+use crate::shadow::Shadow;
 use arrayloom_guard::{Block, Guard, Slot};
 use arrayloom_ir::{Node, Operand, SlotId};
 
@@ -23,6 +24,10 @@ pub(crate) struct Entry {
     pub(crate) home: Home,
     /// The bytes, while the engine holds them. Of a guarded slot otherwise the guard holds them.
     pub(crate) block: Option<Block>,
+    /// Where the value lies in the block, if not at its start in its own order.
+    pub(crate) shadow: Option<Box<Shadow>>,
+    /// Where in the program it was written last.
+    pub(crate) site: u32,
     pub(crate) nbytes: usize,
     /// The program holds it.
     pub(crate) user: bool,
@@ -58,6 +63,8 @@ impl Table {
         let entry = Entry {
             home,
             block: None,
+            shadow: None,
+            site: 0,
             nbytes,
             user,
             fresh: false,
@@ -90,6 +97,9 @@ impl Table {
             if let Some(entry) = self.get_mut(slot) {
                 entry.reads += u32::from(!is_write);
                 entry.writes += u32::from(is_write);
+                if is_write {
+                    entry.site = node.site;
+                }
             }
         }
     }

@@ -5,6 +5,7 @@ mod failing;
 mod heat;
 mod naive;
 mod random;
+mod rename;
 mod semantics;
 mod touch;
 
