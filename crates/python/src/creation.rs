@@ -313,7 +313,7 @@ pub(crate) fn ascontiguousarray<'py>(
     {
         return Ok(copied);
     }
-    converted("ascontiguousarray", args, kwargs, false)
+    in_numpy("ascontiguousarray", args, kwargs)
 }
 
 /// The layout facts of a prototype that a `*_like` function copies, if it is an array of ours.

@@ -155,7 +155,8 @@ impl Call<'_> {
         let Some(site) = site::capture(py)? else {
             leave!(ErrState)
         };
-        let Some(born) = record::results(py, &self.sig, &self.shape, &self.inputs)? else {
+        let Some(born) = record::results(py, (self.entry, &self.sig), &self.shape, &self.inputs)?
+        else {
             leave!(Off)
         };
         let outs = born.iter().map(|b| (b.slot, b.layout.clone())).collect();

@@ -4,7 +4,7 @@
 #![expect(unsafe_code, reason = "a C callback of the interpreter")]
 
 use crate::slot::enter;
-use crate::{error, site, state};
+use crate::{state, sync};
 use pyo3::ffi;
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -24,10 +24,7 @@ fn ask() {
 /// Runs on the main thread, with the interpreter.
 extern "C" fn tell(_nothing: *mut c_void) -> c_int {
     enter(|py| {
-        if let Some(failure) = state::engine().take_failure() {
-            return Err(error::to_python(py, &failure));
-        }
-        site::warn_of_events(py)?;
+        sync::news(py)?;
         Ok(0)
     })
 }

@@ -24,6 +24,9 @@ pub(crate) struct OpEntry {
 /// Operand codes: fourteen dtypes and three kinds of Python numbers.
 const CODES: usize = 17;
 
+/// Ufuncs whose loops NumPy computes otherwise than those of the primitive in our row.
+const OWN_LOOPS: [&str; 1] = ["float_power"];
+
 struct Table {
     entries: Vec<OpEntry>,
     /// Addresses of NumPy's objects, sorted, with the entry's number.
@@ -39,7 +42,10 @@ pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
     let mut entries = Vec::new();
     let mut by_object = Vec::new();
     for def in ops::all() {
-        let found = umath.getattr(def.name).ok();
+        let found = umath
+            .getattr(def.name)
+            .ok()
+            .filter(|_| !OWN_LOOPS.contains(&def.name));
         let ufunc = found.filter(|f| f.is_instance(&kind).unwrap_or(false));
         if let Some(ufunc) = &ufunc {
             by_object.push((ufunc.as_ptr() as usize, entries.len()));

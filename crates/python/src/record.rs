@@ -3,6 +3,7 @@
 use crate::birth::{self, Born};
 use crate::np::Arr;
 use crate::operand::{Input, View};
+use crate::ops::OpEntry;
 use crate::{error, state, sync};
 use arrayloom_ir::{Action, LoopSig, Node, Operand, SlotId};
 use arrayloom_types::{Layout, Scalar, Shape, elementwise_strides};
@@ -107,7 +108,7 @@ impl Draft {
         let done = state::engine().record(node);
         done.map_err(|e| error::to_python(py, &e))?;
         if self.borrowed.is_empty() {
-            return Ok(());
+            return sync::news(py);
         }
         sync::flush(py)
     }
@@ -127,7 +128,7 @@ impl Drop for Draft {
 /// New lazy arrays for the results of an element-wise call, laid out as NumPy would.
 pub(crate) fn results<'py>(
     py: Python<'py>,
-    sig: &LoopSig,
+    (entry, sig): (&OpEntry, &LoopSig),
     shape: &Shape,
     inputs: &[Input],
 ) -> PyResult<Option<SmallVec<[Born<'py>; 2]>>> {
@@ -138,13 +139,15 @@ pub(crate) fn results<'py>(
             _ => None,
         })
         .collect();
-    let direct = inputs
-        .iter()
-        .zip(&sig.ins)
-        .all(|(input, &dtype)| match input {
-            Input::View(view) => view.layout.dtype == dtype,
-            _ => true,
-        });
+    // Only ufuncs have the short path.
+    let direct = entry.ufunc.is_some()
+        && inputs
+            .iter()
+            .zip(&sig.ins)
+            .all(|(input, &dtype)| match input {
+                Input::View(view) => view.layout.dtype == dtype,
+                _ => true,
+            });
     let mut born = SmallVec::new();
     for &dtype in &sig.outs {
         let strides = elementwise_strides(shape, &views, direct, dtype.size());

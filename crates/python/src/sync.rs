@@ -15,7 +15,21 @@ pub(crate) fn read(py: Python<'_>, array: Arr) -> PyResult<()> {
         return force(py, || engine.sync_read(slot));
     }
     // Computed already: publishing it is quick and needs no other thread.
-    engine.sync_read(slot).map_err(|e| error::to_python(py, &e))
+    engine
+        .sync_read(slot)
+        .map_err(|e| error::to_python(py, &e))?;
+    news(py)
+}
+
+/// Tells what was found where nobody could tell it, such as in a page fault.
+pub(crate) fn news(py: Python<'_>) -> PyResult<()> {
+    if !state::engine().has_news() {
+        return Ok(());
+    }
+    if let Some(failure) = state::engine().take_failure() {
+        return Err(error::to_python(py, &failure));
+    }
+    site::warn_of_events(py)
 }
 
 /// Makes the memory of an array writable, after everything that reads its old value.

@@ -8,6 +8,7 @@ between its loops.
 
 import collections
 import dataclasses
+import sys
 import warnings
 
 import numpy as np
@@ -82,6 +83,13 @@ def _warned(log):
     return tuple(sorted((entry.category.__name__, str(entry.message)) for entry in kept))
 
 
+def _settle():
+    """Let everything recorded run, so that its warnings are ours."""
+    native = sys.modules.get("arrayloom._ext")
+    if native is not None:
+        native.flush()
+
+
 def observe(body, *args):
     """Run ``body(*args)`` and write down what it did; all warnings are recorded."""
     values, error = (), None
@@ -89,6 +97,7 @@ def observe(body, *args):
         warnings.simplefilter("always")
         try:
             values = see(body(*args))
+            _settle()
         except Exception as caught:
             error = (type(caught).__name__, str(caught))
     return Outcome(values, error, _warned(log))
