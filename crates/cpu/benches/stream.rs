@@ -58,7 +58,7 @@ struct Case {
 impl Case {
     fn time(&self, cpu: &Cpu) -> Result<f64, DeviceError> {
         let mut best = f64::INFINITY;
-        for _ in 0..9 {
+        for _ in 0..25 {
             let start = Instant::now();
             let launch = Launch {
                 shape: &self.shape,

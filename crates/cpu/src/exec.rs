@@ -10,7 +10,7 @@ use crate::fold::FoldState;
 use crate::kern::{Raise, fill};
 use crate::lower::{Step, call_host, note};
 use crate::nest::{Cursor, Nest, Odometer};
-use crate::place::{fence, gather, scatter, stream};
+use crate::place::{fence, fetch, gather, scatter, stream};
 use crate::program::{Program, Slot};
 use std::ops::Range;
 use std::sync::atomic::AtomicU8;
@@ -37,6 +37,8 @@ pub(crate) struct Worker<'a> {
     slots: Vec<*mut u8>,
     /// Slots that follow a lane.
     moving: Vec<(usize, usize)>,
+    /// Those of them whose lines are asked for ahead of time.
+    fetched: Vec<(usize, usize)>,
 }
 
 /// The place of a tile in the walk.
@@ -51,8 +53,23 @@ fn pointer(address: isize) -> *mut u8 {
     std::ptr::with_exposed_provenance_mut(address.cast_unsigned())
 }
 
+/// One of the lanes that move through the same lines, such as windows shifted by one element.
+fn distinct(moving: &[(usize, usize)], nest: &Nest) -> Vec<(usize, usize)> {
+    let mut kept: Vec<(usize, usize)> = Vec::new();
+    for &(slot, lane) in moving {
+        let same = |&(_, other): &(usize, usize)| {
+            nest.bases[lane].abs_diff(nest.bases[other]) < 64
+                && nest.axes.iter().all(|a| a.steps[lane] == a.steps[other])
+        };
+        if nest.step(lane) > 0 && !kept.iter().any(same) {
+            kept.push((slot, lane));
+        }
+    }
+    kept
+}
+
 impl<'a> Worker<'a> {
-    pub(crate) fn new(shared: Shared<'a>) -> Worker<'a> {
+    pub(crate) fn new(shared: Shared<'a>, nest: &Nest) -> Worker<'a> {
         let program = shared.program;
         let bytes = program.buffers * program.buffer_bytes;
         let mut memory = vec![Line([0; 8]); bytes.div_ceil(64)];
@@ -80,6 +97,7 @@ impl<'a> Worker<'a> {
             shared,
             _memory: memory,
             slots,
+            fetched: distinct(&moving, nest),
             moving,
         }
     }
@@ -116,7 +134,10 @@ impl<'a> Worker<'a> {
                 flat,
                 n,
             };
-            for step in &self.shared.program.steps {
+            let steps = self.shared.program.steps.len();
+            let share = n.div_ceil(steps.max(1));
+            for (at, step) in self.shared.program.steps.iter().enumerate() {
+                self.fetch_ahead(nest, n, at * share..((at + 1) * share).min(n));
                 // SAFETY: promised by the caller; the slots were just set for this tile.
                 unsafe { self.step(step, &tile, folds) };
             }
@@ -129,6 +150,18 @@ impl<'a> Worker<'a> {
             }
         }
         fence();
+    }
+
+    /// Asks for the lines of some elements of the next tile while this one is computed, so that memory
+    /// is never idle.
+    fn fetch_ahead(&self, nest: &Nest, n: usize, elems: Range<usize>) {
+        for &(slot, lane) in &self.fetched {
+            let size = nest.step(lane).unsigned_abs();
+            let next = self.slots[slot].wrapping_add(n * size);
+            for at in (elems.start * size..elems.end * size).step_by(64) {
+                fetch(next.wrapping_add(at));
+            }
+        }
     }
 
     /// Elements of the next tile, so that the one after it starts on a line.

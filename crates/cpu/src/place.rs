@@ -134,6 +134,17 @@ unsafe fn stream_line(from: *const u8, out: *mut u8) {
     unsafe { std::ptr::copy_nonoverlapping(from, out, 64) };
 }
 
+/// Asks for the line at `from`, which need not be there.
+pub(crate) fn fetch(from: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint that never fails, whatever the address.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(from.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = from;
+}
+
 /// Makes what [`stream`] wrote visible before anything that this thread writes later.
 pub(crate) fn fence() {
     #[cfg(target_arch = "x86_64")]

@@ -118,12 +118,15 @@ impl Crew<'_> {
     /// Takes tasks until there are none left.
     fn work(&self) {
         let saved = Saved::new();
-        let mut worker = Worker::new(Shared {
-            program: self.program,
-            span: self.setup.span,
-            flags: self.launch.flags,
-            isa: self.isa,
-        });
+        let mut worker = Worker::new(
+            Shared {
+                program: self.program,
+                span: self.setup.span,
+                flags: self.launch.flags,
+                isa: self.isa,
+            },
+            &self.setup.nest,
+        );
         let mut kept = Vec::new();
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);

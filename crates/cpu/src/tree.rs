@@ -35,7 +35,7 @@ enum Node<R> {
 pub(crate) struct Tree<R> {
     stack: SmallVec<[Node<R>; 24]>,
     kern: Kern,
-    /// Length of the open leaf.
+    /// Length of the open subtree; once it has values, it is a leaf.
     leaf: usize,
     /// Values of the open leaf that are here already.
     filled: usize,
@@ -62,11 +62,14 @@ impl<R: Addend> Tree<R> {
             self.stack.is_empty() && self.filled == 0,
             "the last stream is done"
         );
-        self.descend(n);
+        self.leaf = n;
     }
 
-    fn descend(&mut self, mut n: usize) {
-        while let Some(left) = tree_split(n) {
+    /// Opens the next subtree: the largest one on the left edge of `n` values that is a leaf or that
+    /// the `here` values at hand hold completely.
+    fn descend(&mut self, mut n: usize, here: usize) {
+        let most = here.min(WHOLE);
+        while let Some(left) = tree_split(n).filter(|_| n > most) {
             self.stack.push(Node::Right(n - left));
             n = left;
         }
@@ -76,12 +79,16 @@ impl<R: Addend> Tree<R> {
     /// Takes the next values. After the last one [`Tree::sum`] is the sum.
     pub(crate) fn feed(&mut self, mut values: &[R]) {
         while !values.is_empty() {
-            if self.filled == 0 && values.len() >= self.leaf {
-                let (now, later) = values.split_at(self.leaf);
-                let sum = sum_leaf(self.kern, now);
-                values = later;
-                self.close(sum);
-                continue;
+            if self.filled == 0 {
+                let open = self.leaf;
+                self.descend(open, values.len());
+                if values.len() >= self.leaf {
+                    let (now, later) = values.split_at(self.leaf);
+                    let sum = sum_whole(self.kern, now);
+                    values = later;
+                    self.close(sum);
+                    continue;
+                }
             }
             let more = values.len().min(self.leaf - self.filled);
             let (now, later) = values.split_at(more);
@@ -90,7 +97,7 @@ impl<R: Addend> Tree<R> {
             values = later;
             if self.filled == self.leaf {
                 self.filled = 0;
-                let sum = sum_leaf(self.kern, &self.buffer[..self.leaf]);
+                let sum = sum_whole(self.kern, &self.buffer[..self.leaf]);
                 self.close(sum);
             }
         }
@@ -103,12 +110,13 @@ impl<R: Addend> Tree<R> {
                 Node::Left(left) => sum = [left[0] + sum[0], left[1] + sum[1]],
                 Node::Right(n) => {
                     self.stack.push(Node::Left(sum));
-                    self.descend(n);
+                    self.leaf = n;
                     return;
                 }
             }
         }
         self.sum = sum;
+        self.leaf = 0;
     }
 
     /// The sum of the finished stream.
@@ -117,10 +125,11 @@ impl<R: Addend> Tree<R> {
     }
 }
 
-fn sum_leaf<R: Addend>(kern: Kern, values: &[R]) -> Sum<R> {
+/// The sum of a whole subtree of at most [`WHOLE`] values.
+fn sum_whole<R: Addend>(kern: Kern, values: &[R]) -> Sum<R> {
     let mut sum = [R::default(); 2];
     let (from, to) = (values.as_ptr().cast(), (&raw mut sum).cast());
-    // SAFETY: `kern` is one of `leaf::<R>`: it reads the slice and writes two reals.
+    // SAFETY: `kern` is one of `leaf::<R>`, and the subtree is small enough: it reads the slice and writes two reals.
     unsafe { kern(from, from, from, to, values.len()) };
     sum
 }
@@ -138,7 +147,59 @@ fn lanes<R: Addend>(values: &[R]) -> ([R; LANES], &[R]) {
             *lane = *lane + x;
         }
     }
-    (lanes, tail)
+    // Through memory: otherwise the final sums in pairs make the compiler keep pairs all along.
+    (std::hint::black_box(lanes), tail)
+}
+
+/// Most values of a subtree that one call of a kernel sums: however they are split twice, no part is
+/// more than a leaf (a right half has up to 8 values more than half).
+const WHOLE: usize = 4 * (LEAF - 2 * LANES);
+
+#[inline(always)]
+fn real_leaf<R: Addend>(values: &[R]) -> Sum<R> {
+    let (start, tail) = if values.len() < LANES {
+        (-R::default(), values)
+    } else {
+        let (r, tail) = lanes(values);
+        let halves = [(r[0] + r[1]) + (r[2] + r[3]), (r[4] + r[5]) + (r[6] + r[7])];
+        (halves[0] + halves[1], tail)
+    };
+    let sum = tail.iter().fold(start, |sum, &x| sum + x);
+    [sum, R::default()]
+}
+
+#[inline(always)]
+fn complex_leaf<R: Addend>(values: &[R]) -> Sum<R> {
+    let (mut re, mut im, tail) = if values.len() < LANES {
+        (-R::default(), -R::default(), values)
+    } else {
+        let (r, tail) = lanes(values);
+        (
+            (r[0] + r[2]) + (r[4] + r[6]),
+            (r[1] + r[3]) + (r[5] + r[7]),
+            tail,
+        )
+    };
+    let (pairs, _) = tail.as_chunks::<2>();
+    for pair in pairs {
+        re = re + pair[0];
+        im = im + pair[1];
+    }
+    [re, im]
+}
+
+/// The sum of a subtree of at most [`WHOLE`] values.
+#[inline(always)]
+fn whole<R: Addend>(values: &[R], leaf: impl Fn(&[R]) -> Sum<R> + Copy) -> Sum<R> {
+    let add = |l: Sum<R>, r: Sum<R>| [l[0] + r[0], l[1] + r[1]];
+    let two = |values: &[R]| match tree_split(values.len()) {
+        Some(left) => add(leaf(&values[..left]), leaf(&values[left..])),
+        None => leaf(values),
+    };
+    match tree_split(values.len()) {
+        Some(left) => add(two(&values[..left]), two(&values[left..])),
+        None => leaf(values),
+    }
 }
 
 impl<R: Addend> Body for RealLeaf<R> {
@@ -148,16 +209,7 @@ impl<R: Addend> Body for RealLeaf<R> {
         let values = unsafe { tile::<R>(a, n) };
         // SAFETY: as above; two reals.
         let out = unsafe { tile_mut::<R>(out, 2) };
-        let (start, tail) = if n < LANES {
-            (-R::default(), values)
-        } else {
-            let (r, tail) = lanes(values);
-            (
-                ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7])),
-                tail,
-            )
-        };
-        out[0] = tail.iter().fold(start, |sum, &x| sum + x);
+        out.copy_from_slice(&whole(values, real_leaf));
         0
     }
 }
@@ -169,28 +221,12 @@ impl<R: Addend> Body for ComplexLeaf<R> {
         let values = unsafe { tile::<R>(a, n) };
         // SAFETY: as above; two reals.
         let out = unsafe { tile_mut::<R>(out, 2) };
-        let (mut re, mut im, tail) = if n < LANES {
-            (-R::default(), -R::default(), values)
-        } else {
-            let (r, tail) = lanes(values);
-            (
-                (r[0] + r[2]) + (r[4] + r[6]),
-                (r[1] + r[3]) + (r[5] + r[7]),
-                tail,
-            )
-        };
-        let (pairs, _) = tail.as_chunks::<2>();
-        for pair in pairs {
-            re = re + pair[0];
-            im = im + pair[1];
-        }
-        out[0] = re;
-        out[1] = im;
+        out.copy_from_slice(&whole(values, complex_leaf));
         0
     }
 }
 
-/// The kernel that sums a leaf of `n` reals at its first operand into two reals.
+/// The kernel that sums a subtree of `n` reals at its first operand, at most [`WHOLE`], into two reals.
 pub(crate) fn leaf<R: Addend>(complex: bool, isa: Isa) -> Kern {
     if complex {
         pick::<ComplexLeaf<R>>(isa)
@@ -259,6 +295,12 @@ mod tests {
             .map(|i| (f64::from(i) * 0.7).sin() + 0.3)
             .collect();
         let kern = leaf::<f64>(false, Isa::detect());
+        for n in 1..1500 {
+            let mut tree = Tree::new(kern);
+            tree.begin(n);
+            tree.feed(&x[..n]);
+            assert_eq!(tree.sum()[0].to_bits(), model(&x[..n]).to_bits(), "{n}");
+        }
         for n in [1, 7, 8, 9, 127, 128, 129, 200, 1000, 4097, 20_003] {
             let expected = model(&x[..n]).to_bits();
             for piece in [1, 3, 64, 100, 512, 5000] {
