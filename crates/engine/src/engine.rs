@@ -10,6 +10,7 @@ use arrayloom_device::{Device, DeviceError};
 use arrayloom_fuse::{Cache, split};
 use arrayloom_guard::{Block, Guard, GuardConfig, GuardError, PagePool, PoolLimits, Slot, State};
 use arrayloom_ir::{Node, Operand, SlotId};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A slot and where the program finds it.
@@ -37,6 +38,8 @@ pub struct Engine {
     pub(crate) dumps: Mutex<Vec<String>>,
     failure: Mutex<Option<EngineError>>,
     pub(crate) notice: OnceLock<fn()>,
+    /// A touch left something to be told.
+    pub(crate) news: AtomicBool,
     #[cfg(test)]
     pub(crate) allocations_left: std::sync::atomic::AtomicI64,
 }
@@ -78,6 +81,7 @@ impl Engine {
             dumps: Mutex::default(),
             failure: Mutex::default(),
             notice: OnceLock::new(),
+            news: AtomicBool::new(false),
             #[cfg(test)]
             allocations_left: std::sync::atomic::AtomicI64::new(i64::MAX),
         });
@@ -340,7 +344,8 @@ impl Engine {
     }
 
     /// Names a function that is called when work inside a touch left a failure or floating-point
-    /// conditions to be told. It runs on the guard's thread and must not take the program's locks.
+    /// conditions to be told. It runs on the touching thread, in the signal handler, just before the
+    /// access is repeated.
     pub fn on_notice(&self, call: fn()) {
         self.notice.get_or_init(|| call);
     }

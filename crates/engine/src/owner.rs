@@ -2,6 +2,7 @@
 
 use crate::Engine;
 use arrayloom_guard::{Owner, Slot};
+use std::sync::atomic::Ordering;
 
 impl Owner for Engine {
     fn evaluate(&self, slot: Slot) -> Result<(), ()> {
@@ -31,15 +32,21 @@ impl Owner for Engine {
     }
 
     fn failed(&self, _slot: Slot) {}
+
+    fn served(&self) {
+        if self.news.swap(false, Ordering::AcqRel)
+            && let Some(notice) = self.notice.get()
+        {
+            notice();
+        }
+    }
 }
 
 impl Engine {
-    /// Tells that a touch left something to be told.
+    /// Remembers that a touch left something to be told, for the touching thread to tell.
     pub(crate) fn give_notice(&self) {
-        if let Some(notice) = self.notice.get()
-            && self.has_news()
-        {
-            notice();
+        if self.has_news() {
+            self.news.store(true, Ordering::Release);
         }
     }
 }

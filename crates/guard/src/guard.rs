@@ -15,7 +15,8 @@ use crate::service::Service;
 use crate::slot::{Slot, State};
 use crate::sys;
 
-/// What the guard asks of its owner. Called on the service thread, never in the signal handler.
+/// What the guard asks of its owner. Called on the service thread; only `served` is called in the
+/// signal handler.
 ///
 /// The thread that touched the memory sleeps meanwhile and may hold any lock of the program,
 /// Python's interpreter lock included: these calls must take none of those.
@@ -38,6 +39,10 @@ pub trait Owner: Send + Sync {
     /// Evaluation of this slot, or of a reader of it, failed inside a touch. Called before the
     /// touching thread goes on.
     fn failed(&self, slot: Slot);
+
+    /// A touch has been served. Called on the touching thread, in the signal handler, whose rules
+    /// hold: neither locks that the touching thread may hold nor memory from the allocator.
+    fn served(&self) {}
 }
 
 /// How often things happened since `install`.

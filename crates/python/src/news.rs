@@ -1,4 +1,4 @@
-//! News from the guard's thread: work inside a page fault cannot raise or warn by itself.
+//! News of page faults: work inside one cannot raise or warn by itself.
 //!
 //! It asks the interpreter to call us as soon as the faulting C call is over.
 #![expect(unsafe_code, reason = "a C callback of the interpreter")]
@@ -14,10 +14,12 @@ pub(crate) fn init() {
     state::engine().on_notice(ask);
 }
 
-/// Runs on the guard's thread, without the interpreter.
+/// Runs on the thread that touched, inside its fault: only a call from the main thread makes the
+/// interpreter look at once.
 fn ask() {
-    // SAFETY: callable from any thread, without the interpreter lock, by Python's documentation. A
-    // full queue is no loss: the next sync tells the same news.
+    // SAFETY: callable from any thread, without the interpreter lock, by Python's documentation; no
+    // access to an array happens while the interpreter holds the lock of its queue. A full queue is
+    // no loss: the next sync tells the same news.
     let _ = unsafe { ffi::Py_AddPendingCall(Some(tell), ptr::null_mut()) };
 }
 

@@ -301,9 +301,9 @@ class Writer:
         names = ("add", "subtract") if complex_target else ("add", "multiply", "subtract", "divide")
         call = self.draw.choice(names)
         more = ", casting='unsafe'" if self.chance(0.5) else ""
-        # NumPy casts what the mask leaves alone to the loop's dtype and back.
-        if not more and not complex_target and self.chance(0.6):
-            more = f", where={self.fitting(shape)} > 0"
+        # NumPy casts what the mask leaves alone to the loop's dtype and back: no casts then.
+        if not more and self.value(text).dtype == np.float64 and self.chance(0.8):
+            left, more = f"{left} * 1.0", f", where={self.fitting(shape)} > 0"
         return f"np.{call}({left}, {right}, out={text}{more})"
 
     def reduce(self):

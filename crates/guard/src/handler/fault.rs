@@ -120,7 +120,13 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut 
     // SAFETY: null, or the guard that `install` stored, which lives as long as the process.
     let guard = unsafe { guard.as_ref() };
     let served = guard.is_some_and(|guard| try_serve(guard, info, context));
-    if !served {
+    if served {
+        if let Some(guard) = guard
+            && !guard.service.is_current()
+        {
+            guard.owner.served();
+        }
+    } else {
         if let Some(guard) = guard {
             guard.tallies.chained.fetch_add(1, Relaxed);
         }
