@@ -5,7 +5,7 @@
 #![expect(clippy::cast_precision_loss, reason = "figures are rounded anyway")]
 
 use arrayloom_cpu::{Cpu, CpuConfig};
-use arrayloom_device::{Arg, Buf, Device, DeviceError, End, Launch, Queue, ReduceArgs};
+use arrayloom_device::{Arg, Buf, Device as _, DeviceError, End, Launch, Queue, ReduceArgs};
 use arrayloom_ir::{Builder, Form, Kernel, Output, Prim, ReduceOp, Value};
 use arrayloom_plan::ReduceOrder;
 use arrayloom_types::{DType, Strides, contiguous_strides};
@@ -34,15 +34,15 @@ fn kernel(b: Builder, inputs: usize, rank: u8, outputs: Vec<(Value, Form)>) -> K
     }
 }
 
-fn order(axes: &[u8], stream: u8) -> Option<ReduceArgs> {
-    Some(ReduceArgs {
+fn order(axes: &[u8], stream: u8) -> ReduceArgs {
+    ReduceArgs {
         order: ReduceOrder {
             axes: axes.into(),
             stream,
             piece: usize::MAX,
         },
         initial: None,
-    })
+    }
 }
 
 struct Case {
@@ -82,8 +82,33 @@ fn stencil(b: &mut Builder) -> (Value, Value) {
     (b.bin(Prim::Mul, fifth, sum), x[0])
 }
 
-fn cases(a: Buf, c: Buf, out: Buf) -> Vec<Case> {
-    let flat = contiguous_strides(&[N, N], 8);
+fn plain(buf: Buf) -> Arg {
+    view(buf, 0, &contiguous_strides(&[N, N], 8))
+}
+
+/// All bytes of an array.
+const ALL: usize = N * N * 8;
+
+fn case(name: &'static str, kernel: Kernel, ins: Vec<Arg>, outs: Vec<Arg>, bytes: usize) -> Case {
+    Case {
+        name,
+        kernel,
+        shape: vec![N, N],
+        ins,
+        reduces: vec![None; outs.len()],
+        outs,
+        bytes,
+    }
+}
+
+fn sum_over(axes: u32) -> Form {
+    Form::Reduce {
+        op: ReduceOp::Add,
+        axes,
+    }
+}
+
+fn maps(a: Buf, c: Buf, out: Buf) -> Vec<Case> {
     let row = 8 * WIDE.cast_signed();
     let wide = |at: isize| view(a, at, &[row, 8]);
     let windows = vec![
@@ -93,17 +118,6 @@ fn cases(a: Buf, c: Buf, out: Buf) -> Vec<Case> {
         wide(row),
         wide(row + 16),
     ];
-    let plain = |buf| view(buf, 0, &flat);
-    let all = N * N * 8;
-    let case = |name, kernel, ins, outs: Vec<Arg>, bytes| Case {
-        name,
-        kernel,
-        shape: vec![N, N],
-        ins,
-        reduces: vec![None; outs.len()],
-        outs,
-        bytes,
-    };
     let mut b = Builder::new();
     let x = b.input(0, DType::F64);
     let copy = kernel(b, 1, 2, vec![(x, Form::Store)]);
@@ -122,52 +136,51 @@ fn cases(a: Buf, c: Buf, out: Buf) -> Vec<Case> {
     let (new, old) = stencil(&mut b);
     let d = b.bin(Prim::Sub, new, old);
     let d = b.un(Prim::Abs, d);
-    let fold = |axes| Form::Reduce {
-        op: ReduceOp::Add,
-        axes,
-    };
-    let heat = kernel(b, 5, 2, vec![(new, Form::Store), (d, fold(3))]);
-    let scalar = || view(c, 0, &[0, 0]);
-    let mut all_cases = vec![
+    let heat = kernel(b, 5, 2, vec![(new, Form::Store), (d, sum_over(3))]);
+    vec![
         case(
             "copy",
             copy.clone(),
             vec![plain(c)],
             vec![plain(out)],
-            2 * all,
+            2 * ALL,
         ),
         case(
             "copy to window",
             copy,
             vec![plain(c)],
             vec![wide(row + 8)],
-            2 * all,
+            2 * ALL,
         ),
         case(
             "scale in place",
             scale,
             vec![plain(out)],
             vec![plain(out)],
-            2 * all,
+            2 * ALL,
         ),
         case(
             "axpy",
             axpy,
             vec![plain(c), plain(out)],
             vec![plain(a)],
-            3 * all,
+            3 * ALL,
         ),
         Case {
-            reduces: vec![None, order(&[1, 0], 2)],
+            reduces: vec![None, Some(order(&[1, 0], 2))],
             ..case(
                 "heat stencil and sum",
                 heat,
                 windows,
-                vec![plain(out), scalar()],
-                2 * all,
+                vec![plain(out), view(c, 0, &[0, 0])],
+                2 * ALL,
             )
         },
-    ];
+    ]
+}
+
+fn folds(c: Buf, out: Buf) -> Vec<Case> {
+    let mut all_cases = Vec::new();
     for (name, axes, order, strides) in [
         ("sum", 3, order(&[1, 0], 2), [0, 0]),
         ("sum axis 0", 1, order(&[1, 0], 0), [0, 8]),
@@ -175,10 +188,10 @@ fn cases(a: Buf, c: Buf, out: Buf) -> Vec<Case> {
     ] {
         let mut b = Builder::new();
         let x = b.input(0, DType::F64);
-        let sum = kernel(b, 1, 2, vec![(x, fold(axes))]);
+        let sum = kernel(b, 1, 2, vec![(x, sum_over(axes))]);
         all_cases.push(Case {
-            reduces: vec![order],
-            ..case(name, sum, vec![plain(out)], vec![view(c, 0, &strides)], all)
+            reduces: vec![Some(order)],
+            ..case(name, sum, vec![plain(out)], vec![view(c, 0, &strides)], ALL)
         });
     }
     for (name, form, strides) in [
@@ -209,7 +222,7 @@ fn cases(a: Buf, c: Buf, out: Buf) -> Vec<Case> {
             fold,
             vec![plain(out)],
             vec![view(c, 0, &strides)],
-            all,
+            ALL,
         ));
     }
     all_cases
@@ -235,7 +248,7 @@ fn main() -> Result<(), DeviceError> {
         let (a, c, out) = (cpu.alloc(bytes)?, cpu.alloc(bytes)?, cpu.alloc(bytes)?);
         touch(&cpu, &[a, c, out])?;
         println!("{}, {threads} threads", cpu.caps().detail);
-        for case in cases(a, c, out) {
+        for case in maps(a, c, out).iter().chain(&folds(c, out)) {
             let secs = case.time(&cpu)?;
             let rate = case.bytes as f64 / secs / 1e9;
             println!("{:24} {:8.3} ms {rate:8.1} GB/s", case.name, secs * 1e3);

@@ -6,6 +6,15 @@
 
 #![expect(unsafe_code, reason = "results lie in scratch memory of the launch")]
 #![expect(
+    clippy::cast_possible_wrap,
+    clippy::cast_possible_truncation,
+    reason = "positions are below 2^63, and addresses have 64 bits"
+)]
+#![expect(
+    clippy::needless_bitwise_bool,
+    reason = "without branches the loops over tiles are vectorised"
+)]
+#![expect(
     clippy::inline_always,
     reason = "a body must be compiled inside the function that enables the instruction set"
 )]
@@ -36,13 +45,15 @@ macro_rules! ranked {
     )* };
 }
 ranked!(i8 i16 i32 i64 u8 u16 u32 u64, |_x| false);
-ranked!(f32 f64, |x| x != x);
+ranked!(f32, |x| f32::is_nan(x));
+ranked!(f64, |x| f64::is_nan(x));
 ranked!(f16, |x| f16::is_nan(x));
 
 macro_rules! ranked_pairs {
     ($($t:ty)*) => { $(
         impl Ranked for Complex<$t> {
             fn is_nan(self) -> bool { self.re.is_nan() || self.im.is_nan() }
+            #[expect(clippy::float_cmp, reason = "equal real parts are equal")]
             fn below(self, other: Self) -> bool {
                 self.re < other.re || (self.re == other.re && self.im < other.im)
             }

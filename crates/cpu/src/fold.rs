@@ -238,18 +238,24 @@ impl FoldState {
             }
             // SAFETY: `take` values at most, all of one segment.
             unsafe { self.segment(nest, values, take) };
-            self.position += take;
+            self.advance(take);
             left -= take;
             values = values.wrapping_add(take * self.plan.value_dtype.size());
-            if self.position == self.plan.segment {
-                self.position = 0;
-                self.number += 1;
-                self.odometer.next();
-                if let Some((position, number)) = &mut self.ranks {
-                    position.next();
-                    number.next();
-                }
-            }
+        }
+    }
+
+    /// Goes on by `n` values of the segment.
+    fn advance(&mut self, n: usize) {
+        self.position += n;
+        if self.position < self.plan.segment {
+            return;
+        }
+        self.position = 0;
+        self.number += 1;
+        self.odometer.next();
+        if let Some((position, number)) = &mut self.ranks {
+            position.next();
+            number.next();
         }
     }
 
@@ -273,15 +279,9 @@ impl FoldState {
                     let take = left.min(self.plan.segment - self.position);
                     // SAFETY: promised by the caller.
                     unsafe { self.arg(nest, arg, values, take) };
-                    self.position += take;
+                    self.advance(take);
                     left -= take;
                     values = values.wrapping_add(take * self.plan.value_dtype.size());
-                    if self.position == self.plan.segment {
-                        self.position = 0;
-                        if let Some((position, _)) = &mut self.ranks {
-                            position.next();
-                        }
-                    }
                 }
             }
             _ => debug_assert!(false, "no other fold keeps its result to itself"),
@@ -328,18 +328,19 @@ impl FoldState {
             }
             FoldForm::Wide(kern) => {
                 let (start, end) = self.piece();
-                let out = out.cast::<f16>();
+                let mut half = [0; 2];
                 if self.position == start {
                     // SAFETY: the element may be read.
-                    let before = unsafe { out.read_unaligned() }.to_f32();
+                    unsafe { gather(2, out, 2, half.as_mut_ptr(), 1) };
+                    let before = f16::from_ne_bytes(half).to_f32();
                     self.cell.0[..4].copy_from_slice(&before.to_ne_bytes());
                 }
                 // SAFETY: a tile, and an accumulator of its dtype.
                 unsafe { kern(values, values, values, self.cell.0.as_mut_ptr(), n) };
                 if self.position + n == end {
-                    let after = f16::from_f32(self.cell.sum::<f32>()[0]);
+                    half = f16::from_f32(self.cell.sum::<f32>()[0]).to_ne_bytes();
                     // SAFETY: the element may be written.
-                    unsafe { out.write_unaligned(after) };
+                    unsafe { scatter(2, half.as_ptr(), out, 2, 1) };
                 }
             }
             FoldForm::ScanRow(kern) => {
@@ -408,7 +409,7 @@ impl FoldState {
                     size.cast_signed(),
                     self.cell.0.as_mut_ptr(),
                     1,
-                )
+                );
             };
         }
         let (rest, to) = (

@@ -418,11 +418,23 @@ impl<'a> Lower<'a> {
         let complex = want.first.is_complex();
         let wanted = match want.prim {
             Prim::FloorDiv | Prim::Rem | Prim::Fmod => float,
-            Prim::Mul | Prim::Div | Prim::Abs | Prim::Sign | Prim::Square => complex,
-            Prim::Sqrt | Prim::Rint => complex,
+            Prim::Mul
+            | Prim::Div
+            | Prim::Abs
+            | Prim::Sign
+            | Prim::Square
+            | Prim::Sqrt
+            | Prim::Rint => complex,
             Prim::Reciprocal => !float,
-            Prim::Gcd | Prim::Lcm | Prim::Pow | Prim::Atan2 | Prim::Hypot => true,
-            Prim::NextAfter | Prim::LogAddExp | Prim::LogAddExp2 | Prim::Spacing => true,
+            Prim::Gcd
+            | Prim::Lcm
+            | Prim::Pow
+            | Prim::Atan2
+            | Prim::Hypot
+            | Prim::NextAfter
+            | Prim::LogAddExp
+            | Prim::LogAddExp2
+            | Prim::Spacing => true,
             prim => prim >= Prim::Exp && prim <= Prim::Atanh || prim == Prim::Cbrt,
         };
         if !wanted {

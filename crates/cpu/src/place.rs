@@ -115,11 +115,18 @@ pub(crate) unsafe fn stream(from: *const u8, out: *mut u8, bytes: usize) {
 #[inline]
 unsafe fn stream_line(from: *const u8, out: *mut u8) {
     use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
+    use std::ffi::c_void;
     for part in 0..4 {
-        let from = from.wrapping_add(16 * part).cast::<__m128i>();
+        let from = from
+            .wrapping_add(16 * part)
+            .cast::<c_void>()
+            .cast::<__m128i>();
         // SAFETY: promised by the caller; every x86-64 has SSE2.
         let value = unsafe { _mm_loadu_si128(from) };
-        let out = out.wrapping_add(16 * part).cast::<__m128i>();
+        let out = out
+            .wrapping_add(16 * part)
+            .cast::<c_void>()
+            .cast::<__m128i>();
         // SAFETY: as above; aligned.
         unsafe { _mm_stream_si128(out, value) };
     }

@@ -112,7 +112,10 @@ impl Drop for Pool {
 fn erase<'a>(f: &'a (dyn Fn(usize) + Sync + 'a)) -> *const (dyn Fn(usize) + Sync + 'static) {
     let pointer: *const (dyn Fn(usize) + Sync + 'a) = f;
     // SAFETY: only the life in the type changes; see `Job`.
-    unsafe { std::mem::transmute(pointer) }
+    #[expect(clippy::transmute_ptr_to_ptr, reason = "a cast cannot change the life")]
+    unsafe {
+        std::mem::transmute::<*const (dyn Fn(usize) + Sync + 'a), _>(pointer)
+    }
 }
 
 /// Waits for the workers when dropped, also when the caller's part panics.
@@ -139,27 +142,30 @@ impl Drop for Wait<'_> {
     }
 }
 
+/// Waits for the next job that this worker takes part in; `None` when the pool is gone.
+fn next_job(shared: &Shared, number: usize, seen: &mut u64) -> Option<Job> {
+    let mut state = lock(&shared.state);
+    loop {
+        if state.stop {
+            return None;
+        }
+        if state.turn != *seen {
+            *seen = state.turn;
+            let job = state.job.filter(|_| number <= state.wanted);
+            if job.is_some() {
+                return job;
+            }
+        }
+        state = shared
+            .start
+            .wait(state)
+            .unwrap_or_else(PoisonError::into_inner);
+    }
+}
+
 fn work(shared: &Shared, number: usize) {
     let mut seen = 0;
-    loop {
-        let job = {
-            let mut state = lock(&shared.state);
-            loop {
-                if state.stop {
-                    return;
-                }
-                if state.turn != seen {
-                    seen = state.turn;
-                    if let Some(job) = state.job.filter(|_| number <= state.wanted) {
-                        break job;
-                    }
-                }
-                state = shared
-                    .start
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner);
-            }
-        };
+    while let Some(job) = next_job(shared, number, &mut seen) {
         // SAFETY: `Pool::run` waits for this worker before it returns, so the function is alive.
         let f = unsafe { &*job.0 };
         let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| f(number)));

@@ -6,7 +6,7 @@
 use crate::config::CpuConfig;
 use crate::fold::FoldPlan;
 use crate::lower::{Cell, Facts, Lower, Lowered, Place, Step, in_place};
-use crate::setup::Setup;
+use crate::setup::{Setup, Source};
 use arrayloom_ir::{Form, Kernel};
 
 /// What a slot points to.
@@ -119,7 +119,7 @@ fn overlaps_input(kernel: &Kernel, setup: &Setup, lane: usize, size: usize) -> b
     let (low, high) = nest.reach(lane);
     let high = high + size.cast_signed();
     setup.sources.iter().zip(&kernel.inputs).any(|(source, d)| {
-        let crate::setup::Source::Lane(input) = *source else {
+        let Source::Lane(input) = *source else {
             return false;
         };
         let (from, to) = nest.reach(input);
@@ -185,28 +185,29 @@ fn settle(
     homes
 }
 
-fn allocate(mut lowered: Lowered, setup: &Setup, config: &CpuConfig) -> Program {
-    let nest = &setup.nest;
-    let inputs: Vec<usize> = setup
-        .sources
-        .iter()
-        .filter_map(|s| match s {
-            crate::setup::Source::Lane(lane) => Some(*lane),
-            _ => None,
-        })
-        .collect();
-    // Sixteen bytes is the largest element; a few bytes too careful do no harm.
-    let overlaps = |lane: usize| {
-        let (low, high) = nest.reach(lane);
-        inputs.iter().any(|&input| {
-            let (from, to) = nest.reach(input);
-            from < high + 16 && low < to + 16
-        })
-    };
-    let mut homes = settle(&mut lowered, setup, overlaps);
+/// Lanes of the inputs.
+fn inputs(setup: &Setup) -> impl Iterator<Item = usize> {
+    setup.sources.iter().filter_map(|source| match source {
+        Source::Lane(lane) => Some(*lane),
+        Source::Uniform(_) | Source::Unused => None,
+    })
+}
+
+/// True when memory of a lane may be that of an input. Sixteen bytes is the largest element; a few
+/// bytes too careful do no harm.
+fn near_input(setup: &Setup, lane: usize) -> bool {
+    let (low, high) = setup.nest.reach(lane);
+    inputs(setup).any(|input| {
+        let (from, to) = setup.nest.reach(input);
+        from < high + 16 && low < to + 16
+    })
+}
+
+/// Gives each value without a home a buffer from its making to its last use; the number of buffers.
+fn scan(lowered: &Lowered, homes: &mut [Home]) -> usize {
     let mut last = vec![0; lowered.sizes.len()];
     for (at, step) in lowered.steps.iter().enumerate() {
-        for place in reads(step) {
+        for place in reads(step).into_iter().chain(makes(step).map(Place::Value)) {
             if let Place::Value(value) = place {
                 last[value] = at;
             }
@@ -222,12 +223,8 @@ fn allocate(mut lowered: Lowered, setup: &Setup, config: &CpuConfig) -> Program 
                 buffers - 1
             });
             homes[value] = Home::Buffer(buffer);
-            last[value] = last[value].max(at);
         }
-        let mut done = reads(step).to_vec();
-        done.extend(makes(step).map(Place::Value));
-        done.dedup();
-        for place in done {
+        for place in reads(step).into_iter().chain(makes(step).map(Place::Value)) {
             if let Place::Value(value) = place
                 && let Home::Buffer(buffer) = homes[value]
                 && last[value] == at
@@ -237,20 +234,21 @@ fn allocate(mut lowered: Lowered, setup: &Setup, config: &CpuConfig) -> Program 
             }
         }
     }
+    buffers
+}
+
+fn allocate(mut lowered: Lowered, setup: &Setup, config: &CpuConfig) -> Program {
+    let mut homes = settle(&mut lowered, setup, |lane| near_input(setup, lane));
+    let first_filled = scan(&lowered, &mut homes);
     let filled: Vec<_> = lowered
         .filled
         .iter()
         .enumerate()
-        .map(|(i, &(uniform, size))| (buffers + i, uniform, size))
+        .map(|(i, &(uniform, size))| (first_filled + i, uniform, size))
         .collect();
-    let first_filled = buffers;
-    buffers += filled.len();
-    let largest = lowered
-        .sizes
-        .iter()
-        .copied()
-        .chain(filled.iter().map(|f| f.2));
-    let largest = largest.max().unwrap_or(8);
+    let buffers = first_filled + filled.len();
+    let sizes = lowered.sizes.iter().copied();
+    let largest = sizes.chain(filled.iter().map(|f| f.2)).max().unwrap_or(8);
     let tile = config
         .tile_elems
         .unwrap_or_else(|| tile_elems(buffers, largest))
@@ -273,11 +271,8 @@ fn allocate(mut lowered: Lowered, setup: &Setup, config: &CpuConfig) -> Program 
             slots.len() - 1
         })
     };
-    let steps = lowered
-        .steps
-        .iter()
-        .map(|step| with_slots(step, &mut slot_of))
-        .collect();
+    let steps = lowered.steps.iter();
+    let steps = steps.map(|step| with_slots(step, &mut slot_of)).collect();
     Program {
         steps,
         slots,

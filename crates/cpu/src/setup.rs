@@ -143,6 +143,7 @@ pub(crate) fn setup(kernel: &Kernel, launch: &Launch<'_>) -> Result<Setup, Strin
 /// Rows shorter than this are put together into tiles.
 const SHORT_ROW: usize = 128;
 
+#[expect(clippy::cast_possible_truncation, reason = "a block is a host address")]
 fn address(buf: u64, offset: isize) -> isize {
     buf.cast_signed().wrapping_add(offset as i64) as isize
 }

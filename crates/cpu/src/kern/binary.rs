@@ -1,5 +1,7 @@
 //! Binary kernels: arithmetic, comparisons, bits, smaller and larger.
 
+#![expect(clippy::float_cmp, reason = "comparison kernels compare exactly")]
+
 use super::{Body, Kern, pick, plain, tile, tile_mut};
 use crate::Isa;
 use std::marker::PhantomData;
@@ -76,12 +78,12 @@ impl<T: Copy, O: Bin<T>> Body for ConstA<O, T> {
 }
 
 /// The kernel for every form of operands.
-pub(super) fn any<O: Bin<T>, T: Copy>(isa: Isa, splat: Splat) -> Option<Kern> {
-    Some(match splat {
+pub(super) fn any<O: Bin<T>, T: Copy>(isa: Isa, splat: Splat) -> Kern {
+    match splat {
         Splat::No => pick::<Both<O, T>>(isa),
         Splat::B => pick::<ConstB<O, T>>(isa),
         Splat::A => pick::<ConstA<O, T>>(isa),
-    })
+    }
 }
 
 /// The kernel for two tiles only.

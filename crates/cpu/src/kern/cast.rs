@@ -4,6 +4,11 @@
 //! sign (to 64 for `uint32` and `int64`), which answers the smallest number and an `INVALID` condition
 //! when the value does not fit; the low bits of that are the result.
 
+#![expect(
+    clippy::cast_precision_loss,
+    reason = "the bounds are powers of two, which floats hold exactly"
+)]
+
 use super::unary::{Un, one};
 use super::{Body, Kern, pick, tile, tile_mut};
 use crate::Isa;
@@ -58,6 +63,8 @@ truth!(f32 f64, 0.0);
 
 /// A float type that can be cut to whole numbers.
 trait Cut: Copy {
+    /// 2 to the 63, exactly.
+    const TOP: Self;
     /// The processor's conversion to 32 bits.
     fn narrow(self, flags: &mut u8) -> i32;
     /// The processor's conversion to 64 bits.
@@ -69,6 +76,7 @@ trait Cut: Copy {
 macro_rules! cuts {
     ($t:ty) => {
         impl Cut for $t {
+            const TOP: $t = -(i64::MIN as $t);
             #[inline(always)]
             fn narrow(self, flags: &mut u8) -> i32 {
                 // Both bounds are exact in `f64`.
@@ -84,8 +92,7 @@ macro_rules! cuts {
             }
             #[inline(always)]
             fn wide(self, flags: &mut u8) -> i64 {
-                let fits =
-                    (self >= -9_223_372_036_854_775_808.0) & (self < 9_223_372_036_854_775_808.0);
+                let fits = (-Self::TOP..Self::TOP).contains(&self);
                 *flags |= if fits { 0 } else { FpFlags::INVALID.0 };
                 if fits {
                     // SAFETY: the value was just found to fit.
@@ -96,8 +103,8 @@ macro_rules! cuts {
             }
             #[inline(always)]
             fn unsigned(self, flags: &mut u8) -> u64 {
-                if self >= 9_223_372_036_854_775_808.0 {
-                    let rest = (self - 9_223_372_036_854_775_808.0).wide(flags);
+                if self >= Self::TOP {
+                    let rest = (self - Self::TOP).wide(flags);
                     rest.cast_unsigned() ^ 1 << 63
                 } else {
                     self.wide(flags).cast_unsigned()
@@ -172,7 +179,7 @@ where
     ToBool: Un<F>,
 {
     Some(match to {
-        DType::Bool => return one::<ToBool, F>(isa),
+        DType::Bool => return Some(one::<ToBool, F>(isa)),
         DType::I8 | DType::U8 => pick::<CutTile<Narrow<u8>, F>>(isa),
         DType::I16 | DType::U16 => pick::<CutTile<Narrow<u16>, F>>(isa),
         DType::I32 => pick::<CutTile<Narrow<u32>, F>>(isa),
@@ -193,12 +200,12 @@ where
     To<f64>: Un<T>,
 {
     match to {
-        DType::I8 | DType::U8 => one::<To<u8>, T>(isa),
-        DType::I16 | DType::U16 => one::<To<u16>, T>(isa),
-        DType::I32 | DType::U32 => one::<To<u32>, T>(isa),
-        DType::I64 | DType::U64 => one::<To<u64>, T>(isa),
-        DType::F32 => one::<To<f32>, T>(isa),
-        DType::F64 => one::<To<f64>, T>(isa),
+        DType::I8 | DType::U8 => Some(one::<To<u8>, T>(isa)),
+        DType::I16 | DType::U16 => Some(one::<To<u16>, T>(isa)),
+        DType::I32 | DType::U32 => Some(one::<To<u32>, T>(isa)),
+        DType::I64 | DType::U64 => Some(one::<To<u64>, T>(isa)),
+        DType::F32 => Some(one::<To<f32>, T>(isa)),
+        DType::F64 => Some(one::<To<f64>, T>(isa)),
         _ => None,
     }
 }
@@ -206,12 +213,12 @@ where
 /// From one real type to another; `float16` and equal types are not among them.
 pub(super) fn find(from: DType, to: DType, isa: Isa) -> Option<Kern> {
     match (from, to) {
-        (DType::I8 | DType::U8, DType::Bool) => one::<ToBool, u8>(isa),
-        (DType::I16 | DType::U16, DType::Bool) => one::<ToBool, u16>(isa),
-        (DType::I32 | DType::U32, DType::Bool) => one::<ToBool, u32>(isa),
-        (DType::I64 | DType::U64, DType::Bool) => one::<ToBool, u64>(isa),
-        (DType::F32, DType::F64) => one::<To<f64>, f32>(isa),
-        (DType::F64, DType::F32) => one::<To<f32>, f64>(isa),
+        (DType::I8 | DType::U8, DType::Bool) => Some(one::<ToBool, u8>(isa)),
+        (DType::I16 | DType::U16, DType::Bool) => Some(one::<ToBool, u16>(isa)),
+        (DType::I32 | DType::U32, DType::Bool) => Some(one::<ToBool, u32>(isa)),
+        (DType::I64 | DType::U64, DType::Bool) => Some(one::<ToBool, u64>(isa)),
+        (DType::F32, DType::F64) => Some(one::<To<f64>, f32>(isa)),
+        (DType::F64, DType::F32) => Some(one::<To<f32>, f64>(isa)),
         (DType::F32, _) => from_float::<f32>(to, isa),
         (DType::F64, _) => from_float::<f64>(to, isa),
         (DType::Bool | DType::U8, _) => from_integer::<u8>(to, isa),

@@ -1,5 +1,10 @@
 //! Complex numbers, by NumPy's formulas.
 
+#![expect(
+    clippy::needless_bitwise_bool,
+    reason = "without branches the loops over tiles are vectorised"
+)]
+
 use super::binary::{
     Add, Bin, Div, Eq, Fmax, Fmin, Le, Lt, Max, Min, Mul, Ne, Splat, Sub, once as once2, tiles,
 };
@@ -265,37 +270,37 @@ impl<T: Real> Body for Widen<T> {
 
 fn typed<T: Real>(prim: Prim, isa: Isa) -> Option<Kern> {
     match prim {
-        Prim::Real => once::<RealPart, Complex<T>>(),
-        Prim::Imag => once::<ImagPart, Complex<T>>(),
-        Prim::Conj => once::<Conj, Complex<T>>(),
-        Prim::Abs => once::<Abs, Complex<T>>(),
-        Prim::Sign => once::<Sign, Complex<T>>(),
-        Prim::Square => one::<Square, Complex<T>>(isa),
-        Prim::Reciprocal => once::<Reciprocal, Complex<T>>(),
-        Prim::Rint => once::<Rint, Complex<T>>(),
-        Prim::Sqrt => once::<Sqrt, Complex<T>>(),
-        Prim::Exp => once::<Exp, Complex<T>>(),
-        Prim::Exp2 => once::<Exp2, Complex<T>>(),
-        Prim::Expm1 => once::<Expm1, Complex<T>>(),
-        Prim::Log => once::<Log, Complex<T>>(),
-        Prim::Log2 => once::<Log2, Complex<T>>(),
-        Prim::Log10 => once::<Log10, Complex<T>>(),
-        Prim::Log1p => once::<Log1p, Complex<T>>(),
-        Prim::Sin => once::<Sin, Complex<T>>(),
-        Prim::Cos => once::<Cos, Complex<T>>(),
-        Prim::Tan => once::<Tan, Complex<T>>(),
-        Prim::Asin => once::<Asin, Complex<T>>(),
-        Prim::Acos => once::<Acos, Complex<T>>(),
-        Prim::Atan => once::<Atan, Complex<T>>(),
-        Prim::Sinh => once::<Sinh, Complex<T>>(),
-        Prim::Cosh => once::<Cosh, Complex<T>>(),
-        Prim::Tanh => once::<Tanh, Complex<T>>(),
-        Prim::Asinh => once::<Asinh, Complex<T>>(),
-        Prim::Acosh => once::<Acosh, Complex<T>>(),
-        Prim::Atanh => once::<Atanh, Complex<T>>(),
-        Prim::IsNan => once::<IsNan, Complex<T>>(),
-        Prim::IsInf => once::<IsInf, Complex<T>>(),
-        Prim::IsFinite => once::<IsFinite, Complex<T>>(),
+        Prim::Real => Some(once::<RealPart, Complex<T>>()),
+        Prim::Imag => Some(once::<ImagPart, Complex<T>>()),
+        Prim::Conj => Some(once::<Conj, Complex<T>>()),
+        Prim::Abs => Some(once::<Abs, Complex<T>>()),
+        Prim::Sign => Some(once::<Sign, Complex<T>>()),
+        Prim::Square => Some(one::<Square, Complex<T>>(isa)),
+        Prim::Reciprocal => Some(once::<Reciprocal, Complex<T>>()),
+        Prim::Rint => Some(once::<Rint, Complex<T>>()),
+        Prim::Sqrt => Some(once::<Sqrt, Complex<T>>()),
+        Prim::Exp => Some(once::<Exp, Complex<T>>()),
+        Prim::Exp2 => Some(once::<Exp2, Complex<T>>()),
+        Prim::Expm1 => Some(once::<Expm1, Complex<T>>()),
+        Prim::Log => Some(once::<Log, Complex<T>>()),
+        Prim::Log2 => Some(once::<Log2, Complex<T>>()),
+        Prim::Log10 => Some(once::<Log10, Complex<T>>()),
+        Prim::Log1p => Some(once::<Log1p, Complex<T>>()),
+        Prim::Sin => Some(once::<Sin, Complex<T>>()),
+        Prim::Cos => Some(once::<Cos, Complex<T>>()),
+        Prim::Tan => Some(once::<Tan, Complex<T>>()),
+        Prim::Asin => Some(once::<Asin, Complex<T>>()),
+        Prim::Acos => Some(once::<Acos, Complex<T>>()),
+        Prim::Atan => Some(once::<Atan, Complex<T>>()),
+        Prim::Sinh => Some(once::<Sinh, Complex<T>>()),
+        Prim::Cosh => Some(once::<Cosh, Complex<T>>()),
+        Prim::Tanh => Some(once::<Tanh, Complex<T>>()),
+        Prim::Asinh => Some(once::<Asinh, Complex<T>>()),
+        Prim::Acosh => Some(once::<Acosh, Complex<T>>()),
+        Prim::Atanh => Some(once::<Atanh, Complex<T>>()),
+        Prim::IsNan => Some(once::<IsNan, Complex<T>>()),
+        Prim::IsInf => Some(once::<IsInf, Complex<T>>()),
+        Prim::IsFinite => Some(once::<IsFinite, Complex<T>>()),
         Prim::Mul => tiles::<Mul, Complex<T>>(isa, Splat::No),
         Prim::Div => once2::<Div, Complex<T>>(Splat::No),
         Prim::Pow => once2::<Pow, Complex<T>>(Splat::No),
@@ -323,8 +328,8 @@ pub(super) fn find(prim: Prim, dtype: DType, isa: Isa) -> Option<Kern> {
 /// Whether a complex number of type `dtype` is not zero.
 pub(super) fn truth(dtype: DType) -> Option<Kern> {
     match dtype {
-        DType::C64 => once::<Truth, Complex<f32>>(),
-        DType::C128 => once::<Truth, Complex<f64>>(),
+        DType::C64 => Some(once::<Truth, Complex<f32>>()),
+        DType::C128 => Some(once::<Truth, Complex<f64>>()),
         _ => None,
     }
 }

@@ -181,6 +181,7 @@ fn pairs<T: Real>(op: ReduceOp, isa: Isa, way: Way) -> Option<Kern> {
     }
 }
 
+#[expect(clippy::match_same_arms, reason = "one arm for each fold")]
 fn find(op: ReduceOp, dtype: DType, isa: Isa, way: Way) -> Option<Kern> {
     let special = match dtype {
         DType::C64 => pairs::<f32>(op, isa, way),
@@ -245,6 +246,7 @@ pub(crate) fn scan_run(op: ReduceOp, dtype: DType, isa: Isa) -> Option<Kern> {
 }
 
 /// The value that a fold starts from when none is given: folding it with `x` gives `x`.
+#[expect(clippy::match_same_arms, reason = "one arm for each fold")]
 pub(crate) fn identity(op: ReduceOp, dtype: DType) -> Scalar {
     let whole = |ones: bool| Scalar::from_bytes(dtype, &[if ones { 0xff } else { 0 }; 16]);
     let bits = u32::try_from(8 * dtype.size()).unwrap_or(64).min(64);

@@ -1,5 +1,10 @@
 //! `float16` tiles to and from `float32` tiles. All other arithmetic on `float16` runs in `float32`.
 
+#![expect(
+    clippy::float_cmp,
+    reason = "whether rounding was exact is what is asked"
+)]
+
 use super::binary::{self, Add, Bin, Fmax, Fmin, Max, Min, Mul, Splat};
 use super::unary::{self, Un};
 use super::{Body, Kern, plain, tile, tile_mut};
@@ -132,7 +137,7 @@ impl Bin<f16> for NextAfter {
 /// The kernels that go by the steps of `float16` itself.
 pub(super) fn stepping(prim: Prim) -> Option<Kern> {
     match prim {
-        Prim::Spacing => unary::once::<Spacing, f16>(),
+        Prim::Spacing => Some(unary::once::<Spacing, f16>()),
         Prim::NextAfter => binary::once::<NextAfter, f16>(Splat::No),
         _ => None,
     }

@@ -1,5 +1,11 @@
 //! Integer division and its kin, by NumPy's rules: a zero divisor gives 0 and a condition.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "divisors and multiples of small integers are computed in 64 bits, and wrap as in C"
+)]
+
 use super::binary::{Bin, Splat};
 use super::{Body, Kern, plain, tile, tile_mut};
 use arrayloom_ir::{FpFlags, Prim};

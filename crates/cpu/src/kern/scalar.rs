@@ -2,6 +2,15 @@
 //!
 //! Inside NumPy its own loops take their place (`HostLoops`).
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::float_cmp,
+    reason = "floats are taken apart into bit fields of known width; comparisons are exact by intent"
+)]
+
 use super::binary::{Bin, Splat, once as once2};
 use super::clib::CLib;
 use super::unary::{Un, once};
@@ -32,22 +41,11 @@ pub(super) trait Real: Float + CLib + 'static {
 macro_rules! real {
     ($t:ty, $bits:ty, $mantissa:expr, $bias:expr, $unset:expr) => {
         impl Real for $t {
-            #[expect(clippy::allow_attributes, reason = "f64 needs none of them")]
-            #[allow(
-                trivial_numeric_casts,
-                clippy::cast_possible_truncation,
-                reason = "rounding"
-            )]
             #[inline(always)]
             fn from_small(x: f64) -> $t {
                 x as $t
             }
 
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "small, whole and not negative"
-            )]
             fn small_to_usize(self) -> usize {
                 self as usize
             }
@@ -267,31 +265,31 @@ impl<T: Real, B: Copy + Into<i64>> Body for Ldexp<T, B> {
 
 fn typed<T: Real>(prim: Prim, second: DType) -> Option<Kern> {
     match prim {
-        Prim::Cbrt => once::<Cbrt, T>(),
-        Prim::Exp => once::<Exp, T>(),
-        Prim::Exp2 => once::<Exp2, T>(),
-        Prim::Expm1 => once::<Expm1, T>(),
-        Prim::Log => once::<Log, T>(),
-        Prim::Log2 => once::<Log2, T>(),
-        Prim::Log10 => once::<Log10, T>(),
-        Prim::Log1p => once::<Log1p, T>(),
-        Prim::Sin => once::<Sin, T>(),
-        Prim::Cos => once::<Cos, T>(),
-        Prim::Tan => once::<Tan, T>(),
-        Prim::Asin => once::<Asin, T>(),
-        Prim::Acos => once::<Acos, T>(),
-        Prim::Atan => once::<Atan, T>(),
-        Prim::Sinh => once::<Sinh, T>(),
-        Prim::Cosh => once::<Cosh, T>(),
-        Prim::Tanh => once::<Tanh, T>(),
-        Prim::Asinh => once::<Asinh, T>(),
-        Prim::Acosh => once::<Acosh, T>(),
-        Prim::Atanh => once::<Atanh, T>(),
-        Prim::Spacing => once::<Spacing, T>(),
-        Prim::FrexpMant => once::<FrexpMant, T>(),
-        Prim::FrexpExp => once::<FrexpExp, T>(),
-        Prim::ModfFrac => once::<ModfFrac, T>(),
-        Prim::ModfInt => once::<ModfInt, T>(),
+        Prim::Cbrt => Some(once::<Cbrt, T>()),
+        Prim::Exp => Some(once::<Exp, T>()),
+        Prim::Exp2 => Some(once::<Exp2, T>()),
+        Prim::Expm1 => Some(once::<Expm1, T>()),
+        Prim::Log => Some(once::<Log, T>()),
+        Prim::Log2 => Some(once::<Log2, T>()),
+        Prim::Log10 => Some(once::<Log10, T>()),
+        Prim::Log1p => Some(once::<Log1p, T>()),
+        Prim::Sin => Some(once::<Sin, T>()),
+        Prim::Cos => Some(once::<Cos, T>()),
+        Prim::Tan => Some(once::<Tan, T>()),
+        Prim::Asin => Some(once::<Asin, T>()),
+        Prim::Acos => Some(once::<Acos, T>()),
+        Prim::Atan => Some(once::<Atan, T>()),
+        Prim::Sinh => Some(once::<Sinh, T>()),
+        Prim::Cosh => Some(once::<Cosh, T>()),
+        Prim::Tanh => Some(once::<Tanh, T>()),
+        Prim::Asinh => Some(once::<Asinh, T>()),
+        Prim::Acosh => Some(once::<Acosh, T>()),
+        Prim::Atanh => Some(once::<Atanh, T>()),
+        Prim::Spacing => Some(once::<Spacing, T>()),
+        Prim::FrexpMant => Some(once::<FrexpMant, T>()),
+        Prim::FrexpExp => Some(once::<FrexpExp, T>()),
+        Prim::ModfFrac => Some(once::<ModfFrac, T>()),
+        Prim::ModfInt => Some(once::<ModfInt, T>()),
         Prim::FloorDiv => once2::<FloorDiv, T>(Splat::No),
         Prim::Rem => once2::<Rem, T>(Splat::No),
         Prim::Fmod => once2::<Fmod, T>(Splat::No),

@@ -43,12 +43,12 @@ where
     O: Bin<u8> + Bin<u16> + Bin<u32> + Bin<u64> + Bin<f32> + Bin<f64>,
 {
     match dtype {
-        DType::I8 | DType::U8 | DType::Bool => binary::any::<O, u8>(isa, splat),
-        DType::I16 | DType::U16 => binary::any::<O, u16>(isa, splat),
-        DType::I32 | DType::U32 => binary::any::<O, u32>(isa, splat),
-        DType::I64 | DType::U64 => binary::any::<O, u64>(isa, splat),
-        DType::F32 => binary::any::<O, f32>(isa, splat),
-        DType::F64 => binary::any::<O, f64>(isa, splat),
+        DType::I8 | DType::U8 | DType::Bool => Some(binary::any::<O, u8>(isa, splat)),
+        DType::I16 | DType::U16 => Some(binary::any::<O, u16>(isa, splat)),
+        DType::I32 | DType::U32 => Some(binary::any::<O, u32>(isa, splat)),
+        DType::I64 | DType::U64 => Some(binary::any::<O, u64>(isa, splat)),
+        DType::F32 => Some(binary::any::<O, f32>(isa, splat)),
+        DType::F64 => Some(binary::any::<O, f64>(isa, splat)),
         _ => None,
     }
 }
@@ -58,7 +58,7 @@ where
     O: Bin<u8> + Bin<u16> + Bin<u32> + Bin<u64>,
 {
     match size {
-        1 => binary::any::<O, u8>(isa, splat),
+        1 => Some(binary::any::<O, u8>(isa, splat)),
         2 => binary::tiles::<O, u16>(isa, splat),
         4 => binary::tiles::<O, u32>(isa, splat),
         8 => binary::tiles::<O, u64>(isa, splat),
@@ -72,16 +72,16 @@ where
     O: Bin<f32> + Bin<f64>,
 {
     match dtype {
-        DType::I8 => binary::any::<O, i8>(isa, splat),
-        DType::I16 => binary::any::<O, i16>(isa, splat),
-        DType::I32 => binary::any::<O, i32>(isa, splat),
-        DType::I64 => binary::any::<O, i64>(isa, splat),
-        DType::U8 | DType::Bool => binary::any::<O, u8>(isa, splat),
-        DType::U16 => binary::any::<O, u16>(isa, splat),
-        DType::U32 => binary::any::<O, u32>(isa, splat),
-        DType::U64 => binary::any::<O, u64>(isa, splat),
-        DType::F32 => binary::any::<O, f32>(isa, splat),
-        DType::F64 => binary::any::<O, f64>(isa, splat),
+        DType::I8 => Some(binary::any::<O, i8>(isa, splat)),
+        DType::I16 => Some(binary::any::<O, i16>(isa, splat)),
+        DType::I32 => Some(binary::any::<O, i32>(isa, splat)),
+        DType::I64 => Some(binary::any::<O, i64>(isa, splat)),
+        DType::U8 | DType::Bool => Some(binary::any::<O, u8>(isa, splat)),
+        DType::U16 => Some(binary::any::<O, u16>(isa, splat)),
+        DType::U32 => Some(binary::any::<O, u32>(isa, splat)),
+        DType::U64 => Some(binary::any::<O, u64>(isa, splat)),
+        DType::F32 => Some(binary::any::<O, f32>(isa, splat)),
+        DType::F64 => Some(binary::any::<O, f64>(isa, splat)),
         _ => None,
     }
 }
@@ -105,34 +105,34 @@ where
 
 fn floats<O: Un<f32> + Un<f64>>(dtype: DType, isa: Isa) -> Option<Kern> {
     match dtype {
-        DType::F32 => one::<O, f32>(isa),
-        DType::F64 => one::<O, f64>(isa),
+        DType::F32 => Some(one::<O, f32>(isa)),
+        DType::F64 => Some(one::<O, f64>(isa)),
         _ => None,
     }
 }
 
 fn unsigned<O: Un<u8> + Un<u16> + Un<u32> + Un<u64>>(dtype: DType, isa: Isa) -> Option<Kern> {
     match dtype {
-        DType::I8 | DType::U8 => one::<O, u8>(isa),
-        DType::I16 | DType::U16 => one::<O, u16>(isa),
-        DType::I32 | DType::U32 => one::<O, u32>(isa),
-        DType::I64 | DType::U64 => one::<O, u64>(isa),
+        DType::I8 | DType::U8 => Some(one::<O, u8>(isa)),
+        DType::I16 | DType::U16 => Some(one::<O, u16>(isa)),
+        DType::I32 | DType::U32 => Some(one::<O, u32>(isa)),
+        DType::I64 | DType::U64 => Some(one::<O, u64>(isa)),
         _ => None,
     }
 }
 
 fn signed<O: Un<i8> + Un<i16> + Un<i32> + Un<i64>>(dtype: DType, isa: Isa) -> Option<Kern> {
     match dtype {
-        DType::I8 => one::<O, i8>(isa),
-        DType::I16 => one::<O, i16>(isa),
-        DType::I32 => one::<O, i32>(isa),
-        DType::I64 => one::<O, i64>(isa),
+        DType::I8 => Some(one::<O, i8>(isa)),
+        DType::I16 => Some(one::<O, i16>(isa)),
+        DType::I32 => Some(one::<O, i32>(isa)),
+        DType::I64 => Some(one::<O, i64>(isa)),
         _ => None,
     }
 }
 
 /// A copy, for elements of `size` bytes.
-fn same(size: usize, isa: Isa) -> Option<Kern> {
+fn same(size: usize, isa: Isa) -> Kern {
     match size {
         1 => one::<unary::Same, u8>(isa),
         2 => one::<unary::Same, u16>(isa),
@@ -147,8 +147,8 @@ fn real_unary(prim: Prim, d: DType, isa: Isa) -> Option<Kern> {
     match prim {
         Prim::Neg => unsigned::<unary::Neg>(d, isa).or_else(|| floats::<unary::Neg>(d, isa)),
         Prim::Abs if !whole => floats::<unary::Abs>(d, isa),
-        Prim::Abs => signed::<unary::Abs>(d, isa).or_else(|| same(d.size(), isa)),
-        Prim::Not if d == DType::Bool => one::<unary::NotBool, u8>(isa),
+        Prim::Abs => signed::<unary::Abs>(d, isa).or_else(|| Some(same(d.size(), isa))),
+        Prim::Not if d == DType::Bool => Some(one::<unary::NotBool, u8>(isa)),
         Prim::Not => unsigned::<unary::Not>(d, isa),
         Prim::Sign => floats::<unary::Sign>(d, isa)
             .or_else(|| signed::<unary::Sign>(d, isa))
@@ -159,8 +159,8 @@ fn real_unary(prim: Prim, d: DType, isa: Isa) -> Option<Kern> {
         Prim::Square => {
             unsigned::<unary::Square>(d, isa).or_else(|| floats::<unary::Square>(d, isa))
         }
-        Prim::Real | Prim::Conj => same(d.size(), isa),
-        Prim::Rint | Prim::Floor | Prim::Ceil | Prim::Trunc if whole => same(d.size(), isa),
+        Prim::Real | Prim::Conj => Some(same(d.size(), isa)),
+        Prim::Rint | Prim::Floor | Prim::Ceil | Prim::Trunc if whole => Some(same(d.size(), isa)),
         Prim::SignBit => floats::<unary::SignBit>(d, isa),
         Prim::Sqrt => floats::<unary::Sqrt>(d, isa),
         Prim::Reciprocal => floats::<unary::Reciprocal>(d, isa),
@@ -183,8 +183,8 @@ fn real_binary(prim: Prim, d: DType, isa: Isa, splat: Splat) -> Option<Kern> {
         Prim::Add => wrapping::<binary::Add>(d, isa, splat),
         Prim::Sub => wrapping::<binary::Sub>(d, isa, splat),
         Prim::Mul => wrapping::<binary::Mul>(d, isa, splat),
-        Prim::Div if d == DType::F32 => binary::any::<binary::Div, f32>(isa, splat),
-        Prim::Div if d == DType::F64 => binary::any::<binary::Div, f64>(isa, splat),
+        Prim::Div if d == DType::F32 => Some(binary::any::<binary::Div, f32>(isa, splat)),
+        Prim::Div if d == DType::F64 => Some(binary::any::<binary::Div, f64>(isa, splat)),
         Prim::Min => ordered::<binary::Min>(d, isa, splat),
         Prim::Max => ordered::<binary::Max>(d, isa, splat),
         Prim::Fmin => ordered::<binary::Fmin>(d, isa, splat),
@@ -210,10 +210,16 @@ fn raises(prim: Prim, d: DType) -> Raise {
         return Raise::Never;
     }
     match prim {
-        Prim::Add | Prim::Sub | Prim::Mul | Prim::Div => Raise::Register,
-        Prim::Sqrt | Prim::Square | Prim::Reciprocal => Raise::Register,
-        Prim::Neg | Prim::Abs | Prim::SignBit | Prim::CopySign => Raise::Never,
-        Prim::Real | Prim::Conj => Raise::Never,
+        Prim::Add
+        | Prim::Sub
+        | Prim::Mul
+        | Prim::Div
+        | Prim::Sqrt
+        | Prim::Square
+        | Prim::Reciprocal => Raise::Register,
+        Prim::Neg | Prim::Abs | Prim::SignBit | Prim::CopySign | Prim::Real | Prim::Conj => {
+            Raise::Never
+        }
         _ => Raise::Answer,
     }
 }
@@ -243,7 +249,7 @@ fn find_cast(from: DType, to: DType, isa: Isa) -> Option<Found> {
     };
     let plain = |kern: Option<Kern>, raise| kern.map(|k| found(k, raise));
     match (from, to) {
-        _ if from == to => plain(same(from.size(), isa), Raise::Never),
+        _ if from == to => plain(Some(same(from.size(), isa)), Raise::Never),
         (DType::F16, DType::F32) => plain(Some(half::single_from_half(isa)), Raise::Never),
         (DType::F32, DType::F16) => plain(Some(half::half_from_single(isa)), Raise::Register),
         (DType::C64 | DType::C128, DType::Bool) => plain(complex::truth(from), Raise::Answer),

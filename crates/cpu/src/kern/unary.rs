@@ -29,13 +29,13 @@ impl<T: Copy, O: Un<T>> Body for One<O, T> {
 }
 
 /// The kernel of `O`.
-pub(super) fn one<O: Un<T>, T: Copy>(isa: Isa) -> Option<Kern> {
-    Some(pick::<One<O, T>>(isa))
+pub(super) fn one<O: Un<T>, T: Copy>(isa: Isa) -> Kern {
+    pick::<One<O, T>>(isa)
 }
 
 /// The kernel of `O`, compiled once.
-pub(super) fn once<O: Un<T>, T: Copy>() -> Option<Kern> {
-    Some(plain::<One<O, T>>())
+pub(super) fn once<O: Un<T>, T: Copy>() -> Kern {
+    plain::<One<O, T>>()
 }
 
 macro_rules! marks {
