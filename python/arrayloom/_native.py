@@ -32,6 +32,7 @@ COUNTERS = (
     "flushes",
     "fused_ops",
     "contracted",
+    "renamed",
     "bytes_read",
     "bytes_written",
     "cache_hits",

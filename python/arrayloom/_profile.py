@@ -59,6 +59,7 @@ def _counters(stats: Stats) -> str:
         ("kernels run", f"{count.get('kernels', 0)}"),
         ("operations fused", f"{count.get('fused_ops', 0)}"),
         ("temporaries never stored", f"{count.get('contracted', 0)}"),
+        ("stores without a copy", f"{count.get('renamed', 0)}"),
         ("bytes read", human_bytes(count.get("bytes_read", 0))),
         ("bytes written", human_bytes(count.get("bytes_written", 0))),
         ("kernel cache hits", f"{share} of {asked}"),

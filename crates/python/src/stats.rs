@@ -27,6 +27,7 @@ pub(crate) fn stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         ("fused_ops", stats.fused_ops),
         ("dropped", stats.dropped),
         ("contracted", stats.contracted),
+        ("renamed", stats.renamed),
         ("unfused_kernels", stats.unfused_kernels),
         ("bytes_read", stats.bytes_read),
         ("bytes_written", stats.bytes_written),
