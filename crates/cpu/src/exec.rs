@@ -7,8 +7,9 @@
 
 use crate::Isa;
 use crate::fold::FoldState;
-use crate::kern::{Raise, fill};
+use crate::kern::{Found, Raise, fill};
 use crate::lower::{Step, call_host, note};
+use crate::mxcsr;
 use crate::nest::{Cursor, Nest, Odometer};
 use crate::place::{fence, fetch, gather, scatter, stream};
 use crate::program::{Program, Slot};
@@ -196,6 +197,23 @@ impl<'a> Worker<'a> {
                     note(flags, ins, found.raise, answer);
                 }
             }
+            Step::Pair {
+                kern,
+                from,
+                to,
+                ref parts,
+                ..
+            } => {
+                let [a, b, c] = from.map(|slot| self.slots[slot]);
+                // SAFETY: lowering chose places that fit the kernel.
+                unsafe { kern(a, b, c, self.slots[to], n) };
+                if let Some(flags) = self.shared.flags
+                    && mxcsr::take() != 0
+                {
+                    // SAFETY: as above.
+                    unsafe { self.apart(step, parts, flags, n) };
+                }
+            }
             Step::Host {
                 ref call,
                 from: [a, b],
@@ -241,6 +259,42 @@ impl<'a> Worker<'a> {
                 }
             }
         }
+    }
+
+    /// Does the two kernels of a pair one after another, so that each tells its own conditions.
+    ///
+    /// # Safety
+    /// The slots are set for this tile.
+    unsafe fn apart(
+        &self,
+        step: &Step<usize>,
+        parts: &[(Found, usize); 2],
+        flags: &[AtomicU8],
+        n: usize,
+    ) {
+        let &Step::Pair {
+            from: [mut a, mut b, c],
+            middle,
+            to,
+            back,
+            swapped,
+            ..
+        } = step
+        else {
+            return;
+        };
+        if swapped {
+            std::mem::swap(&mut a, &mut b);
+        }
+        let [a, b, c, middle, to] = [a, b, c, middle, to].map(|slot| self.slots[slot]);
+        let [(first, first_ins), (then, then_ins)] = parts;
+        // SAFETY: the operands of the first kernel, and a buffer of its own.
+        let answer = unsafe { (first.kern)(a, b, b, middle, n) };
+        note(flags, *first_ins, first.raise, answer);
+        let (x, y) = if back { (c, middle) } else { (middle, c) };
+        // SAFETY: the operands of the second kernel; it writes the same result again.
+        let answer = unsafe { (then.kern)(x, y, y, to, n) };
+        note(flags, *then_ins, then.raise, answer);
     }
 
     /// Calls `f` for each part of the tile within one row: the value of the lane at its start, where it

@@ -13,6 +13,7 @@ mod device;
 mod exec;
 mod fold;
 mod isa;
+mod join;
 mod kern;
 mod lower;
 mod mxcsr;

@@ -11,7 +11,7 @@
 
 use crate::Isa;
 use crate::config::{HostLoop, HostLoops};
-use crate::kern::{Found, Raise, Splat, find, toward_half};
+use crate::kern::{Found, Kern, Raise, Splat, find, toward_half};
 use crate::mxcsr;
 use crate::nest::Nest;
 use crate::setup::{Setup, Source};
@@ -59,6 +59,20 @@ pub(crate) enum Step<P> {
         from: [P; 3],
         to: P,
         ins: usize,
+    },
+    /// Two kernels in one pass: see `join`.
+    Pair {
+        kern: Kern,
+        from: [P; 3],
+        /// Room for the result of the first, if they may have to run apart.
+        middle: P,
+        to: P,
+        /// The kernels and their instructions.
+        parts: [(Found, usize); 2],
+        /// The result of the first is the second operand of the other.
+        back: bool,
+        /// The operands of the first were swapped.
+        swapped: bool,
     },
     /// A loop of the host.
     Host {

@@ -5,6 +5,7 @@
 
 use crate::config::CpuConfig;
 use crate::fold::FoldPlan;
+use crate::join::join;
 use crate::lower::{Cell, Facts, Lower, Lowered, Place, Step, in_place};
 use crate::setup::{Setup, Source};
 use arrayloom_ir::{Form, Kernel};
@@ -99,7 +100,9 @@ pub(crate) fn build(
     for step in late {
         lower.push(step);
     }
-    let mut program = allocate(lower.finish(), setup, config);
+    let mut lowered = lower.finish();
+    join(&mut lowered, facts.isa, facts.flags.is_some());
+    let mut program = allocate(lowered, setup, config);
     program.aligned_to = aligned_to;
     Ok(program)
 }
@@ -128,9 +131,9 @@ fn overlaps_input(kernel: &Kernel, setup: &Setup, lane: usize, size: usize) -> b
 }
 
 /// Values that a step reads.
-fn reads(step: &Step<Place>) -> [Place; 3] {
+pub(crate) fn reads(step: &Step<Place>) -> [Place; 3] {
     match *step {
-        Step::Run { from, .. } => from,
+        Step::Run { from, .. } | Step::Pair { from, .. } => from,
         Step::Host { from: [a, b], .. } => [a, b, Place::None],
         Step::Gather { .. } | Step::Iota { .. } => [Place::None; 3],
         Step::Store { from, .. } | Step::Fold { from, .. } => [from, Place::None, Place::None],
@@ -138,9 +141,10 @@ fn reads(step: &Step<Place>) -> [Place; 3] {
 }
 
 /// The value that a step makes.
-fn makes(step: &Step<Place>) -> Option<usize> {
+pub(crate) fn makes(step: &Step<Place>) -> Option<usize> {
     match *step {
         Step::Run { to, .. }
+        | Step::Pair { to, .. }
         | Step::Host { to, .. }
         | Step::Gather { to, .. }
         | Step::Iota { to, .. } => match to {
@@ -149,6 +153,16 @@ fn makes(step: &Step<Place>) -> Option<usize> {
         },
         Step::Store { .. } | Step::Fold { .. } => None,
     }
+}
+
+/// All values that a step reads, makes or passes through.
+fn touches(step: &Step<Place>) -> impl Iterator<Item = Place> {
+    let middle = match *step {
+        Step::Pair { middle, .. } => middle,
+        _ => Place::None,
+    };
+    let made = makes(step).map(Place::Value);
+    reads(step).into_iter().chain(made).chain([middle])
 }
 
 /// Where a value lives.
@@ -207,7 +221,7 @@ fn near_input(setup: &Setup, lane: usize) -> bool {
 fn scan(lowered: &Lowered, homes: &mut [Home]) -> usize {
     let mut last = vec![0; lowered.sizes.len()];
     for (at, step) in lowered.steps.iter().enumerate() {
-        for place in reads(step).into_iter().chain(makes(step).map(Place::Value)) {
+        for place in touches(step) {
             if let Place::Value(value) = place {
                 last[value] = at;
             }
@@ -215,16 +229,18 @@ fn scan(lowered: &Lowered, homes: &mut [Home]) -> usize {
     }
     let (mut free, mut buffers) = (Vec::new(), 0);
     for (at, step) in lowered.steps.iter().enumerate() {
-        if let Some(value) = makes(step)
-            && homes[value] == Home::Nowhere
-        {
-            let buffer = free.pop().unwrap_or_else(|| {
-                buffers += 1;
-                buffers - 1
-            });
-            homes[value] = Home::Buffer(buffer);
+        for place in touches(step) {
+            if let Place::Value(value) = place
+                && homes[value] == Home::Nowhere
+            {
+                let buffer = free.pop().unwrap_or_else(|| {
+                    buffers += 1;
+                    buffers - 1
+                });
+                homes[value] = Home::Buffer(buffer);
+            }
         }
-        for place in reads(step).into_iter().chain(makes(step).map(Place::Value)) {
+        for place in touches(step) {
             if let Place::Value(value) = place
                 && let Home::Buffer(buffer) = homes[value]
                 && last[value] == at
@@ -251,7 +267,7 @@ fn allocate(mut lowered: Lowered, setup: &Setup, config: &CpuConfig) -> Program 
     let largest = sizes.chain(filled.iter().map(|f| f.2)).max().unwrap_or(8);
     let tile = config
         .tile_elems
-        .unwrap_or_else(|| tile_elems(buffers, largest))
+        .unwrap_or_else(|| tile_elems(buffers, largest, lowered.steps.len()))
         .max(1);
     let mut slots = vec![Slot::None];
     let mut slot_of = |place: Place| -> usize {
@@ -286,10 +302,11 @@ fn allocate(mut lowered: Lowered, setup: &Setup, config: &CpuConfig) -> Program 
     }
 }
 
-/// As many elements as let all buffers fit, between 128 and one page.
-fn tile_elems(buffers: usize, size: usize) -> usize {
+/// As many elements as let all buffers fit, between 128 and one page. Short programs wait for memory
+/// rather than compute: with short tiles they ask for the next lines more evenly.
+fn tile_elems(buffers: usize, size: usize, steps: usize) -> usize {
     let fit = L1_BYTES / (buffers.max(1) * size);
-    let most = (4096 / size).max(128);
+    let most = (if steps < 4 { 2048 } else { 4096 } / size).max(128);
     let power = fit.checked_ilog2().map_or(1, |bits| 1 << bits);
     power.clamp(128, most)
 }
@@ -306,6 +323,23 @@ fn with_slots(step: &Step<Place>, slot: &mut impl FnMut(Place) -> usize) -> Step
             from: from.map(&mut *slot),
             to: slot(to),
             ins,
+        },
+        Step::Pair {
+            kern,
+            from,
+            middle,
+            to,
+            parts,
+            back,
+            swapped,
+        } => Step::Pair {
+            kern,
+            from: from.map(&mut *slot),
+            middle: slot(middle),
+            to: slot(to),
+            parts,
+            back,
+            swapped,
         },
         Step::Host {
             call,

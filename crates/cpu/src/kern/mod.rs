@@ -19,6 +19,7 @@ mod complex;
 mod fold;
 mod half;
 mod integer;
+mod pair;
 mod scalar;
 mod select;
 mod table;
@@ -26,6 +27,7 @@ mod unary;
 
 pub(crate) use binary::Splat;
 pub(crate) use fold::{accumulate, fold_run, fold_tiles, identity, scan_run, scan_tiles};
+pub(crate) use pair::pair;
 pub(crate) use select::fill;
 pub(crate) use table::{Found, Raise, find, toward_half};
 

@@ -1,6 +1,7 @@
 //! From a primitive and its dtypes to a kernel.
 
 use super::binary::{self, Bin, Splat};
+use super::pair::Plain;
 use super::unary::{self, Un, one};
 use super::{Kern, cast, complex, half, integer, scalar, select};
 use crate::Isa;
@@ -27,6 +28,8 @@ pub(crate) struct Found {
     pub(crate) raise: Raise,
     /// Elements of the kernel for one element of the tile: 2 where a complex number is two reals.
     pub(crate) scale: u8,
+    /// What it computes, if it may be joined with another kernel.
+    pub(crate) plain: Option<Plain>,
 }
 
 fn found(kern: Kern, raise: Raise) -> Found {
@@ -34,6 +37,7 @@ fn found(kern: Kern, raise: Raise) -> Found {
         kern,
         raise,
         scale: 1,
+        plain: None,
     }
 }
 
@@ -236,6 +240,7 @@ fn as_reals(prim: Prim, d: DType, isa: Isa) -> Option<Found> {
         kern,
         raise,
         scale: 2,
+        plain: None,
     })
 }
 
@@ -257,6 +262,7 @@ fn find_cast(from: DType, to: DType, isa: Isa) -> Option<Found> {
             kern: cast::find(from.real(), to.real(), isa)?,
             raise: Raise::Register,
             scale: 2,
+            plain: None,
         }),
         (DType::F32, DType::C64) | (DType::F64, DType::C128) => {
             plain(complex::join(to, 1), Raise::Never)
@@ -305,7 +311,14 @@ pub(crate) fn find(
     }
     real_unary(prim, first, isa)
         .or_else(|| real_binary(prim, first, isa, splat))
-        .map(|k| found(k, raises(prim, first)))
+        .map(|k| Found {
+            plain: Some(Plain {
+                prim,
+                dtype: first,
+                splat,
+            }),
+            ..found(k, raises(prim, first))
+        })
         .or_else(|| {
             let kern = integer::find(prim, first).filter(|_| tiles)?;
             Some(found(kern, Raise::Answer))

@@ -39,7 +39,7 @@ pub(super) fn once<O: Un<T>, T: Copy>() -> Kern {
 }
 
 macro_rules! marks {
-    ($($name:ident)*) => { $(pub(super) struct $name;)* };
+    ($($name:ident)*) => { $(pub(crate) struct $name;)* };
 }
 
 marks!(Neg Abs Not NotBool Sign SignBit PopCount Sqrt Square Reciprocal Rint Floor Ceil Trunc);
