@@ -570,4 +570,5 @@ pub(crate) unsafe fn call_host(call: &HostCall, from: [*const u8; 2], out: *mut 
     // SAFETY: the loop reads and writes what the caller of this function and of
     // `HostLoops::insert` promised; the arrays outlive the call.
     unsafe { (call.host.function)(args, dims, steps, call.host.data) };
+    mxcsr::join_x87();
 }

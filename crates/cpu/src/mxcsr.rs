@@ -14,6 +14,7 @@ impl Saved {
     pub(crate) fn new() -> Saved {
         let now = read();
         write(now & !CONDITIONS);
+        take_x87();
         Saved(now)
     }
 }
@@ -43,6 +44,34 @@ pub(crate) fn take() -> u8 {
         | bit(DIVIDE, FpFlags::DIVIDE)
         | bit(OVERFLOW, FpFlags::OVERFLOW)
         | bit(UNDERFLOW, FpFlags::UNDERFLOW)
+}
+
+/// Brings conditions of the old floating-point unit into the register: the C library raises overflow
+/// and underflow there, and NumPy's loops ask it to.
+pub(crate) fn join_x87() {
+    let met = take_x87();
+    if met != 0 {
+        write(read() | met);
+    }
+}
+
+/// The conditions of the old unit, whose bits are those of the register; clears them.
+#[cfg(target_arch = "x86_64")]
+fn take_x87() -> u32 {
+    let status: u16;
+    // SAFETY: reads the status word of the unit and nothing else.
+    unsafe { std::arch::asm!("fnstsw ax", out("ax") status, options(nomem, nostack)) };
+    let met = u32::from(status) & CONDITIONS;
+    if met != 0 {
+        // SAFETY: clears the conditions of the unit; its stack and its control word stay.
+        unsafe { std::arch::asm!("fnclex", options(nomem, nostack)) };
+    }
+    met
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn take_x87() -> u32 {
+    0
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -85,6 +114,29 @@ mod tests {
         black_box(black_box(1e300f64) * black_box(1e300));
         black_box(black_box(0.0f64) / black_box(0.0));
         assert_eq!(take(), FpFlags::OVERFLOW.0 | FpFlags::INVALID.0);
+        drop(saved);
+    }
+
+    #[test]
+    fn conditions_of_the_old_unit_count() {
+        let saved = Saved::new();
+        let huge = black_box(f64::MAX);
+        let place = &raw const huge;
+        // SAFETY: loads a live number, squares it twice beyond the range, and drops it.
+        unsafe {
+            std::arch::asm!(
+                "fld qword ptr [{0}]", "fmul st(0), st(0)", "fmul st(0), st(0)",
+                "fmul st(0), st(0)", "fmul st(0), st(0)", "fmul st(0), st(0)", "fstp st(0)",
+                in(reg) place, out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
+                out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
+                options(nostack, readonly)
+            );
+        }
+        assert_eq!(take(), 0);
+        join_x87();
+        assert_eq!(take() & FpFlags::OVERFLOW.0, FpFlags::OVERFLOW.0);
+        join_x87();
+        assert_eq!(take(), 0);
         drop(saved);
     }
 }

@@ -1,6 +1,7 @@
 //! `a ** b`: NumPy's short cuts for common exponents, and the powers that only NumPy may compute.
 #![expect(unsafe_code, reason = "C slots of the array type")]
 
+use crate::delegate;
 use crate::map::{self, Options, Outcome};
 use crate::np::Arr;
 use crate::numbers::{in_numpy, in_place_call, table};
@@ -12,6 +13,7 @@ use arrayloom_types::Kind;
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use std::sync::OnceLock;
 
 struct Rows {
@@ -130,8 +132,15 @@ pub(crate) unsafe extern "C" fn in_place(
                 out: Some(&a),
                 ..Options::default()
             };
-            if let Outcome::Done(result) = map::call(py, row, &[&a], &options)? {
-                return Ok(result);
+            match (map::call(py, row, &[&a], &options)?, &row.ufunc) {
+                (Outcome::Done(result), _) => return Ok(result),
+                (Outcome::Numpy(reason), Some(ufunc)) => {
+                    let words = PyDict::new(py);
+                    words.set_item("out", &a)?;
+                    let (ufunc, why) = (ufunc.bind(py), (row.def.name, reason));
+                    return delegate::call(ufunc, &[a.clone()], Some(&words), 0..0, why);
+                }
+                _ => {}
             }
         }
         in_place_call(py, rows().power, &a, &b, None)

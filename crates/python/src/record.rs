@@ -139,8 +139,9 @@ pub(crate) fn results<'py>(
             _ => None,
         })
         .collect();
-    // Only ufuncs have the short path.
+    // Only ufuncs with one result have the short path.
     let direct = entry.ufunc.is_some()
+        && sig.outs.len() == 1
         && inputs
             .iter()
             .zip(&sig.ins)

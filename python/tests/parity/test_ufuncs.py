@@ -17,6 +17,9 @@ LOOSE = frozenset(
     " arccosh arctanh cbrt power float_power logaddexp logaddexp2 arctan2 hypot".split()
 )
 ULPS = {"e": 1, "f": 2, "F": 2, "d": 1, "D": 1}
+# NumPy multiplies complex numbers with fused operations in some of its loops and without them in
+# others, depending on the steps: only contiguous arrays have bits to compare.
+PRODUCTS = frozenset("multiply square absolute".split())
 # The sign of a zero that won a tie is not defined.
 ZEROS = frozenset("maximum minimum fmax fmin".split())
 
@@ -32,6 +35,11 @@ def check(failures, label, body, xp, name="", layout="C", dtype="d"):
     failures += [f"{label}: {line}" for line in found]
 
 
+def comparable(name, layout, dtype):
+    """Whether NumPy's own loops agree with each other here."""
+    return np.dtype(dtype).kind != "c" or name not in PRODUCTS or layout in CONTIGUOUS
+
+
 def report(failures):
     assert not failures, f"{len(failures)} differ\n" + "\n".join(failures[:12])
 
@@ -45,7 +53,8 @@ def test_unary(xp, name, dtype):
         def body(m, build=build):
             return getattr(m, name)(build(m, source))
 
-        check(failures, layout, body, xp, name, layout, dtype)
+        if comparable(name, layout, dtype):
+            check(failures, layout, body, xp, name, layout, dtype)
     report(failures)
 
 
@@ -58,7 +67,8 @@ def test_binary(xp, name, dtype):
         def body(m, build=build):
             return getattr(m, name)(build(m, left), build(m, right))
 
-        check(failures, layout, body, xp, name, layout, dtype)
+        if comparable(name, layout, dtype):
+            check(failures, layout, body, xp, name, layout, dtype)
     report(failures)
 
 
@@ -66,14 +76,16 @@ def test_binary(xp, name, dtype):
 @pytest.mark.parametrize("left", DTYPES)
 def test_mixed_dtypes(xp, left, right):
     failures = []
+    result = np.result_type(left, right).char
     names = "add subtract multiply divide floor_divide remainder maximum less equal arctan2"
     for name in [*names.split(), "logical_and", "bitwise_or", "copysign"]:
 
         def body(m, name=name):
             a, b = m.array(ordinary(left, 37)), m.array(ordinary(right, 37, 1))
-            return getattr(m, name)(a, b), getattr(m, name)(a[::-1], b)
+            turned = a[::-1] if comparable(name, "negative", result) else a
+            return getattr(m, name)(a, b), getattr(m, name)(turned, b)
 
-        check(failures, name, body, xp, name, "C", "d")
+        check(failures, name, body, xp, name, "mixed", result)
     report(failures)
 
 
@@ -145,6 +157,8 @@ def test_in_place(xp, symbol, dtype):
     failures = []
     for other in (ordinary(dtype, 24, 1), ordinary("d", 24), ordinary("b", 24), *SCALARS):
         for layout in ("pending", "strided", "inner", "F", "broadcast", "unaligned"):
+            if symbol in {"*", "**"} and not comparable("multiply", layout, dtype):
+                continue
 
             def body(m, other=other, layout=layout):
                 left = LAYOUTS[layout](m, ordinary(dtype, 24))

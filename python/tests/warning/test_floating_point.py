@@ -85,7 +85,7 @@ OPERATIONS = {
     "power negative": lambda m, a: (a - 5) ** 0.5,
     "power zero": lambda m, a: a**-1.0,
     "square": lambda m, a: m.square(a * 1e200),
-    "inf minus inf": lambda m, a: a * m.inf - a * m.inf,
+    "inf minus inf": lambda m, a: a * m.inf + a * -m.inf,
     "zero times inf": lambda m, a: m.multiply(a, m.inf),
     "complex divide": lambda m, a: (a + 1j) / 0,
     "complex abs": lambda m, a: abs(a * 1e308 + 1e308j),
