@@ -159,6 +159,16 @@ impl Writer<'_> {
         }
     }
 
+    /// The value as an instruction of this step, so that conditions which the fold itself meets are not
+    /// taken for those of the step that made the value.
+    fn own(&mut self, value: Value) -> Value {
+        if value.0 as usize >= self.origin.len() {
+            return value;
+        }
+        let dtype = self.builder.dtype(value);
+        self.builder.un_as(Prim::Cast, dtype, value)
+    }
+
     fn step(&mut self, step: &Step) -> SmallVec<[Value; 2]> {
         let mask = step.mask.map(|arg| self.value(arg));
         let mut operands: SmallVec<[Value; 4]> = SmallVec::new();
@@ -172,7 +182,8 @@ impl Writer<'_> {
             }));
         }
         let What::Map(row) = step.what else {
-            return operands.into_iter().take(1).collect();
+            let folded = operands.into_iter().take(1);
+            return folded.map(|value| self.own(value)).collect();
         };
         let results = (row.0.body)(&mut self.builder, &operands);
         let mut stored = SmallVec::new();

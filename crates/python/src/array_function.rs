@@ -11,13 +11,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
 /// Functions in C that read their operands, and whether a call on large arrays is a fallback.
-const IN_C: [(&str, Reason); 29] = [
+const IN_C: [(&str, Reason); 30] = [
     ("concatenate", Reason::Operation),
     ("inner", Reason::Library),
     ("dot", Reason::Library),
     ("vdot", Reason::Library),
     ("c_einsum", Reason::Operation),
     ("correlate", Reason::Operation),
+    ("convolve", Reason::Operation),
     ("bincount", Reason::Operation),
     ("interp", Reason::Operation),
     ("packbits", Reason::Operation),

@@ -37,8 +37,10 @@ pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
     if flags != ffi::METH_VARARGS | ffi::METH_KEYWORDS {
         return Err(missing("tofile as this version knows it"));
     }
+    // SAFETY: as above.
+    let own = unsafe { (*definition).ml_meth };
     // SAFETY: the flags say that it is this member of the union.
-    let own = unsafe { (*definition).ml_meth.PyCFunctionWithKeywords };
+    let own = unsafe { own.PyCFunctionWithKeywords };
     let fresh = OWN
         .set(Own {
             buffer,

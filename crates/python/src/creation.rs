@@ -61,7 +61,7 @@ fn wanted(
         return Ok(None);
     };
     let mut dtype = args.get_item(dtype_at).ok();
-    for (name, value) in kwargs.into_iter().flat_map(|k| k.iter()) {
+    for (name, value) in kwargs.into_iter().flat_map(PyDictMethods::iter) {
         match name.cast::<PyString>()?.to_str()? {
             "dtype" if dtype.is_none() => dtype = Some(value),
             "order" if value.extract::<&str>().is_ok_and(|v| v == "C") => {}
@@ -125,8 +125,6 @@ fn filled<'py>(
 }
 
 /// Return a new array filled with zeros.
-#[pyfunction]
-#[pyo3(signature = (*args, **kwargs), text_signature = "(shape, dtype=None, order='C', *, device=None, like=None)")]
 pub(crate) fn zeros<'py>(
     args: &Bound<'py, PyTuple>,
     kwargs: Option<&Bound<'py, PyDict>>,
@@ -140,8 +138,6 @@ pub(crate) fn zeros<'py>(
 }
 
 /// Return a new array without setting its elements.
-#[pyfunction]
-#[pyo3(signature = (*args, **kwargs), text_signature = "(shape, dtype=None, order='C', *, device=None, like=None)")]
 pub(crate) fn empty<'py>(
     args: &Bound<'py, PyTuple>,
     kwargs: Option<&Bound<'py, PyDict>>,
@@ -155,8 +151,6 @@ pub(crate) fn empty<'py>(
 }
 
 /// Return a new array filled with ones.
-#[pyfunction]
-#[pyo3(signature = (*args, **kwargs), text_signature = "(shape, dtype=None, order='C', *, device=None, like=None)")]
 pub(crate) fn ones<'py>(
     args: &Bound<'py, PyTuple>,
     kwargs: Option<&Bound<'py, PyDict>>,
@@ -171,8 +165,6 @@ pub(crate) fn ones<'py>(
 }
 
 /// Return a new array filled with `fill_value`.
-#[pyfunction]
-#[pyo3(signature = (*args, **kwargs), text_signature = "(shape, fill_value, dtype=None, order='C', *, device=None, like=None)")]
 pub(crate) fn full<'py>(
     args: &Bound<'py, PyTuple>,
     kwargs: Option<&Bound<'py, PyDict>>,
@@ -237,8 +229,6 @@ fn converted<'py>(
 }
 
 /// Create an array.
-#[pyfunction]
-#[pyo3(signature = (*args, **kwargs), text_signature = "(object, dtype=None, *, copy=True, order='K', subok=False, ndmin=0, ndmax=0, like=None)")]
 pub(crate) fn array<'py>(
     args: &Bound<'py, PyTuple>,
     kwargs: Option<&Bound<'py, PyDict>>,
@@ -247,8 +237,6 @@ pub(crate) fn array<'py>(
 }
 
 /// Convert the input to an array.
-#[pyfunction]
-#[pyo3(signature = (*args, **kwargs), text_signature = "(a, dtype=None, order=None, *, device=None, copy=None, like=None)")]
 pub(crate) fn asarray<'py>(
     args: &Bound<'py, PyTuple>,
     kwargs: Option<&Bound<'py, PyDict>>,
@@ -257,10 +245,8 @@ pub(crate) fn asarray<'py>(
 }
 
 macro_rules! from_numpy {
-    ($($(#[$doc:meta])* $name:ident $text:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
-        #[pyfunction]
-        #[pyo3(signature = (*args, **kwargs), text_signature = $text)]
         pub(crate) fn $name<'py>(
             args: &Bound<'py, PyTuple>,
             kwargs: Option<&Bound<'py, PyDict>>,
@@ -272,26 +258,24 @@ macro_rules! from_numpy {
 
 from_numpy! {
     /// Return evenly spaced values within a given interval.
-    arange "(start_or_stop, /, stop=None, step=1, dtype=None, *, device=None, like=None)";
+    arange;
     /// Return evenly spaced numbers over a specified interval.
-    linspace "(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None)";
+    linspace;
     /// Return a two-dimensional array with ones on the diagonal and zeros elsewhere.
-    eye "(N, M=None, k=0, dtype=<class 'float'>, order='C', *, device=None, like=None)";
+    eye;
     /// Return the identity array.
-    identity "(n, dtype=None, *, like=None)";
+    identity;
     /// Construct an array by executing a function over each coordinate.
-    fromfunction "(function, shape, *, dtype=<class 'float'>, like=None, **kwargs)";
+    fromfunction;
     /// Construct an array from data in a text or binary file.
-    fromfile "(file, dtype=float, count=-1, sep='', offset=0, *, like=None)";
+    fromfile;
     /// Load arrays from files.
-    load "(file, mmap_mode=None, allow_pickle=False, fix_imports=True, encoding='ASCII', *, max_header_size=10000)";
+    load;
     /// Load data from a text file.
-    loadtxt "(fname, dtype=<class 'float'>, comments='#', delimiter=None, converters=None, skiprows=0, usecols=None, unpack=False, ndmin=0, encoding=None, max_rows=None, *, quotechar=None, like=None)";
+    loadtxt;
 }
 
 /// Return a contiguous array in memory.
-#[pyfunction]
-#[pyo3(signature = (*args, **kwargs), text_signature = "(a, dtype=None, *, like=None)")]
 pub(crate) fn ascontiguousarray<'py>(
     args: &Bound<'py, PyTuple>,
     kwargs: Option<&Bound<'py, PyDict>>,
@@ -340,8 +324,6 @@ fn like(
 }
 
 /// Return an array of zeros with the same shape and type as a given array.
-#[pyfunction]
-#[pyo3(signature = (*args, **kwargs), text_signature = "(a, dtype=None, order='K', subok=True, shape=None, *, device=None)")]
 pub(crate) fn zeros_like<'py>(
     args: &Bound<'py, PyTuple>,
     kwargs: Option<&Bound<'py, PyDict>>,
@@ -355,8 +337,6 @@ pub(crate) fn zeros_like<'py>(
 }
 
 /// Return a new array with the same shape and type as a given array, elements not set.
-#[pyfunction]
-#[pyo3(signature = (*args, **kwargs), text_signature = "(prototype, dtype=None, order='K', subok=True, shape=None, *, device=None)")]
 pub(crate) fn empty_like<'py>(
     args: &Bound<'py, PyTuple>,
     kwargs: Option<&Bound<'py, PyDict>>,
@@ -370,8 +350,6 @@ pub(crate) fn empty_like<'py>(
 }
 
 /// Return an array of ones with the same shape and type as a given array.
-#[pyfunction]
-#[pyo3(signature = (*args, **kwargs), text_signature = "(a, dtype=None, order='K', subok=True, shape=None, *, device=None)")]
 pub(crate) fn ones_like<'py>(
     args: &Bound<'py, PyTuple>,
     kwargs: Option<&Bound<'py, PyDict>>,
@@ -386,8 +364,6 @@ pub(crate) fn ones_like<'py>(
 }
 
 /// Return a full array with the same shape and type as a given array.
-#[pyfunction]
-#[pyo3(signature = (*args, **kwargs), text_signature = "(a, fill_value, dtype=None, order='K', subok=True, shape=None, *, device=None)")]
 pub(crate) fn full_like<'py>(
     args: &Bound<'py, PyTuple>,
     kwargs: Option<&Bound<'py, PyDict>>,

@@ -1,5 +1,6 @@
 //! Calls that are left to NumPy: operands become plain arrays whose values have been computed.
 
+use crate::lift::lift;
 use crate::np::{self, Arr};
 use crate::operand::Reason;
 use crate::{fallback, state, sync};
@@ -133,7 +134,7 @@ pub(crate) fn call<'py>(
         });
     }
     let words = PyDict::new(py);
-    for (name, value) in kwargs.into_iter().flat_map(|k| k.iter()) {
+    for (name, value) in kwargs.into_iter().flat_map(PyDictMethods::iter) {
         words.set_item(&name, plain.keyword(&name, &value)?)?;
     }
     let ready = PyTuple::new(py, ready)?;
@@ -145,11 +146,12 @@ pub(crate) fn call<'py>(
         fallback::count(py, name, reason)?;
     }
     let result = in_arena(py, || function.call(ready, Some(&words)))?;
+    lift(&result);
     plain.restore(result)
 }
 
 /// Runs `work` with our memory handler, so that large results of NumPy lie in the arena.
-pub(crate) fn in_arena<'py, T>(py: Python<'py>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+pub(crate) fn in_arena<T>(py: Python<'_>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     let before = np::set_handler(state::state().handler.bind(py))?;
     let result = work();
     np::set_handler(&before)?;

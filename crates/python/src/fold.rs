@@ -5,7 +5,7 @@ use crate::birth::{self, Born};
 use crate::keywords::Keywords;
 use crate::map::{Outcome, leave};
 use crate::np::{self, Arr};
-use crate::operand::{Input, View, classify};
+use crate::operand::{Input, Reason, View, classify};
 use crate::ops::OpEntry;
 use crate::record::Draft;
 use crate::{site, state, sync};
@@ -34,7 +34,7 @@ pub(crate) fn reduce<'py>(
     let Some(axes) = axes_of(words.axis.as_ref(), view.layout.shape.len()) else {
         leave!(Mismatch)
     };
-    let Some(initial) = initial_of(py, words.initial.as_ref(), sig.outs[0])? else {
+    let Ok(initial) = initial_of(py, words.initial.as_ref(), sig.outs[0])? else {
         leave!(Keyword)
     };
     if words.mask.is_some() || words.unsafe_cast {
@@ -123,20 +123,21 @@ fn axes_of(axis: Option<&Bound<'_, PyAny>>, rank: usize) -> Option<AxisMask> {
     (axes != 0).then_some(axes)
 }
 
-/// The value to start from: absent, or a number that `dtype` holds. The outer `None` is for NumPy.
+/// The value to start from, if one is given: a number that `dtype` holds; the rest is for NumPy.
 fn initial_of(
     py: Python<'_>,
     initial: Option<&Bound<'_, PyAny>>,
     dtype: DType,
-) -> PyResult<Option<Option<Scalar>>> {
+) -> PyResult<Result<Option<Scalar>, Reason>> {
     let Some(value) = initial else {
-        return Ok(Some(None));
+        return Ok(Ok(None));
     };
-    Ok(match classify(py, value)? {
-        Some(Input::Weak(weak)) => weak.to_scalar(dtype).map(Some),
-        Some(Input::Scalar(scalar)) if scalar.dtype == dtype => Some(Some(scalar)),
+    let found = match classify(py, value)? {
+        Some(Input::Weak(weak)) => weak.to_scalar(dtype),
+        Some(Input::Scalar(scalar)) if scalar.dtype == dtype => Some(scalar),
         _ => None,
-    })
+    };
+    Ok(found.map(Some).ok_or(Reason::Keyword))
 }
 
 fn fold<'py>(

@@ -88,14 +88,18 @@ fn add(loops: &mut HostLoops, prim: Prim, ufunc: &PyUFuncObject) {
             continue;
         };
         // SAFETY: the table has `ntypes` functions.
-        let Some(function) = (unsafe { *fields.functions.add(i) }) else {
+        let function = unsafe { fields.functions.add(i) };
+        // SAFETY: as above.
+        let Some(function) = (unsafe { *function }) else {
             continue;
         };
         let data = if fields.data.is_null() {
             std::ptr::null_mut()
         } else {
             // SAFETY: the table has `ntypes` entries.
-            unsafe { *fields.data.add(i) }
+            let data = unsafe { fields.data.add(i) };
+            // SAFETY: as above.
+            unsafe { *data }
         };
         // SAFETY: both are pointers to C functions with the same arguments; NumPy's loops only read
         // the counts and steps.

@@ -4,6 +4,7 @@
 //! other keys are NumPy's work on computed data.
 #![expect(unsafe_code, reason = "C slots of the array type")]
 
+use crate::lift::lift;
 use crate::map::Options;
 use crate::np::{self, Arr};
 use crate::operand::Reason;
@@ -140,7 +141,9 @@ fn gather<'py>(
         return work();
     }
     fallback::count(py, "getitem", Reason::Fancy)?;
-    delegate::in_arena(py, work)
+    let result = delegate::in_arena(py, work)?;
+    lift(&result);
+    Ok(result)
 }
 
 /// The key with its arrays computed and plain.

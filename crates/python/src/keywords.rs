@@ -44,7 +44,7 @@ impl<'py> Keywords<'py> {
     /// Reads the arguments; an error names why NumPy must do the call.
     pub(crate) fn read(kwargs: Option<&Bound<'py, PyDict>>) -> PyResult<Result<Self, Reason>> {
         let mut words = Keywords::default();
-        for (name, value) in kwargs.into_iter().flat_map(|k| k.iter()) {
+        for (name, value) in kwargs.into_iter().flat_map(PyDictMethods::iter) {
             let name = name.cast::<PyString>()?.to_str()?;
             if no_value(&value) {
                 continue;

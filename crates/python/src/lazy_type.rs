@@ -2,6 +2,10 @@
 //!
 //! An array is known by the address of its elements, so views that NumPy makes by itself are complete.
 #![expect(unsafe_code, reason = "makes a type from C slots")]
+#![expect(
+    clippy::fn_to_numeric_cast_any,
+    reason = "a type's slots are functions of many types behind untyped pointers"
+)]
 
 use crate::np::{self, Arr};
 use crate::slot::{lend, object};

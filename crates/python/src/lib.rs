@@ -6,6 +6,7 @@ mod assign;
 mod backends;
 mod birth;
 mod buffer;
+mod builtins;
 mod copies;
 mod creation;
 mod delegate;
@@ -42,18 +43,13 @@ use pyo3::prelude::*;
 #[pyo3(name = "_ext")]
 mod ext {
     #[pymodule_export]
-    use super::creation::{
-        arange, array, asarray, ascontiguousarray, empty, empty_like, eye, fromfile, fromfunction,
-        full, full_like, identity, linspace, load, loadtxt, ones, ones_like, zeros, zeros_like,
-    };
-    #[pymodule_export]
     use super::process::{after_fork_child, after_fork_parent, before_fork, reinstall_handler};
     #[pymodule_export]
     use super::runner::enable_runner_patches;
     #[pymodule_export]
     use super::stats::{configure, devices, flush, reset_stats, stats, trim};
 
-    use super::*;
+    use super::{Bound, PyModule, PyResult, start};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -89,5 +85,6 @@ fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     state::configure(Some(guarded), Some(min_bytes));
     news::init();
     buffer::init(py)?;
+    builtins::init(module)?;
     process::init(module)
 }

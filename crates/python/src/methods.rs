@@ -9,7 +9,7 @@ use crate::keywords::Keywords;
 use crate::map::Outcome;
 use crate::operand::Reason;
 use crate::slot::{lend, object};
-use crate::{array_function, copies, delegate, fold};
+use crate::{array_function, builtins, copies, delegate, fold};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -77,7 +77,7 @@ const METHODS: [Method; 44] = [
     },
     Method {
         name: c"__array__",
-        how: How::Native(as_array),
+        how: How::Native(|c| Ok(as_array(c))),
     },
     Method {
         name: c"__array_wrap__",
@@ -197,23 +197,19 @@ unsafe extern "C" fn entry<const WHICH: usize>(
         let mut positional = Vec::with_capacity(count);
         for i in 0..count {
             // SAFETY: the interpreter passes `count` objects.
-            let arg = unsafe { *args.add(i) };
+            let arg = unsafe { args.add(i) };
+            // SAFETY: as above.
+            let arg = unsafe { *arg };
             // SAFETY: it lends them for the call.
             positional.push(unsafe { lend(py, arg) });
         }
         let kwargs = if names.is_null() {
             None
         } else {
-            let words = PyDict::new(py);
-            // SAFETY: a tuple of names, lent for the call.
-            let names = unsafe { lend(py, names) };
-            for (i, name) in names.cast::<PyTuple>()?.iter().enumerate() {
-                // SAFETY: the values of the names follow the positional arguments.
-                let value = unsafe { *args.add(count + i) };
-                // SAFETY: lent for the call.
-                words.set_item(name, unsafe { lend(py, value) })?;
-            }
-            Some(words)
+            // SAFETY: the values of the names follow the positional arguments.
+            let values = unsafe { args.add(count) };
+            // SAFETY: all of them are lent for the call.
+            Some(unsafe { builtins::keywords(py, names, values) }?)
         };
         let call = Call {
             this: &this,
@@ -271,11 +267,11 @@ fn ufunc<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
 }
 
 /// `a.__array__()` is the array itself.
-fn as_array<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
+fn as_array<'py>(call: &Call<'_, 'py>) -> Outcome<'py> {
     if call.args.is_empty() && call.kwargs.is_none() {
-        return Ok(Outcome::Done(call.this.clone()));
+        return Outcome::Done(call.this.clone());
     }
-    Ok(Outcome::Numpy(Reason::Library))
+    Outcome::Numpy(Reason::Library)
 }
 
 /// Results of NumPy's functions stay plain arrays.

@@ -61,7 +61,9 @@ pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
     let api = capsule.cast::<PyCapsule>()?.pointer_checked(None)?;
     let api = api.as_ptr().cast::<*const c_void>();
     // SAFETY: NumPy 2's table has 366 entries or more; number 304 is PyDataMem_SetHandler.
-    let set_handler = unsafe { *api.add(304) };
+    let entry = unsafe { api.add(304) };
+    // SAFETY: as above.
+    let set_handler = unsafe { *entry };
     // SAFETY: the entry has this type, by NumPy's documentation.
     let set_handler = unsafe {
         std::mem::transmute::<*const c_void, unsafe extern "C" fn(*mut PyObject) -> *mut PyObject>(
@@ -98,11 +100,13 @@ fn check_layout(py: Python<'_>, array_type: *mut PyTypeObject) -> PyResult<()> {
     let probe = py.import("numpy")?.call_method1("empty", (10,))?;
     // SAFETY: the probe is an array; the size is compared before the last field is trusted.
     let probe = unsafe { Arr::new(probe.as_ptr()) };
-    let fits = size == size_of::<ArrayObject>().cast_signed()
+    if size == size_of::<ArrayObject>().cast_signed() {
         // SAFETY: the field lies within the object, whose size was just compared.
-        && unsafe { ffi::PyCapsule_IsValid((*probe.0).mem_handler, HANDLER_CAPSULE.as_ptr()) } == 1;
-    if fits {
-        return Ok(());
+        let handler = unsafe { (*probe.0).mem_handler };
+        // SAFETY: the call checks any object, or null.
+        if unsafe { ffi::PyCapsule_IsValid(handler, HANDLER_CAPSULE.as_ptr()) } == 1 {
+            return Ok(());
+        }
     }
     Err(PyImportError::new_err(format!(
         "arrayloom does not know this version of NumPy: its arrays take {size} bytes where {} are \
@@ -139,7 +143,8 @@ pub(crate) fn scalar_dtype(kind: *mut PyTypeObject) -> Option<DType> {
 /// Our dtype for one of NumPy's descriptors: native byte order and one of the fourteen.
 pub(crate) fn dtype_of(descr: *const PyArray_Descr) -> Option<DType> {
     // SAFETY: callers pass descriptors of live arrays or ones they hold.
-    let (number, order) = unsafe { ((*descr).fields.type_num, (*descr).fields.byteorder) };
+    let fields = unsafe { &(*descr).fields };
+    let (number, order) = (fields.type_num, fields.byteorder);
     if order.cast_unsigned() == b'>' {
         return None;
     }

@@ -1,6 +1,7 @@
 //! The operators of lazy arrays.
 #![expect(unsafe_code, reason = "C slots of the array type")]
 
+use crate::lift::lift;
 use crate::map::{self, Options, Outcome};
 use crate::np::{self, Arr};
 use crate::operand::Reason;
@@ -55,8 +56,11 @@ pub(crate) const BINARY: [Binary; 12] = [
     binary!("divmod", nb_divmod, nb_divmod),
 ];
 
+/// Finds a slot of one operand in a table of slots.
+type UnarySlot = fn(&PyNumberMethods) -> Option<ffi::unaryfunc>;
+
 /// The operators of one operand.
-const UNARY: [(&str, fn(&PyNumberMethods) -> Option<ffi::unaryfunc>); 4] = [
+const UNARY: [(&str, UnarySlot); 4] = [
     ("negative", |m| m.nb_negative),
     ("positive", |m| m.nb_positive),
     ("absolute", |m| m.nb_absolute),
@@ -130,7 +134,11 @@ pub(crate) unsafe extern "C" fn binary<const WHICH: usize>(
     object(|py| {
         // SAFETY: the interpreter lends both operands.
         let (a, b) = (unsafe { lend(py, a) }, unsafe { lend(py, b) });
-        let outcome = map::call(py, table().binary[WHICH], &[&a, &b], &Options::default())?;
+        let outcome = if both_small(&a, &b) {
+            Outcome::Numpy(Reason::Small)
+        } else {
+            map::call(py, table().binary[WHICH], &[&a, &b], &Options::default())?
+        };
         let reason = match outcome {
             Outcome::Done(result) => return Ok(result),
             Outcome::Numpy(reason) => reason,
@@ -170,7 +178,43 @@ pub(crate) fn in_numpy<'py>(
     if reason.counts() {
         crate::fallback::count(py, name, reason)?;
     }
-    delegate::in_arena(py, || owned(py, own(a.as_ptr(), b.as_ptr())))
+    let result = delegate::in_arena(py, || owned(py, own(a.as_ptr(), b.as_ptr())))?;
+    lift(&result);
+    Ok(result)
+}
+
+/// True if nothing about the call is large or not computed yet: the shortest way to NumPy.
+fn both_small(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> bool {
+    let few = |n: usize| n.saturating_mul(WIDEST) < state::min_bytes();
+    match (Arr::of(a), Arr::of(b)) {
+        (Some(x), Some(y)) => {
+            let most = if x.shape() == y.shape() {
+                x.len()
+            } else {
+                x.len().saturating_mul(y.len())
+            };
+            few(most) && !pending(x) && !pending(y)
+        }
+        (Some(x), None) => few(x.len()) && !pending(x) && is_number(b),
+        (None, Some(y)) => few(y.len()) && !pending(y) && is_number(a),
+        (None, None) => false,
+    }
+}
+
+/// Bytes of the largest element type.
+const WIDEST: usize = 16;
+
+fn pending(array: Arr) -> bool {
+    let engine = state::engine();
+    let slot = engine.slot_at(array.addr());
+    slot.is_some_and(|(slot, _)| engine.is_pending(slot))
+}
+
+fn is_number(object: &Bound<'_, PyAny>) -> bool {
+    let kind = object.get_type_ptr();
+    kind == &raw mut ffi::PyFloat_Type
+        || kind == &raw mut ffi::PyLong_Type
+        || np::scalar_dtype(kind).is_some()
 }
 
 /// True for what is neither an array of ours nor a plain one: it may have operators of its own.

@@ -78,12 +78,11 @@ pub(crate) fn allowed(entry: &OpEntry, inputs: &[Input], sig: &LoopSig) -> bool 
     }
     match inputs.get(1) {
         Some(Input::Weak(Weak::Int(value))) => *value >= 0,
-        Some(Input::Weak(_)) | None => true,
         Some(Input::Scalar(s)) if s.dtype.kind() == Kind::Signed => {
             s.bytes[s.dtype.size() - 1] < 128
         }
-        Some(Input::Scalar(_)) => true,
         Some(Input::View(view)) => view.layout.dtype.kind() != Kind::Signed,
+        Some(Input::Scalar(_) | Input::Weak(_)) | None => true,
     }
 }
 
@@ -138,7 +137,13 @@ pub(crate) unsafe extern "C" fn in_place(
                     let words = PyDict::new(py);
                     words.set_item("out", &a)?;
                     let (ufunc, why) = (ufunc.bind(py), (row.def.name, reason));
-                    return delegate::call(ufunc, &[a.clone()], Some(&words), 0..0, why);
+                    return delegate::call(
+                        ufunc,
+                        std::slice::from_ref(&a),
+                        Some(&words),
+                        0..0,
+                        why,
+                    );
                 }
                 _ => {}
             }

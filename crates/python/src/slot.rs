@@ -58,7 +58,7 @@ pub(crate) fn object(
 ///
 /// # Safety
 /// The pointer is not null and the object outlives the returned handle's use.
-pub(crate) unsafe fn lend<'py>(py: Python<'py>, object: *mut PyObject) -> Bound<'py, PyAny> {
+pub(crate) unsafe fn lend(py: Python<'_>, object: *mut PyObject) -> Bound<'_, PyAny> {
     // SAFETY: promised by the caller.
     unsafe { Bound::from_borrowed_ptr(py, object) }
 }

@@ -3,6 +3,7 @@
 use crate::np::Arr;
 use crate::{error, site, state};
 use arrayloom_engine::EngineError;
+use arrayloom_guard::State;
 use pyo3::prelude::*;
 
 /// Makes the memory of an array readable; does nothing for memory outside the arena.
@@ -11,6 +12,9 @@ pub(crate) fn read(py: Python<'_>, array: Arr) -> PyResult<()> {
     let Some((slot, _)) = engine.slot_at(array.addr()) else {
         return Ok(());
     };
+    if pages(array).is_some_and(State::is_published) && !engine.is_pending(slot) {
+        return news(py);
+    }
     if engine.is_pending(slot) {
         return force(py, || engine.sync_read(slot));
     }
@@ -36,9 +40,17 @@ pub(crate) fn news(py: Python<'_>) -> PyResult<()> {
 pub(crate) fn write(py: Python<'_>, array: Arr) -> PyResult<()> {
     let engine = state::engine();
     match engine.slot_at(array.addr()) {
-        Some((slot, _)) => force(py, || engine.sync_write(slot)),
-        None => Ok(()),
+        Some((slot, _)) if pages(array) != Some(State::Ready) || engine.is_pending(slot) => {
+            force(py, || engine.sync_write(slot))
+        }
+        _ => Ok(()),
     }
+}
+
+/// What the pages under an array are now. Takes no lock.
+fn pages(array: Arr) -> Option<State> {
+    let guard = state::engine().guard()?;
+    Some(guard.state(guard.slot_at(array.addr())?))
 }
 
 /// Runs everything that is pending.
