@@ -297,7 +297,8 @@ pub(crate) fn find(
     }
     if first.is_complex() {
         let part = matches!(prim, Prim::Real | Prim::Imag | Prim::Conj);
-        let quiet = part || to == DType::Bool;
+        let extreme = matches!(prim, Prim::Min | Prim::Max | Prim::Fmin | Prim::Fmax);
+        let quiet = part || extreme || to == DType::Bool;
         let raise = if quiet {
             Raise::Answer
         } else {
@@ -325,7 +326,11 @@ pub(crate) fn find(
         })
         .or_else(|| {
             let kern = scalar::find(prim, first, second).filter(|_| tiles)?;
-            Some(found(kern, Raise::Register))
+            let raise = match prim {
+                Prim::FrexpMant | Prim::FrexpExp => Raise::Answer,
+                _ => Raise::Register,
+            };
+            Some(found(kern, raise))
         })
 }
 
