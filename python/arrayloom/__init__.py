@@ -5,24 +5,19 @@ for the functions that make arrays. Large arrays made by those are lazy: operati
 recorded and run together when a value is needed.
 """
 
-from typing import TYPE_CHECKING
+from typing import Any
 
-import numpy as _numpy
+import numpy as _numpy  # noqa: ICN001 - the plain name would be a public one
 
 from arrayloom import _alias, _ext
-from arrayloom._ext import LazyArray
-from arrayloom.errors import (
-    ArrayloomError,
-    DeviceError,
-    FallbackWarning,
-    InternalError,
-    OutOfMemoryError,
-    SettingError,
-    UnsupportedError,
-)
-
-if TYPE_CHECKING:
-    from numpy import *  # noqa: F403 - type checkers see NumPy's names
+from arrayloom._ext import LazyArray as LazyArray
+from arrayloom.errors import ArrayloomError as ArrayloomError
+from arrayloom.errors import DeviceError as DeviceError
+from arrayloom.errors import FallbackWarning as FallbackWarning
+from arrayloom.errors import InternalError as InternalError
+from arrayloom.errors import OutOfMemoryError as OutOfMemoryError
+from arrayloom.errors import SettingError as SettingError
+from arrayloom.errors import UnsupportedError as UnsupportedError
 
 # NumPy's functions that are replaced: those that make arrays.
 _CREATION = (
@@ -47,22 +42,23 @@ _CREATION = (
     "zeros_like",
 )
 
-for _name in dir(_numpy):
-    if not _name.startswith("__"):
-        globals().setdefault(_name, getattr(_numpy, _name))
-for _name in _CREATION:
-    globals()[_name] = getattr(_ext, _name)
-del _name
 
-__version__ = _ext.version
-__all__ = [*_numpy.__all__]  # noqa: PLE0604 - a list of strings, made by NumPy
-__numpy_version__ = _numpy.__version__
+def _fill(namespace: dict[str, Any]) -> None:
+    """Put NumPy's names into `namespace`, and ours for the functions that make arrays."""
+    for name in dir(_numpy):
+        if not name.startswith("__"):
+            namespace.setdefault(name, getattr(_numpy, name))
+    for name in _CREATION:
+        namespace[name] = getattr(_ext, name)
+    namespace["__version__"] = _numpy.__version__
+    namespace["__all__"] = list(_numpy.__all__)
 
 
+_fill(globals())
 _alias.install()
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - NumPy's names are of every type
     """Names that NumPy itself makes on demand."""
     return getattr(_numpy, name)
 

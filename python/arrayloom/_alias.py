@@ -7,31 +7,38 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader
 
 __all__ = ["install"]
 
 _OURS = "arrayloom."
 
 
-class _Alias(Loader, MetaPathFinder):
-    """Finds ``arrayloom.x`` as ``numpy.x``."""
+class _Alias:
+    """Finds ``arrayloom.x`` as ``numpy.x``: a finder and its own loader."""
+
+    _own: ModuleSpec | None = None
 
     def find_spec(
         self,
         fullname: str,
-        path: Sequence[str] | None,  # noqa: ARG002 - the interface of finders
-        target: ModuleType | None = None,  # noqa: ARG002
+        path: Sequence[str] | None,
+        target: ModuleType | None = None,  # noqa: ARG002 - the interface of finders
     ) -> ModuleSpec | None:
         """Answer for submodules of arrayloom that NumPy has."""
         if not fullname.startswith(_OURS):
             return None
+        if fullname.count(".") == 1 and PathFinder.find_spec(fullname, path) is not None:
+            return None
         theirs = f"numpy.{fullname.removeprefix(_OURS)}"
         if importlib.util.find_spec(theirs) is None:
             return None
-        return ModuleSpec(fullname, self)
+        return ModuleSpec(fullname, cast("Loader", self))
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Give NumPy's module itself."""
@@ -46,5 +53,5 @@ class _Alias(Loader, MetaPathFinder):
 
 
 def install() -> None:
-    """Look for submodules in NumPy once everything else has failed."""
-    sys.meta_path.append(_Alias())
+    """Look for submodules that are not files of ours in NumPy, before anyone else does."""
+    sys.meta_path.insert(0, _Alias())

@@ -11,8 +11,9 @@ use crate::record::Draft;
 use crate::site;
 use arrayloom_ir::{Action, LoopSig};
 use arrayloom_types::{DType, Layout, contiguous_strides, copy_strides};
-use numpy::npyffi::flags::{NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_F_CONTIGUOUS};
+use numpy::npyffi::flags::NPY_ARRAY_C_CONTIGUOUS;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use smallvec::smallvec;
 
 /// The argument of a method by position or name; `None` if absent.
@@ -99,19 +100,39 @@ pub(crate) fn ravel<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
     flat_copy(call.this)
 }
 
-/// `a.reshape(...)`: a view where that is possible.
+/// `a.reshape(...)`: a view where that is possible, else a view of a recorded copy.
 pub(crate) fn reshape<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
+    let py = call.this.py();
     let Some(array) = Arr::of(call.this) else {
         leave!(Operand)
     };
-    if array.has(NPY_ARRAY_C_CONTIGUOUS)
-        || (array.has(NPY_ARRAY_F_CONTIGUOUS) && call.kwargs.is_some())
-    {
+    if array.has(NPY_ARRAY_C_CONTIGUOUS) || call.kwargs.is_some() {
+        if !array.has(NPY_ARRAY_C_CONTIGUOUS) {
+            // NumPy decides whether a view is possible; if it copies, it reads computed values.
+            crate::sync::read(py, array)?;
+        }
         return own(call, "reshape").map(Outcome::Done);
     }
-    // NumPy decides whether a view is possible; if it copies, it reads computed values.
-    crate::sync::read(call.this.py(), array)?;
-    own(call, "reshape").map(Outcome::Done)
+    let words = PyDict::new(py);
+    words.set_item("copy", false)?;
+    let as_view = Call {
+        this: call.this,
+        args: call.args,
+        kwargs: Some(&words),
+    };
+    if let Ok(view) = own(&as_view, "reshape") {
+        return Ok(Outcome::Done(view));
+    }
+    let copied = match duplicate(call.this, None, 'C')? {
+        Outcome::Done(copied) => copied,
+        other @ Outcome::Numpy(_) => return Ok(other),
+    };
+    let copied = Call {
+        this: &copied,
+        args: call.args,
+        kwargs: None,
+    };
+    own(&copied, "reshape").map(Outcome::Done)
 }
 
 /// `ndarray`'s own method on the array as it is.

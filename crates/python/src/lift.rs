@@ -3,7 +3,6 @@
 
 use crate::np::{self, Arr};
 use crate::{birth, state};
-use numpy::npyffi::flags::NPY_ARRAY_OWNDATA;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
@@ -18,10 +17,9 @@ pub(crate) fn lift(object: &Bound<'_, PyAny>) {
         return;
     }
     let Some(array) = Arr::of(object) else { return };
-    let fits = array.has(NPY_ARRAY_OWNDATA)
-        && array
-            .dtype()
-            .is_some_and(|dtype| birth::worth_it(dtype, array.shape()))
+    let fits = array
+        .dtype()
+        .is_some_and(|dtype| birth::worth_it(dtype, array.shape()))
         && state::engine().slot_at(array.addr()).is_some();
     if !fits {
         return;

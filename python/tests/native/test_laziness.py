@@ -1,0 +1,114 @@
+"""What is recorded, and what makes it run: seen from the counters."""
+
+import numpy
+import pytest
+
+import arrayloom as np
+from arrayloom import _ext
+
+
+@pytest.fixture
+def counters():
+    """Counters since the start of the test."""
+    _ext.flush()
+    _ext.reset_stats()
+    return _ext.stats
+
+
+def test_operators_do_not_run(counters):
+    a = np.ones(100_000)
+    b = a * 2 + 1
+    b[10:20] = 5.0
+    b -= a
+    c = np.sqrt(b)[::2].reshape(2, -1).T
+    assert counters()["flushes"] == 0
+    assert float(c[0, 0]) == numpy.sqrt(2.0)
+    assert counters()["flushes"] == 1
+
+
+def test_a_dead_result_is_not_computed(counters):
+    a = np.ones(100_000)
+    b = a + 1
+    del b
+    _ext.flush()
+    assert "add" not in counters()["ops"]
+
+
+def test_a_chain_is_one_kernel(counters):
+    a = np.zeros(100_000) + 1
+    b = (a * 2 + 3) / 4
+    assert float(b.sum()) == 125_000.0
+    assert counters()["kernels"] == 1
+
+
+def test_small_views_of_pending_arrays_stay_lazy(counters):
+    a = np.ones((300, 300)) * 2
+    row = -a[0]
+    assert type(row) is np.LazyArray
+    assert counters()["flushes"] == 0
+    assert row.tolist() == [-2.0] * 300
+
+
+def test_small_results_of_computed_arrays_are_plain():
+    a = np.ones((300, 300)) * 2
+    assert float(a[0, 0]) == 2.0
+    assert type(-a[0]) is numpy.ndarray
+
+
+def test_scalars_are_numpys_own():
+    a = np.ones((300, 300)) + 1
+    for value in (a.sum(), a[3, 4], a.mean(), a.max(), a.std()):
+        assert type(value) is numpy.float64
+    assert type(a.argmax()) is numpy.int64
+    assert type((a > 1).all()) is numpy.bool
+
+
+def test_results_of_numpys_own_functions_join(counters):
+    a = np.ones((300, 300)) + 1
+    product = a @ a
+    assert type(product) is np.LazyArray
+    assert type(np.sort(a, axis=0)) in {np.LazyArray, numpy.ndarray}
+    assert float((product + 1)[0, 0]) == 1201.0
+    assert [row["op"] for row in counters()["fallbacks"]] == ["sort"]
+
+
+def test_plain_operands_keep_their_values():
+    plain = numpy.arange(100_000.0)
+    lazy = np.ones(100_000)
+    total = lazy + plain
+    small = numpy.arange(300.0)
+    rows = np.ones((300, 300)) + small
+    plain[:] = -1
+    small[:] = -1
+    assert total[10] == 11.0
+    assert rows[0].tolist() == list(numpy.arange(300.0) + 1)
+
+
+def test_eager_when_switched_off():
+    _ext.configure(lazy=False)
+    try:
+        assert type(np.ones(100_000) + 1) is numpy.ndarray
+    finally:
+        _ext.configure(lazy=True)
+
+
+def test_nothing_leaks():
+    _ext.flush()
+    before = _ext.stats()["live_slots"]
+    for _ in range(50):
+        a = np.ones(100_000)
+        b = a[::2] + a[1::2]
+        b += 1
+        c = numpy.arange(50_000.0) + b
+        float(c.sum())
+    del a, b, c
+    _ext.flush()
+    assert _ext.stats()["live_slots"] == before
+
+
+def test_resize_keeps_the_bytes():
+    a = np.arange(100_000.0) * 1
+    a.resize(200_000, refcheck=False)
+    assert a[99_999] == 99_999.0
+    assert not a[100_000:].any()
+    assert a.flags.owndata

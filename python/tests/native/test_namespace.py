@@ -1,0 +1,42 @@
+"""The package stands in for NumPy: same names, same objects, same submodules."""
+
+import importlib
+
+import numpy
+import pytest
+
+import arrayloom as np
+from arrayloom import _ext
+
+
+def test_every_name_of_numpy_is_there():
+    assert np.__all__ == numpy.__all__
+    missing = [name for name in dir(numpy) if not hasattr(np, name)]
+    assert missing == []
+
+
+def test_objects_are_numpys_own():
+    ours = set(vars(_ext))
+    for name in numpy.__all__:
+        if name not in ours:
+            assert getattr(np, name) is getattr(numpy, name), name
+
+
+@pytest.mark.parametrize(
+    "name", ["linalg", "fft", "random", "ma", "lib.stride_tricks", "polynomial"]
+)
+def test_submodules_are_numpys_own(name):
+    module = importlib.import_module(f"arrayloom.{name}")
+    assert module is importlib.import_module(f"numpy.{name}")
+    assert module.__name__ == f"numpy.{name}"
+    assert module.__spec__.name == f"numpy.{name}"
+
+
+def test_a_module_that_nobody_has():
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("arrayloom.nonsense")
+
+
+def test_a_name_that_nobody_has():
+    with pytest.raises(AttributeError):
+        _ = np.nonsense
