@@ -20,8 +20,8 @@
 )]
 
 use crate::Isa;
+use crate::cell::Cell;
 use crate::kern::{Body, Kern, fold_run, pick, tile, tile_mut};
-use crate::lower::Cell;
 use arrayloom_ir::ReduceOp;
 use arrayloom_types::DType;
 use half::f16;

@@ -356,7 +356,7 @@ impl<'a> Worker<'a> {
                 tile.cursor.value(tile.nest, lane)
             };
             // SAFETY: promised by the caller; such a lane is contiguous.
-            unsafe { stream(from, pointer(out), tile.n * size) };
+            unsafe { stream(from, pointer(out), tile.n * size, self.shared.isa) };
             return;
         }
         self.parts(tile, lane, |out, at, n| {

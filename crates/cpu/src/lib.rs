@@ -8,6 +8,7 @@
 //! set.
 
 mod arg;
+mod cell;
 mod config;
 mod device;
 mod exec;

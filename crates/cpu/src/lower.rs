@@ -10,6 +10,7 @@
 )]
 
 use crate::Isa;
+use crate::cell::Cell;
 use crate::config::{HostLoop, HostLoops};
 use crate::kern::{Found, Kern, Raise, Splat, find, toward_half};
 use crate::mxcsr;
@@ -19,11 +20,6 @@ use arrayloom_ir::{Arity, Ins, Kernel, Prim};
 use arrayloom_types::{DType, Scalar};
 use std::ffi::c_char;
 use std::sync::atomic::{AtomicU8, Ordering};
-
-/// One value, aligned for every type.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C, align(16))]
-pub(crate) struct Cell(pub(crate) [u8; 16]);
 
 /// Where a kernel finds an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,6 +5,10 @@
     reason = "elements lie at computed addresses that the launch vouches for"
 )]
 
+use crate::Isa;
+#[cfg(target_arch = "x86_64")]
+use std::ffi::c_void;
+
 /// Copies `n` elements that lie `step` bytes apart to a tile.
 ///
 /// # Safety
@@ -93,52 +97,71 @@ unsafe fn spread<T: Copy>(from: *const u8, from_step: isize, out: *mut u8, step:
 ///
 /// # Safety
 /// `bytes` bytes may be read at `from` and written at `out`; both are apart.
-pub(crate) unsafe fn stream(from: *const u8, out: *mut u8, bytes: usize) {
+pub(crate) unsafe fn stream(from: *const u8, out: *mut u8, bytes: usize, isa: Isa) {
     let head = out.align_offset(64).min(bytes);
     let lines = (bytes - head) / 64;
     let tail = head + lines * 64;
     // SAFETY: promised by the caller.
     unsafe { std::ptr::copy_nonoverlapping(from, out, head) };
-    for line in 0..lines {
-        let at = head + line * 64;
-        // SAFETY: a whole line, within the bytes that the caller promises, aligned after the head.
-        unsafe { stream_line(from.wrapping_add(at), out.wrapping_add(at)) };
-    }
+    let (from_lines, out_lines) = (from.wrapping_add(head), out.wrapping_add(head));
+    // SAFETY: whole lines, within the bytes that the caller promises, aligned after the head.
+    unsafe { stream_lines(from_lines, out_lines, lines, isa) };
     let (from, out) = (from.wrapping_add(tail), out.wrapping_add(tail));
     // SAFETY: promised by the caller.
     unsafe { std::ptr::copy_nonoverlapping(from, out, bytes - tail) };
 }
 
 /// # Safety
-/// 64 bytes may be read at `from` and written at `out`, which is aligned to 64.
+/// As many lines may be read at `from` and written at `out`, which is aligned to them.
 #[cfg(target_arch = "x86_64")]
-#[inline]
-unsafe fn stream_line(from: *const u8, out: *mut u8) {
-    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
-    use std::ffi::c_void;
-    for part in 0..4 {
-        let from = from
-            .wrapping_add(16 * part)
-            .cast::<c_void>()
-            .cast::<__m128i>();
-        // SAFETY: promised by the caller; every x86-64 has SSE2.
-        let value = unsafe { _mm_loadu_si128(from) };
-        let out = out
-            .wrapping_add(16 * part)
-            .cast::<c_void>()
-            .cast::<__m128i>();
-        // SAFETY: as above; aligned.
-        unsafe { _mm_stream_si128(out, value) };
+unsafe fn stream_lines(from: *const u8, out: *mut u8, lines: usize, isa: Isa) {
+    if isa == Isa::Avx512 {
+        // SAFETY: promised by the caller; the processor has the instructions.
+        unsafe { wide_lines(from, out, lines) };
+        return;
+    }
+    for part in 0..4 * lines {
+        // SAFETY: promised by the caller.
+        unsafe { stream_part(from.wrapping_add(16 * part), out.wrapping_add(16 * part)) };
     }
 }
 
 /// # Safety
-/// 64 bytes may be read at `from` and written at `out`.
-#[cfg(not(target_arch = "x86_64"))]
+/// As for [`stream_lines`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn wide_lines(from: *const u8, out: *mut u8, lines: usize) {
+    use std::arch::x86_64::{__m512i, _mm512_loadu_si512, _mm512_stream_si512};
+    for line in 0..lines {
+        let from: *const __m512i = from.wrapping_add(64 * line).cast::<c_void>().cast();
+        // SAFETY: promised by the caller.
+        let value = unsafe { _mm512_loadu_si512(from) };
+        let out: *mut __m512i = out.wrapping_add(64 * line).cast::<c_void>().cast();
+        // SAFETY: promised by the caller; aligned.
+        unsafe { _mm512_stream_si512(out, value) };
+    }
+}
+
+/// # Safety
+/// Sixteen bytes may be read at `from` and written at `out`, which is aligned to them.
+#[cfg(target_arch = "x86_64")]
 #[inline]
-unsafe fn stream_line(from: *const u8, out: *mut u8) {
+unsafe fn stream_part(from: *const u8, out: *mut u8) {
+    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
+    let from: *const __m128i = from.cast::<c_void>().cast();
+    // SAFETY: promised by the caller; every x86-64 has SSE2.
+    let value = unsafe { _mm_loadu_si128(from) };
+    let out: *mut __m128i = out.cast::<c_void>().cast();
+    // SAFETY: as above; aligned.
+    unsafe { _mm_stream_si128(out, value) };
+}
+
+/// # Safety
+/// As many lines may be read at `from` and written at `out`.
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn stream_lines(from: *const u8, out: *mut u8, lines: usize, _: Isa) {
     // SAFETY: promised by the caller.
-    unsafe { std::ptr::copy_nonoverlapping(from, out, 64) };
+    unsafe { std::ptr::copy_nonoverlapping(from, out, 64 * lines) };
 }
 
 /// Asks for the line at `from`, which need not be there.
@@ -146,7 +169,7 @@ pub(crate) fn fetch(from: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a hint that never fails, whatever the address.
     unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(from.cast());
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_NTA }>(from.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = from;

@@ -3,10 +3,11 @@
 //! Values get buffers by linear scan over the steps, so few buffers are live and all of them fit the
 //! level-1 cache. A value that is stored to contiguous memory is computed there.
 
+use crate::cell::Cell;
 use crate::config::CpuConfig;
 use crate::fold::FoldPlan;
 use crate::join::join;
-use crate::lower::{Cell, Facts, Lower, Lowered, Place, Step, in_place};
+use crate::lower::{Facts, Lower, Lowered, Place, Step, in_place};
 use crate::setup::{Setup, Source};
 use arrayloom_ir::{Form, Kernel};
 

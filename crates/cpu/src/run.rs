@@ -6,11 +6,12 @@
 )]
 
 use crate::Isa;
+use crate::cell::{self, Cell};
 use crate::config::CpuConfig;
 use crate::exec::{Shared, Worker};
 use crate::fold::{self, FoldForm, FoldPlan, FoldState};
 use crate::kern::fold_run;
-use crate::lower::{Cell, Facts};
+use crate::lower::Facts;
 use crate::mxcsr::Saved;
 use crate::nest::{Nest, Odometer};
 use crate::place::{gather, repeat, scatter};
@@ -285,7 +286,7 @@ unsafe fn join_runs(
                     )),
                 };
                 // SAFETY: promised by the caller.
-                unsafe { fold::add(fold.dtype, out, sum) };
+                unsafe { cell::add(fold.dtype, out, sum) };
             }
         } else if let Some(kern) = fold_run(fold.op, fold.dtype, isa) {
             let size = fold.dtype.size();

@@ -191,15 +191,24 @@ fn complex_leaf<R: Addend>(values: &[R]) -> Sum<R> {
 /// The sum of a subtree of at most [`WHOLE`] values.
 #[inline(always)]
 fn whole<R: Addend>(values: &[R], leaf: impl Fn(&[R]) -> Sum<R> + Copy) -> Sum<R> {
-    let add = |l: Sum<R>, r: Sum<R>| [l[0] + r[0], l[1] + r[1]];
-    let two = |values: &[R]| match tree_split(values.len()) {
-        Some(left) => add(leaf(&values[..left]), leaf(&values[left..])),
-        None => leaf(values),
-    };
     match tree_split(values.len()) {
-        Some(left) => add(two(&values[..left]), two(&values[left..])),
+        Some(left) => add(part(&values[..left], leaf), part(&values[left..], leaf)),
         None => leaf(values),
     }
+}
+
+/// The sum of a subtree of at most two leaves.
+#[inline(always)]
+fn part<R: Addend>(values: &[R], leaf: impl Fn(&[R]) -> Sum<R> + Copy) -> Sum<R> {
+    match tree_split(values.len()) {
+        Some(left) => add(leaf(&values[..left]), leaf(&values[left..])),
+        None => leaf(values),
+    }
+}
+
+#[inline(always)]
+fn add<R: Addend>(l: Sum<R>, r: Sum<R>) -> Sum<R> {
+    [l[0] + r[0], l[1] + r[1]]
 }
 
 impl<R: Addend> Body for RealLeaf<R> {
