@@ -61,6 +61,11 @@ pub(crate) fn ready<'py>(
     };
     let new = state::engine().new_ready(bytes, zeroed);
     let new = new.map_err(|e| error::to_python(py, &e))?;
+    if state::engine().slot_at(new.addr as usize).is_none() {
+        // The arena is full: such memory could not be told from others when it is freed.
+        state::engine().release(new.slot);
+        return Ok(None);
+    }
     let strides = contiguous_strides(shape, dtype.size());
     wrap(py, &new, dtype, shape, &strides).map(Some)
 }

@@ -119,6 +119,11 @@ fn from_arena(size: usize, zeroed: bool) -> Option<*mut c_void> {
         return None;
     }
     let block = state.engine.new_ready(size, zeroed).ok()?;
+    if state.engine.slot_at(block.addr as usize).is_none() {
+        // The arena is full: such memory could not be told from others when it is freed.
+        state.engine.release(block.slot);
+        return None;
+    }
     Some(block.addr.cast())
 }
 
