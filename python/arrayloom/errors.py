@@ -63,5 +63,6 @@ class InternalError(ArrayloomError, RuntimeError):
 class FallbackWarning(RuntimeWarning):
     """An operation on large arrays ran in NumPy itself, for the reason in the message.
 
-    Results are NumPy's own in this case; only speed is lost. ``-v`` shows these warnings.
+    Results are NumPy's own in this case; only speed is lost. It comes once per line of the program.
+    A filter that turns all warnings into errors does not apply to it; one that names it does.
     """

@@ -3,7 +3,7 @@
 use crate::operand::Reason;
 use crate::site;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,7 +16,7 @@ fn counts() -> MutexGuard<'static, BTreeMap<Key, u64>> {
     COUNTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Counts one call and, the first time at its line, warns if the program asked for such warnings.
+/// Counts one call and warns, the first time at its line.
 pub(crate) fn count(py: Python<'_>, op: &str, reason: Reason) -> PyResult<()> {
     let place = site::user_line(py)?;
     let (file, line) = (place.file, place.line);
@@ -43,17 +43,21 @@ pub(crate) fn count(py: Python<'_>, op: &str, reason: Reason) -> PyResult<()> {
     Ok(())
 }
 
-/// True if a warning filter names our class: without one, programs see no new warnings.
+/// True unless a filter that is not about our class would make the warning an error: a program that
+/// treats its own warnings as errors must not fail because of ours.
 fn wanted(py: Python<'_>, class: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let filters = py.import("warnings")?.getattr("filters")?;
-    for filter in filters.try_iter()? {
+    let class = class.cast::<PyType>()?;
+    for filter in py.import("warnings")?.getattr("filters")?.try_iter()? {
         let filter = filter?;
         let filter = filter.cast::<PyTuple>()?;
-        if filter.get_item(2)?.is(class) {
-            return Ok(filter.get_item(0)?.extract::<String>()? != "ignore");
+        let category = filter.get_item(2)?;
+        let general = filter.get_item(1)?.is_none() && filter.get_item(3)?.is_none();
+        if general && class.is_subclass(&category)? {
+            let action: String = filter.get_item(0)?.extract()?;
+            return Ok(action != "error" || category.is(class));
         }
     }
-    Ok(false)
+    Ok(true)
 }
 
 /// All counts as a list of dictionaries.

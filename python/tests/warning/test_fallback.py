@@ -53,3 +53,31 @@ def test_what_is_accelerated_does_not_warn(xp_default, native):
         total = float(b.sum()) + float(a.mean()) + float(a.max()) + float(a.sum(0)[3])
     assert np.isfinite(total)
     assert native.stats()["fallbacks"] == []
+
+
+def test_the_warning_comes_by_default(xp_default):
+    from arrayloom.errors import FallbackWarning
+
+    a = xp_default.arange(20000.0) + 1
+    with warnings.catch_warnings(record=True) as log:
+        warnings.resetwarnings()
+        xp_default.sort(a)
+    assert [w.category for w in log] == [FallbackWarning]
+
+
+def test_programs_whose_warnings_are_errors_go_on(xp_default, native):
+    a = xp_default.arange(20000.0) + 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        xp_default.sort(a)
+    assert len(native.stats()["fallbacks"]) == 1
+
+
+def test_a_filter_that_names_the_warning_may_make_it_an_error(xp_default):
+    from arrayloom.errors import FallbackWarning
+
+    a = xp_default.arange(20000.0) + 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FallbackWarning)
+        with pytest.raises(FallbackWarning, match="sort"):
+            xp_default.sort(a)
