@@ -20,13 +20,16 @@ pub(crate) type Placed = (u32, FpEvent);
 /// The events of a group of `places` in `list`: one per node whose instructions met conditions.
 pub(crate) fn collect(
     flags: &[AtomicU8],
-    origin: &[u32],
+    (origin, twins): (&[u32], &[(u32, u32)]),
     (places, list): (&[u32], &[Node]),
     events: &mut Vec<Placed>,
 ) {
     let mut met = vec![0u8; places.len()];
     for (flag, &owner) in flags.iter().zip(origin) {
         met[owner as usize] |= flag.load(Ordering::Relaxed);
+    }
+    for &(first, second) in twins {
+        met[second as usize] |= met[first as usize];
     }
     for (&place, flags) in places.iter().zip(met).filter(|(_, flags)| *flags != 0) {
         let node = &list[place as usize];

@@ -193,7 +193,12 @@ impl Engine {
         self.count(batch, group, started.elapsed().as_secs_f64());
         if let Some(flags) = flags {
             let nodes = (group.nodes.as_slice(), batch.list.as_slice());
-            events::collect(&flags, &group.origin, nodes, &mut batch.events);
+            events::collect(
+                &flags,
+                (&group.origin, &group.twins),
+                nodes,
+                &mut batch.events,
+            );
         }
         self.settle(batch, &group.nodes);
         Ok(())

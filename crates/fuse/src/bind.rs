@@ -66,6 +66,7 @@ pub(crate) fn bind(
         folds,
         nodes: members.iter().map(|m| m.place).collect(),
         origin: built.origin,
+        twins: built.twins,
         contracted,
     }
 }

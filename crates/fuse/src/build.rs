@@ -75,6 +75,8 @@ pub(crate) struct Built {
     pub(crate) inputs: Arc<[u32]>,
     /// The step of each instruction.
     pub(crate) origin: Arc<[u32]>,
+    /// Pairs of steps of which the second does what the first has done, so it has no instructions.
+    pub(crate) twins: Arc<[(u32, u32)]>,
 }
 
 /// The step of an item with its operands named.
@@ -108,8 +110,17 @@ pub(crate) fn build(structure: &Structure) -> Built {
         origin: Vec::new(),
         results: Vec::new(),
     };
+    let mut twins = Vec::new();
     for (number, step) in (0u32..).zip(&structure.steps) {
         let results = writer.step(step);
+        let first = results
+            .first()
+            .and_then(|value| writer.origin.get(value.0 as usize));
+        twins.extend(
+            first
+                .filter(|&&first| structure.steps[first as usize].what == step.what)
+                .map(|&first| (first, number)),
+        );
         writer.results.push(results);
         writer.origin.resize(writer.builder.len(), number);
     }
@@ -128,7 +139,10 @@ pub(crate) fn build(structure: &Structure) -> Built {
         rank: structure.rank,
     };
     check(&kernel);
-    let built = sweep(&kernel, &writer.origin);
+    let built = Built {
+        twins: twins.into(),
+        ..sweep(&kernel, &writer.origin)
+    };
     check(&built.kernel);
     built
 }
@@ -248,6 +262,7 @@ fn sweep(kernel: &Kernel, origin: &[u32]) -> Built {
         }),
         inputs: inputs.into(),
         origin: owners.into(),
+        twins: Arc::default(),
     }
 }
 

@@ -89,6 +89,9 @@ pub struct Group {
     pub nodes: Vec<u32>,
     /// For each instruction the place in `nodes` of the node that it belongs to.
     pub origin: Arc<[u32]>,
+    /// Pairs of places in `nodes`: the second node does what the first has done, and meets the same
+    /// conditions.
+    pub twins: Arc<[(u32, u32)]>,
     /// Results that never get memory here.
     pub contracted: usize,
 }

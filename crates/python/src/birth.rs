@@ -29,6 +29,7 @@ pub(crate) fn nbytes(dtype: DType, shape: &[usize]) -> Option<usize> {
 /// True if a new array of this size is lazy when all it depends on has been computed.
 pub(crate) fn worth_it(dtype: DType, shape: &[usize]) -> bool {
     state::lazy()
+        && !shape.is_empty()
         && count(shape) > 0
         && nbytes(dtype, shape).is_some_and(|n| n >= state::min_bytes())
 }

@@ -69,7 +69,7 @@ OPERATIONS = {
     "overflow f2": lambda m, a: (a % 100).astype("e") * m.float16(60000),
     "overflow cast": lambda m, a: (a * 1e300).astype("f"),
     "invalid cast": lambda m, a: (a * m.nan).astype("l"),
-    "invalid cast store": lambda m, a: m.zeros(20000, int).__setitem__(..., a * m.nan),
+    "invalid cast store": lambda m, a: m.copyto(b := m.zeros(20000, int), a * m.nan, "unsafe") or b,
     "underflow": lambda m, a: (a * 1e-300) * 1e-300,
     "log": lambda m, a: m.log(a),
     "log negative": lambda m, a: m.log(-1 - a),
