@@ -41,6 +41,16 @@ pub enum EngineError {
         /// What the device lacks.
         what: String,
     },
+    /// A setting has a value that cannot be used.
+    #[error("{variable} cannot be {value:?}: it takes {takes}")]
+    BadSetting {
+        /// The variable of the environment.
+        variable: &'static str,
+        /// Its value.
+        value: String,
+        /// What it takes.
+        takes: String,
+    },
     /// The device does not share its memory with the host.
     #[error(
         "device {device} has memory of its own, which this engine does not manage; choose a CPU device"
@@ -72,6 +82,7 @@ impl EngineError {
             EngineError::Unsupported { .. } | EngineError::NotUnified { .. } => {
                 ErrorKind::Unsupported
             }
+            EngineError::BadSetting { .. } => ErrorKind::Value,
             EngineError::BadSlot { .. } => ErrorKind::Internal,
         }
     }

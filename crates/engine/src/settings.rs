@@ -1,11 +1,16 @@
 //! The settings of the engine: one row each, read from `ARRAYLOOM_*` variables here and nowhere else.
 
+use crate::EngineError;
+
 /// A value that a setting may have.
 trait Value: Sized {
+    /// What the text may be, for messages.
+    const TAKES: &'static str;
     fn parse(text: &str) -> Option<Self>;
 }
 
 impl Value for bool {
+    const TAKES: &'static str = "1 or 0";
     fn parse(text: &str) -> Option<bool> {
         match text {
             "1" | "true" | "on" | "yes" => Some(true),
@@ -16,18 +21,21 @@ impl Value for bool {
 }
 
 impl Value for String {
+    const TAKES: &'static str = "a name";
     fn parse(text: &str) -> Option<String> {
         Some(text.to_owned())
     }
 }
 
 impl Value for usize {
+    const TAKES: &'static str = u64::TAKES;
     fn parse(text: &str) -> Option<usize> {
         u64::parse(text).and_then(|n| usize::try_from(n).ok())
     }
 }
 
 impl Value for u64 {
+    const TAKES: &'static str = "a whole number, with KiB, MiB or GiB behind it if wanted";
     /// A whole number, or one with a unit: `KiB`, `MiB`, `GiB`.
     fn parse(text: &str) -> Option<u64> {
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -59,17 +67,27 @@ macro_rules! settings {
             pub const VARIABLES: &[(&'static str, &'static str)] =
                 &[$(($variable, stringify!($name)),)*];
 
-            /// The defaults, changed by what `look_up` finds under the names of the variables. A value
-            /// that cannot be read changes nothing.
-            pub fn from_look_up(look_up: impl Fn(&str) -> Option<String>) -> Settings {
+            /// The defaults, changed by what `look_up` finds under the names of the variables. An empty
+            /// text is as good as none.
+            ///
+            /// # Errors
+            /// [`EngineError::BadSetting`] for a text that cannot be read.
+            pub fn from_look_up(
+                look_up: impl Fn(&str) -> Option<String>,
+            ) -> Result<Settings, EngineError> {
                 let mut settings = Settings::default();
                 $(
-                    let found = look_up($variable);
-                    if let Some(value) = found.as_deref().and_then(<$type as Value>::parse) {
-                        settings.$name = value;
+                    if let Some(text) = look_up($variable).filter(|text| !text.is_empty()) {
+                        settings.$name = <$type as Value>::parse(&text).ok_or_else(|| {
+                            EngineError::BadSetting {
+                                variable: $variable,
+                                value: text.clone(),
+                                takes: <$type as Value>::TAKES.to_owned(),
+                            }
+                        })?;
                     }
                 )*
-                settings
+                Ok(settings)
             }
         }
     };
@@ -82,6 +100,10 @@ settings! {
     min_bytes: usize = 64 << 10, "ARRAYLOOM_MIN_BYTES";
     /// The device by name; empty for the best there is.
     backend: String = String::new(), "ARRAYLOOM_BACKEND";
+    /// Highest instruction set of the CPU device: avx512, avx2 or baseline; empty for the best there is.
+    isa: String = String::new(), "ARRAYLOOM_ISA";
+    /// Elements of a tile of the CPU device; 0 for as many as its cache likes.
+    tile: usize = 0, "ARRAYLOOM_TILE";
     /// Recorded operations that make the engine run.
     max_pending_nodes: usize = 512, "ARRAYLOOM_MAX_PENDING_NODES";
     /// Bytes of recorded results that make the engine run.
@@ -102,7 +124,10 @@ settings! {
 
 impl Settings {
     /// The settings that the environment asks for.
-    pub fn from_env() -> Settings {
+    ///
+    /// # Errors
+    /// [`EngineError::BadSetting`] for a value that cannot be read.
+    pub fn from_env() -> Result<Settings, EngineError> {
         #[expect(
             clippy::disallowed_methods,
             reason = "the one place that reads the environment"
@@ -117,16 +142,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_change_settings_and_nonsense_does_not() {
+    fn variables_change_settings() {
         let look_up = |name: &str| match name {
             "ARRAYLOOM_FUSE" => Some("off".to_owned()),
             "ARRAYLOOM_MAX_PENDING_BYTES" => Some("2GiB".to_owned()),
-            "ARRAYLOOM_THREADS" => Some("many".to_owned()),
+            "ARRAYLOOM_THREADS" => Some(String::new()),
             _ => None,
         };
-        let settings = Settings::from_look_up(look_up);
+        let settings = Settings::from_look_up(look_up).unwrap();
         assert!(!settings.fuse);
         assert_eq!(settings.max_pending_bytes, 2 << 30);
         assert_eq!(settings.threads, Settings::default().threads);
+    }
+
+    #[test]
+    fn nonsense_is_named() {
+        let look_up = |name: &str| (name == "ARRAYLOOM_THREADS").then(|| "many".to_owned());
+        let error = Settings::from_look_up(look_up).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.contains("ARRAYLOOM_THREADS") && text.contains("many"),
+            "{text}"
+        );
     }
 }

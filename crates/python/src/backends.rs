@@ -1,9 +1,10 @@
 //! Every device by name: the one place that knows them all.
 
+use crate::error::to_python;
 use crate::host_loops;
-use arrayloom_cpu::{Cpu, CpuConfig};
+use arrayloom_cpu::{Cpu, CpuConfig, Isa};
 use arrayloom_device::Device;
-use arrayloom_engine::Settings;
+use arrayloom_engine::{EngineError, Settings};
 use arrayloom_reference::Reference;
 use pyo3::prelude::*;
 use std::sync::{Arc, OnceLock};
@@ -26,14 +27,42 @@ const BACKENDS: [Backend; 2] = [
     },
 ];
 
-/// Opens the device that the settings name; an unknown name gives the best device.
+/// Opens the device that the settings name, or the best one.
+///
+/// # Errors
+/// `SettingError` for a name that no device has.
 pub(crate) fn open(py: Python<'_>, settings: &Settings) -> PyResult<Arc<dyn Device>> {
-    let named = BACKENDS.iter().find(|b| b.name == settings.backend);
-    (named.unwrap_or(&BACKENDS[0]).open)(py, settings)
+    let names = BACKENDS.map(|b| b.name);
+    let at = choose("ARRAYLOOM_BACKEND", &settings.backend, &names);
+    let at = at.map_err(|error| to_python(py, &error))?;
+    (BACKENDS[at.unwrap_or(0)].open)(py, settings)
+}
+
+/// The place of `value` among `names`; nothing for an empty value.
+fn choose(
+    variable: &'static str,
+    value: &str,
+    names: &[&str],
+) -> Result<Option<usize>, EngineError> {
+    if value.is_empty() {
+        return Ok(None);
+    }
+    let at = names.iter().position(|name| *name == value);
+    at.map(Some).ok_or_else(|| EngineError::BadSetting {
+        variable,
+        value: value.to_owned(),
+        takes: names.join(", "),
+    })
 }
 
 fn open_cpu(py: Python<'_>, settings: &Settings) -> PyResult<Arc<dyn Device>> {
+    let sets = [Isa::Avx512, Isa::Avx2, Isa::Baseline];
+    let isa = choose("ARRAYLOOM_ISA", &settings.isa, &sets.map(Isa::name));
     let config = CpuConfig {
+        isa: isa
+            .map_err(|error| to_python(py, &error))?
+            .map(|at| sets[at]),
+        tile_elems: (settings.tile > 0).then_some(settings.tile),
         threads: settings.threads,
         loops: host_loops::collect(py)?,
         ..CpuConfig::default()

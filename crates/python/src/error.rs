@@ -10,6 +10,9 @@ use pyo3::prelude::*;
 /// The Python exception for an error of the engine.
 pub(crate) fn to_python(py: Python<'_>, error: &EngineError) -> PyErr {
     let text = error.to_string();
+    if let EngineError::BadSetting { .. } = error {
+        return ours(py, "SettingError", &text).unwrap_or_else(|_| PyValueError::new_err(text));
+    }
     let class = match error.kind() {
         ErrorKind::Type => return PyTypeError::new_err(text),
         ErrorKind::Value => return PyValueError::new_err(text),

@@ -68,7 +68,8 @@ fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     assign::init()?;
     keywords::init(py)?;
     site::init(py)?;
-    let settings = arrayloom_engine::Settings::from_env();
+    let settings =
+        arrayloom_engine::Settings::from_env().map_err(|error| error::to_python(py, &error))?;
     let min_bytes = settings.min_bytes;
     let device = backends::open(py, &settings)?;
     let engine = arrayloom_engine::Engine::start(settings, device);
