@@ -7,7 +7,6 @@ instead of complaining, ``--only NAME`` runs a single step, ``--keep-going`` run
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -27,12 +26,6 @@ class Step:
     command: tuple[str, ...]
     cure: str
     fix: tuple[str, ...] | None = None
-
-
-def _nextest() -> tuple[str, ...]:
-    if shutil.which("cargo-nextest"):
-        return ("cargo", "nextest", "run", "--status-level=fail", "--final-status-level=fail")
-    return ("cargo", "test", "--quiet", "--lib", "--bins", "--tests")
 
 
 def steps() -> Iterator[Step]:
@@ -66,7 +59,12 @@ def steps() -> Iterator[Step]:
         ("cargo", "clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"),
         "mend the code, or state a reason with #[expect(lint, reason = ...)]",
     )
-    yield Step("rust tests", _nextest(), "run the failing test alone: cargo test -p CRATE NAME")
+    # Some tests are programs that start themselves again, which only cargo's own runner runs.
+    yield Step(
+        "rust tests",
+        ("cargo", "test", "--quiet", "--lib", "--bins", "--tests"),
+        "run the failing test alone: cargo test -p CRATE NAME",
+    )
     yield Step("rust examples", ("cargo", "test", "--quiet", "--doc"), "mend the example")
     yield Step(
         "pytest",
