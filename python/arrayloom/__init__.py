@@ -5,11 +5,16 @@ for the functions that make arrays. Large arrays made by those are lazy: operati
 recorded and run together when a value is needed.
 """
 
+from arrayloom import _preload
+
+_preload.restart_early()
+
+# ruff: noqa: E402 - a restart comes before everything that takes time
 from typing import Any
 
 import numpy as _numpy  # noqa: ICN001 - the plain name would be a public one
 
-from arrayloom import _alias, _ext
+from arrayloom import _alias, _ext, _interop
 from arrayloom._ext import LazyArray as LazyArray
 from arrayloom.errors import ArrayloomError as ArrayloomError
 from arrayloom.errors import DeviceError as DeviceError
@@ -56,6 +61,7 @@ def _fill(namespace: dict[str, Any]) -> None:
 
 _fill(globals())
 _alias.install()
+_interop.install()
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - NumPy's names are of every type

@@ -136,11 +136,14 @@ def test_matplotlib(xp_both):
 
 
 @pytest.mark.parametrize("direct", [True, False])
-def test_h5py(tmp_path, direct):
-    """HDF5 reads and writes by system calls: the runner's shim brings lazy arrays in for them."""
+@pytest.mark.parametrize("early", [True, False])
+@pytest.mark.parametrize("runner", [True, False])
+def test_h5py(tmp_path, direct, early, runner):
+    """HDF5 reads and writes by system calls, which do not fault."""
     pytest.importorskip("h5py", reason="h5py is not installed")
+    names = "h5py", "hashlib", "numpy as np"
     code = f"""
-    import h5py, numpy as np, hashlib
+    import {", ".join(names if early else names[::-1])}
     a = np.sin(np.arange(15600.0)).reshape(130, 120) * 2 + 1
     given = a.copy() if {direct} else np.asarray(a)
     with h5py.File({str(tmp_path / "data.h5")!r}, "w") as file:
@@ -153,7 +156,23 @@ def test_h5py(tmp_path, direct):
         for found in (target, target * 2, np.array(file["lazy"][...]) + 1):
             print(hashlib.sha256(found.tobytes()).hexdigest())
     """
-    assert output(code, runner=True) == output(code)
+    ours = code if runner else code.replace("numpy as np", "arrayloom as np")
+    assert output(ours, runner=runner) == output(code)
+
+
+@pytest.mark.parametrize("runner", [True, False])
+def test_numexpr(runner):
+    """Its workers block all signals: a fault there would end the process."""
+    pytest.importorskip("numexpr", reason="numexpr is not installed")
+    code = """
+    import numpy as np, numexpr
+    numexpr.set_num_threads(2)
+    a = np.arange(200_000.0) + 1
+    b = a * 2
+    print(numexpr.evaluate("a * b + 1").sum(), numexpr.evaluate("sqrt(x)", {"x": b - a}).sum())
+    """
+    ours = code if runner else code.replace("numpy as np", "arrayloom as np")
+    assert output(ours, runner=runner) == output(code)
 
 
 def test_pillow(xp_both):
