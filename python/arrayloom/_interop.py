@@ -6,6 +6,7 @@ fault there is the end of the process. Under ``python -m arrayloom`` the shim he
 is imported: arrays among the arguments get their values first.
 """
 
+import contextlib
 import functools
 import importlib
 import importlib.util
@@ -39,7 +40,9 @@ def _settle(values: Iterable[object]) -> None:
     """Bring in the values of all arrays among `values`."""
     for value in values:
         if isinstance(value, np.ndarray):
-            value.__array_interface__  # noqa: B018 - reading it makes the memory ready
+            # An export makes the memory ready, of plain views too. Dtypes without one are never lazy.
+            with contextlib.suppress(BufferError, TypeError, ValueError):
+                value.data.release()
 
 
 def _settles_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
