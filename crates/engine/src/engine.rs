@@ -388,33 +388,6 @@ impl Engine {
     pub fn trim(&self) -> u64 {
         self.pool().trim(usize::MAX) as u64
     }
-
-    /// Call right before `fork`, holding whatever keeps others from recording.
-    pub fn before_fork(&self) {
-        if let Err(error) = self.flush() {
-            self.keep_failure(error);
-        }
-        self.turns.acquire();
-        if let Some(guard) = self.guard() {
-            self.turns.lend(|| guard.before_fork());
-        }
-    }
-
-    /// Goes on in the parent.
-    pub fn after_fork_parent(&self) {
-        if let Some(guard) = self.guard() {
-            guard.after_fork_parent();
-        }
-        self.turns.release();
-    }
-
-    /// Goes on in the child.
-    pub fn after_fork_child(&self) {
-        if let Some(guard) = self.guard() {
-            guard.after_fork_child();
-        }
-        self.turns.release();
-    }
 }
 
 pub(crate) fn unknown(slot: SlotId) -> EngineError {

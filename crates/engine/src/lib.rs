@@ -12,6 +12,7 @@ mod engine;
 mod error;
 mod events;
 mod external;
+mod fork;
 mod owner;
 mod pending;
 mod rename;

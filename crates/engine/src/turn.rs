@@ -4,7 +4,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Who has the turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Holder {
+pub(crate) enum Holder {
     #[default]
     Nobody,
     Somebody,
@@ -16,7 +16,7 @@ enum Holder {
 /// A lock that can be left without a guard object, as a fork needs.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
-    holder: Mutex<Holder>,
+    pub(crate) holder: Mutex<Holder>,
     changed: Condvar,
 }
 

@@ -1,7 +1,7 @@
 //! Forks: no page is half-moved, no lock is held by a thread that the child lacks.
 //!
-//! The order is: the owner evaluates what it wants to and takes none of its locks yet; then
-//! `before_fork`; then the owner's locks; then `fork`. Until `after_fork_parent` or
+//! The order is: the owner evaluates what it wants to and takes none of its locks yet; then the
+//! service thread comes to rest; then the owner's locks; then the guard's; then `fork`. Until `after_fork_parent` or
 //! `after_fork_child` the forking thread neither touches lazy memory nor calls the guard.
 
 use core::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -63,7 +63,15 @@ impl Guard {
     /// Brings the guard to rest: the service thread finishes what it does, moves end, locks are
     /// taken. Call it right before `fork`, without holding what an evaluation needs.
     pub fn before_fork(&self) {
+        self.before_fork_with(|| ());
+    }
+
+    /// As [`Guard::before_fork`]; runs `take_locks` after the service thread has come to rest and
+    /// before anything of the guard is locked. There the owner takes the locks under which its
+    /// other threads call the guard.
+    pub fn before_fork_with(&self, take_locks: impl FnOnce()) {
         self.service.pause();
+        take_locks();
         self.hold_for_fork();
         self.gate.announced.store(1, SeqCst);
     }
