@@ -68,7 +68,7 @@ def steps() -> Iterator[Step]:
     yield Step("rust examples", ("cargo", "test", "--quiet", "--doc"), "mend the example")
     yield Step(
         "pytest",
-        (PYTHON, "-m", "pytest", "-q", "--maxfail=20"),
+        (PYTHON, "-m", "pytest", "-q", "--maxfail=20", "-m", "not slow"),
         "after a change of Rust code, first pip install the package again",
     )
 

@@ -179,6 +179,7 @@ def test_interrupt_during_a_long_computation():
     import arrayloom as np, os, signal, threading, time
     a = np.linspace(0.0, 1.0, 3_000_000)
     float(a[0])
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     start = time.monotonic()
     seen = False
