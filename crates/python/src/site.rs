@@ -21,8 +21,11 @@ const CONDITIONS: [(FpFlags, &str, &str); 4] = [
     (FpFlags::INVALID, "invalid", "invalid value"),
 ];
 
-/// Places remembered at most; later ones share place 0, which warns without a line.
-const MAX_SITES: usize = 1 << 16;
+/// All four conditions warn.
+const ALL_WARN: u8 = 15;
+/// Places remembered at most. The first sixteen are nowhere, one for each set of conditions that warn;
+/// places that are not remembered share them, and warn without a line.
+const MAX_SITES: u32 = 1 << 16;
 const CACHE: usize = 1024;
 
 /// A place in the program and which conditions warn there.
@@ -30,6 +33,16 @@ struct Site {
     code: Option<Py<PyAny>>,
     at: c_int,
     warn: u8,
+}
+
+impl Site {
+    fn nowhere(warn: u8) -> Site {
+        Site {
+            code: None,
+            at: 0,
+            warn,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -67,11 +80,7 @@ pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
 fn sites() -> MutexGuard<'static, Sites> {
     let sites = SITES.get_or_init(|| {
         Mutex::new(Sites {
-            list: vec![Site {
-                code: None,
-                at: 0,
-                warn: 15,
-            }],
+            list: (0..=ALL_WARN).map(Site::nowhere).collect(),
             cache: vec![Key::default(); CACHE].into(),
             numbers: BTreeMap::new(),
             errstate: None,
@@ -89,7 +98,7 @@ pub(crate) fn capture(py: Python<'_>) -> PyResult<Option<u32>> {
     // SAFETY: the interpreter is attached; the frame is borrowed.
     let frame = unsafe { ffi::PyEval_GetFrame() };
     if frame.is_null() {
-        return Ok(Some(0));
+        return Ok(Some(u32::from(warn)));
     }
     // SAFETY: a live frame.
     let code = unsafe { ffi::PyFrame_GetCode(frame) };
@@ -126,10 +135,13 @@ impl Sites {
         if let Some(&id) = self.numbers.get(&key) {
             return id;
         }
-        if self.list.len() >= MAX_SITES {
-            return 0;
-        }
-        let id = u32::try_from(self.list.len()).unwrap_or(0);
+        // Full: the place is lost, the conditions that warn are not.
+        let Some(id) = u32::try_from(self.list.len())
+            .ok()
+            .filter(|&id| id < MAX_SITES)
+        else {
+            return u32::from(warn);
+        };
         // The site keeps the code object alive, so its address stays its name.
         self.list.push(Site {
             code: Some(code.unbind()),
@@ -144,7 +156,7 @@ impl Sites {
 /// Which conditions warn, as bits; none if `np.errstate` asks for more than warnings.
 fn warning_conditions(py: Python<'_>) -> PyResult<Option<u8>> {
     let Some(variable) = ERRSTATE.get() else {
-        return Ok(Some(15));
+        return Ok(Some(ALL_WARN));
     };
     let mut value = ptr::null_mut();
     // SAFETY: a live context variable with a default.
@@ -193,7 +205,11 @@ fn warn_of(py: Python<'_>, event: &FpEvent) -> PyResult<()> {
         let sites = sites();
         let site = sites.list.get(event.site as usize);
         let code = site.and_then(|s| s.code.as_ref()).map(|c| c.clone_ref(py));
-        (code, site.map_or(0, |s| s.at), site.map_or(15, |s| s.warn))
+        (
+            code,
+            site.map_or(0, |s| s.at),
+            site.map_or(ALL_WARN, |s| s.warn),
+        )
     };
     let name = if event.op.starts_with('_') {
         "cast"
