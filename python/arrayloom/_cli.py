@@ -61,7 +61,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--min-bytes", type=int, metavar="N", help="smaller results stay plain NumPy arrays")
     add("--no-lazy", dest="lazy", action="store_false", help="record nothing: plain NumPy")
     add("--no-shim", dest="shim", action="store_false", help="do not restart with the shim")
-    add("--scope", default="user", metavar="WHO", help="whose imports: user, all, or modules a,b")
+    add(
+        "--scope",
+        default="user",
+        metavar="WHO",
+        help="whose imports: user, all, or modules and folders",
+    )
     add("-v", "--verbose", action="store_true", help="settings and fallbacks, on standard error")
     return parser
 

@@ -48,7 +48,9 @@ class _Layer:
         self.scope = scope
         self.replacement = replacement
         self.everyone = scope == "all"
-        self.modules = frozenset(name for name in scope.split(",") if name not in {"user", "all"})
+        named = [name for name in scope.split(",") if name not in {"", "user", "all"}]
+        self.modules = frozenset(name for name in named if os.sep not in name)
+        self.folders = tuple(os.path.abspath(name) + os.sep for name in named if os.sep in name)
         self._numpy = os.path.dirname(str(sys.modules["numpy"].__file__)) + os.sep
         self._user_files: dict[str, bool] = {}
         self._counterparts: dict[str, ModuleType | None] = {"numpy": replacement}
@@ -73,6 +75,8 @@ class _Layer:
         path = os.path.abspath(file)
         if path.startswith(_OWN):
             return False
+        if path.startswith(self.folders):
+            return True
         if self.everyone:
             return not path.startswith(self._numpy)
         if file.startswith("<") or any(mark in path for mark in _LIBRARY_MARKS):
@@ -171,8 +175,8 @@ def install(scope: str = "user", *, replacement: ModuleType | None = None) -> No
     ----------
     scope : str
         ``"user"``: every file outside the standard library and installed packages; ``"all"``: every
-        file but NumPy's own; otherwise a comma-separated list of installed modules to add to
-        ``"user"``.
+        file but NumPy's own; otherwise a comma-separated list of what to add to ``"user"``:
+        installed modules, and folders of files (whatever has a slash in it).
     replacement : module, optional
         The module to hand out; arrayloom itself by default.
     """

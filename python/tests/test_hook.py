@@ -114,6 +114,9 @@ def test_scope(ours, user, tmp_path):
     assert user("import numpy", library, "pkg.mod")["numpy"] is ours
     assert user("import numpy", library, "elsewhere")["numpy"] is real
     assert user("import numpy")["numpy"] is ours
+    _hook.install(f"user,{tmp_path / 'site-packages' / 'pkg'}", replacement=ours)
+    assert user("import numpy", library, "elsewhere")["numpy"] is ours
+    assert user("import numpy", library.parent.parent / "pkg.py", "pkg")["numpy"] is real
     _hook.install("all", replacement=ours)
     assert user("import numpy", library, "elsewhere")["numpy"] is ours
     assert user("import numpy", real.ma.__file__, "numpy.ma")["numpy"] is real
