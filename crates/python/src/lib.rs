@@ -26,6 +26,7 @@ mod np;
 mod numbers;
 mod operand;
 mod ops;
+mod places;
 mod power;
 mod process;
 mod record;

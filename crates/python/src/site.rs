@@ -1,7 +1,8 @@
 //! Lines of the user's program: where operations were recorded, and the warnings that belong there.
 #![expect(unsafe_code, reason = "reads the current frame through C functions")]
 
-use crate::state;
+use crate::places::{self, Place};
+use crate::{state, sync};
 use arrayloom_engine::FpEvent;
 use arrayloom_ir::FpFlags;
 use pyo3::exceptions::PyRuntimeWarning;
@@ -21,43 +22,8 @@ const CONDITIONS: [(FpFlags, &str, &str); 4] = [
     (FpFlags::INVALID, "invalid", "invalid value"),
 ];
 
-/// All four conditions warn.
-const ALL_WARN: u8 = 15;
-/// Places remembered at most. The first sixteen are nowhere, one for each set of conditions that warn;
-/// places that are not remembered share them, and warn without a line.
-const MAX_SITES: u32 = 1 << 16;
-const CACHE: usize = 1024;
-
-/// A place in the program and which conditions warn there.
-struct Site {
-    code: Option<Py<PyAny>>,
-    at: c_int,
-    warn: u8,
-}
-
-impl Site {
-    fn nowhere(warn: u8) -> Site {
-        Site {
-            code: None,
-            at: 0,
-            warn,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Default, PartialEq)]
-struct Key {
-    code: usize,
-    at: c_int,
-    warn: u8,
-    id: u32,
-}
-
-struct Sites {
-    list: Vec<Site>,
-    cache: Box<[Key]>,
-    /// All numbers given, for what the cache has lost.
-    numbers: BTreeMap<(usize, c_int, u8), u32>,
+/// What was seen last of Python's state.
+struct Seen {
     /// The last state of `np.errstate` seen and what it means: conditions that warn, or none if
     /// something else than warnings is asked for.
     errstate: Option<(Py<PyAny>, Option<u8>)>,
@@ -65,7 +31,10 @@ struct Sites {
     registries: BTreeMap<String, Py<PyDict>>,
 }
 
-static SITES: OnceLock<Mutex<Sites>> = OnceLock::new();
+static SEEN: Mutex<Seen> = Mutex::new(Seen {
+    errstate: None,
+    registries: BTreeMap::new(),
+});
 static ERRSTATE: OnceLock<Py<PyAny>> = OnceLock::new();
 
 /// Finds NumPy's variable that holds `np.errstate`.
@@ -77,17 +46,8 @@ pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-fn sites() -> MutexGuard<'static, Sites> {
-    let sites = SITES.get_or_init(|| {
-        Mutex::new(Sites {
-            list: (0..=ALL_WARN).map(Site::nowhere).collect(),
-            cache: vec![Key::default(); CACHE].into(),
-            numbers: BTreeMap::new(),
-            errstate: None,
-            registries: BTreeMap::new(),
-        })
-    });
-    sites.lock().unwrap_or_else(PoisonError::into_inner)
+fn seen() -> MutexGuard<'static, Seen> {
+    SEEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The number of the current place, or none when `np.errstate` wants errors at once.
@@ -98,7 +58,7 @@ pub(crate) fn capture(py: Python<'_>) -> PyResult<Option<u32>> {
     // SAFETY: the interpreter is attached; the frame is borrowed.
     let frame = unsafe { ffi::PyEval_GetFrame() };
     if frame.is_null() {
-        return Ok(Some(u32::from(warn)));
+        return Ok(Some(places::nowhere(warn)));
     }
     // SAFETY: a live frame.
     let code = unsafe { ffi::PyFrame_GetCode(frame) };
@@ -106,57 +66,23 @@ pub(crate) fn capture(py: Python<'_>) -> PyResult<Option<u32>> {
     let code = unsafe { Bound::from_owned_ptr(py, code.cast()) };
     // SAFETY: a live frame.
     let at = unsafe { ffi::PyFrame_GetLasti(frame) };
-    Ok(Some(number_of(code, at, warn)))
+    number_of(py, &code, at, warn).map(Some)
 }
 
-fn number_of(code: Bound<'_, PyAny>, at: c_int, warn: u8) -> u32 {
-    let address = code.as_ptr() as usize;
-    let spread =
-        (address >> 4) ^ (at.cast_unsigned() as usize).wrapping_mul(31) ^ usize::from(warn);
-    let mut sites = sites();
-    let known = sites.cache[spread % CACHE];
-    if (known.code, known.at, known.warn) == (address, at, warn) {
-        return known.id;
+fn number_of(py: Python<'_>, code: &Bound<'_, PyAny>, at: c_int, warn: u8) -> PyResult<u32> {
+    if let Some(number) = places::number_of(code, at, warn) {
+        return Ok(number);
     }
-    let id = sites.number_of(code, at, warn);
-    sites.cache[spread % CACHE] = Key {
-        code: address,
-        at,
-        warn,
-        id,
-    };
-    id
-}
-
-impl Sites {
-    /// The number of a place, given now if it is new.
-    fn number_of(&mut self, code: Bound<'_, PyAny>, at: c_int, warn: u8) -> u32 {
-        let key = (code.as_ptr() as usize, at, warn);
-        if let Some(&id) = self.numbers.get(&key) {
-            return id;
-        }
-        // Full: the place is lost, the conditions that warn are not.
-        let Some(id) = u32::try_from(self.list.len())
-            .ok()
-            .filter(|&id| id < MAX_SITES)
-        else {
-            return u32::from(warn);
-        };
-        // The site keeps the code object alive, so its address stays its name.
-        self.list.push(Site {
-            code: Some(code.unbind()),
-            at,
-            warn,
-        });
-        self.numbers.insert(key, id);
-        id
-    }
+    sync::flush(py)?;
+    drop(places::turn());
+    let number = places::number_of(code, at, warn);
+    Ok(number.unwrap_or(places::nowhere(warn)))
 }
 
 /// Which conditions warn, as bits; none if `np.errstate` asks for more than warnings.
 fn warning_conditions(py: Python<'_>) -> PyResult<Option<u8>> {
     let Some(variable) = ERRSTATE.get() else {
-        return Ok(Some(ALL_WARN));
+        return Ok(Some(places::ALL_WARN));
     };
     let mut value = ptr::null_mut();
     // SAFETY: a live context variable with a default.
@@ -167,13 +93,13 @@ fn warning_conditions(py: Python<'_>) -> PyResult<Option<u8>> {
     }
     // SAFETY: a new reference.
     let value = unsafe { Bound::from_owned_ptr(py, value) };
-    if let Some((last, meaning)) = &sites().errstate
+    if let Some((last, meaning)) = &seen().errstate
         && last.as_ptr() == value.as_ptr()
     {
         return Ok(*meaning);
     }
     let meaning = read_errstate(py)?;
-    sites().errstate = Some((value.unbind(), meaning));
+    seen().errstate = Some((value.unbind(), meaning));
     Ok(meaning)
 }
 
@@ -201,16 +127,7 @@ pub(crate) fn warn_of_events(py: Python<'_>) -> PyResult<()> {
 }
 
 fn warn_of(py: Python<'_>, event: &FpEvent) -> PyResult<()> {
-    let (code, at, warn) = {
-        let sites = sites();
-        let site = sites.list.get(event.site as usize);
-        let code = site.and_then(|s| s.code.as_ref()).map(|c| c.clone_ref(py));
-        (
-            code,
-            site.map_or(0, |s| s.at),
-            site.map_or(ALL_WARN, |s| s.warn),
-        )
-    };
+    let Place { code, at, warn } = places::place(py, event.site);
     let name = if event.op.starts_with('_') {
         "cast"
     } else {
@@ -247,12 +164,9 @@ pub(crate) fn explicit(
     line: c_int,
 ) -> PyResult<()> {
     let registry = {
-        let mut sites = sites();
+        let mut seen = seen();
         let fresh = || PyDict::new(py).unbind();
-        let registry = sites
-            .registries
-            .entry(file.to_owned())
-            .or_insert_with(fresh);
+        let registry = seen.registries.entry(file.to_owned()).or_insert_with(fresh);
         registry.clone_ref(py)
     };
     let arguments = PyDict::new(py);

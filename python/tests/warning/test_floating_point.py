@@ -217,3 +217,18 @@ def test_once_per_line_by_default(xp_both):
     want = body(np)
     globals().get("__warningregistry__", {}).clear()
     assert body(xp_both) == want == ["divide by zero encountered in divide"]
+
+
+def test_lines_of_a_program_that_makes_code_without_end(xp):
+    """More places than the table of places holds: old ones are forgotten, new ones keep their lines."""
+    text = "\n".join(f"a / {i}" for i in range(1000))
+    zero = xp.zeros(4)
+    for _ in range(70):
+        exec(compile(text.replace("a / 0", "a"), "made", "exec"), {"a": zero})
+    made = compile("\n" * 6 + "b = 1 / a\nb.tobytes()", "made", "exec")
+    with warnings.catch_warnings(record=True) as log:
+        warnings.simplefilter("always")
+        exec(made, {"a": zero})
+        with xp.errstate(all="ignore"):
+            exec(made, {"a": zero})
+    assert [(w.filename, w.lineno) for w in log] == [("made", 7)]

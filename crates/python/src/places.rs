@@ -1,0 +1,144 @@
+//! Numbers for places of the program, given again after a while.
+//!
+//! A node bears the number of the place that recorded it. The numbers lie in two halves. One is being
+//! given out; when it is used up, everything recorded so far runs, and the other half starts anew. So
+//! a program may make code without end, and a number that is still needed is never given twice.
+
+use arrayloom_ir::FpFlags;
+use pyo3::prelude::*;
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// All four conditions warn.
+pub(crate) const ALL_WARN: u8 =
+    FpFlags::DIVIDE.0 | FpFlags::OVERFLOW.0 | FpFlags::UNDERFLOW.0 | FpFlags::INVALID.0;
+/// The first numbers are nowhere in the program: one for each set of conditions that warn.
+const NOWHERE: usize = ALL_WARN as usize + 1;
+/// Numbers in a half.
+const HALF: usize = 1 << 15;
+const CACHE: usize = 1024;
+
+/// A place in the program and which conditions warn there.
+pub(crate) struct Place {
+    /// The code object; none outside of all code.
+    pub(crate) code: Option<Py<PyAny>>,
+    /// The instruction.
+    pub(crate) at: c_int,
+    /// The conditions that warn, as bits.
+    pub(crate) warn: u8,
+}
+
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Key {
+    code: usize,
+    at: c_int,
+    warn: u8,
+    number: u32,
+}
+
+struct Places {
+    halves: [Vec<Place>; 2],
+    /// The half that is being given out.
+    current: usize,
+    /// Numbers of the current half, for what the cache has lost.
+    numbers: BTreeMap<(usize, c_int, u8), u32>,
+    cache: Box<[Key]>,
+}
+
+fn places() -> MutexGuard<'static, Places> {
+    static PLACES: OnceLock<Mutex<Places>> = OnceLock::new();
+    let places = PLACES.get_or_init(|| {
+        Mutex::new(Places {
+            halves: [Vec::new(), Vec::new()],
+            current: 0,
+            numbers: BTreeMap::new(),
+            cache: vec![Key::default(); CACHE].into(),
+        })
+    });
+    places.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The number of no place in particular, where these conditions warn.
+pub(crate) fn nowhere(warn: u8) -> u32 {
+    u32::from(warn & ALL_WARN)
+}
+
+/// The number of a place; none if the current half is used up and does not know it.
+pub(crate) fn number_of(code: &Bound<'_, PyAny>, at: c_int, warn: u8) -> Option<u32> {
+    let address = code.as_ptr() as usize;
+    let spread =
+        (address >> 4) ^ (at.cast_unsigned() as usize).wrapping_mul(31) ^ usize::from(warn);
+    let mut places = places();
+    let known = places.cache[spread % CACHE];
+    if (known.code, known.at, known.warn) == (address, at, warn) {
+        return Some(known.number);
+    }
+    let number = places.give(code, at, warn)?;
+    places.cache[spread % CACHE] = Key {
+        code: address,
+        at,
+        warn,
+        number,
+    };
+    Some(number)
+}
+
+impl Places {
+    /// The number of a place, given now if it is new.
+    fn give(&mut self, code: &Bound<'_, PyAny>, at: c_int, warn: u8) -> Option<u32> {
+        let key = (code.as_ptr() as usize, at, warn);
+        if let Some(&number) = self.numbers.get(&key) {
+            return Some(number);
+        }
+        let half = &mut self.halves[self.current];
+        if half.len() == HALF {
+            return None;
+        }
+        let number = u32::try_from(NOWHERE + self.current * HALF + half.len()).ok()?;
+        // The place keeps the code object alive, so its address stays its name.
+        half.push(Place {
+            code: Some(code.clone().unbind()),
+            at,
+            warn,
+        });
+        self.numbers.insert(key, number);
+        Some(number)
+    }
+}
+
+/// Starts the other half anew, if the current one is used up. The caller has had everything run that
+/// was recorded before; it drops the old places, without our lock, as that may run Python code.
+pub(crate) fn turn() -> Vec<Place> {
+    let mut places = places();
+    if places.halves[places.current].len() < HALF {
+        return Vec::new();
+    }
+    places.current = 1 - places.current;
+    places.numbers.clear();
+    places.cache.fill(Key::default());
+    let current = places.current;
+    std::mem::take(&mut places.halves[current])
+}
+
+/// The place of a number.
+pub(crate) fn place(py: Python<'_>, number: u32) -> Place {
+    let number = number as usize;
+    let nowhere = Place {
+        code: None,
+        at: 0,
+        warn: u8::try_from(number).unwrap_or(ALL_WARN),
+    };
+    let Some(index) = number.checked_sub(NOWHERE) else {
+        return nowhere;
+    };
+    let places = places();
+    let half = places.halves.get(index / HALF);
+    match half.and_then(|half| half.get(index % HALF)) {
+        Some(place) => Place {
+            code: place.code.as_ref().map(|code| code.clone_ref(py)),
+            ..*place
+        },
+        None => nowhere,
+    }
+}
