@@ -250,12 +250,7 @@ impl<'a> Worker<'a> {
                 // SAFETY: the slot holds the tile, the output elements belong to this thread.
                 unsafe { fold.consume(tile.nest, self.slots[from], n) };
                 if let Some(flags) = self.shared.flags {
-                    let raise = if fold.plan.raises {
-                        Raise::Register
-                    } else {
-                        Raise::Answer
-                    };
-                    note(flags, ins, raise, 0);
+                    note(flags, ins, fold.plan.raise(), 0);
                 }
             }
         }

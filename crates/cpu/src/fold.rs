@@ -12,7 +12,7 @@
 use crate::Isa;
 use crate::arg::ArgPlan;
 use crate::cell::{self, Cell};
-use crate::kern::{Kern, accumulate, fold_run, fold_tiles, identity, scan_run, scan_tiles};
+use crate::kern::{Kern, Raise, accumulate, fold_run, fold_tiles, identity, scan_run, scan_tiles};
 use crate::lower::in_place;
 use crate::nest::{Class, Nest, Odometer};
 use crate::place::{gather, scatter};
@@ -478,6 +478,15 @@ impl FoldPlan {
     /// Reals that `n` values of a tree are.
     pub(crate) fn reals(&self, n: usize) -> usize {
         if self.dtype.is_complex() { 2 * n } else { n }
+    }
+
+    /// Where the conditions of folding are to be found: extremes compare, which counts for nothing.
+    pub(crate) fn raise(&self) -> Raise {
+        if self.raises {
+            Raise::Register
+        } else {
+            Raise::Answer
+        }
     }
 
     /// True when a task may keep its result to itself, to be joined later.

@@ -11,8 +11,8 @@ use crate::config::CpuConfig;
 use crate::exec::{Shared, Worker};
 use crate::fold::{self, FoldForm, FoldPlan, FoldState};
 use crate::kern::fold_run;
-use crate::lower::Facts;
-use crate::mxcsr::Saved;
+use crate::lower::{Facts, note};
+use crate::mxcsr::{self, Saved};
 use crate::nest::{Nest, Odometer};
 use crate::place::{gather, repeat, scatter};
 use crate::pool::Pool;
@@ -83,6 +83,7 @@ pub(crate) unsafe fn run(
     let _scratch = arg_results(&setup, &tasks, &mut folds);
     let kept = Kept::default();
     let crew = Crew {
+        kernel,
         setup: &setup,
         folds: &folds,
         tasks: &tasks,
@@ -96,15 +97,15 @@ pub(crate) unsafe fn run(
         Some(pool) => pool.run(threads.min(tasks.tasks.len()), &|_| crew.work()),
         None => crew.work(),
     }
-    let kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
     // SAFETY: promised by the caller; all tasks are done.
-    unsafe { finish(&setup, &folds, &tasks, kept, env.isa) };
+    unsafe { finish(&crew) };
     drop(saved);
     Ok(())
 }
 
 /// What the workers of a launch share.
 struct Crew<'a> {
+    kernel: &'a Kernel,
     setup: &'a Setup,
     folds: &'a [Option<FoldPlan>],
     tasks: &'a Tasks,
@@ -136,6 +137,8 @@ impl Crew<'_> {
             };
             let nest = task.nest.as_ref().unwrap_or(&self.setup.nest);
             let mut states = self.states(nest, task, number);
+            // Conditions that preparing has met are none of the program's.
+            mxcsr::take();
             // SAFETY: the caller of `run` vouches for the memory; tasks are apart.
             unsafe { worker.run(nest, task.range.clone(), &mut states) };
             if self.tasks.alone.is_some() {
@@ -219,15 +222,12 @@ fn arg_results(
 ///
 /// # Safety
 /// The outputs may be written; all tasks are done.
-unsafe fn finish(
-    setup: &Setup,
-    folds: &[Option<FoldPlan>],
-    tasks: &Tasks,
-    mut kept: Vec<(usize, usize, Cell)>,
-    isa: Isa,
-) {
+unsafe fn finish(crew: &Crew<'_>) {
+    let (setup, tasks) = (crew.setup, crew.tasks);
+    let mut kept = crew.kept.lock().unwrap_or_else(PoisonError::into_inner);
     kept.sort_unstable_by_key(|&(task, output, _)| (output, task));
-    for (output, fold) in folds.iter().enumerate() {
+    mxcsr::take();
+    for (output, fold) in crew.folds.iter().enumerate() {
         let Some(fold) = fold else { continue };
         if let FoldForm::Arg(arg) = fold.form {
             if tasks.alone.is_some() {
@@ -241,7 +241,11 @@ unsafe fn finish(
             let cells = kept.iter().filter(|k| k.1 == output);
             let cells: Vec<(usize, Cell)> = cells.map(|k| (k.0, k.2)).collect();
             // SAFETY: promised by the caller.
-            unsafe { join_runs(setup, fold, joint, (&tasks.tasks, &cells), isa) };
+            unsafe { join_runs(setup, fold, joint, (&tasks.tasks, &cells), crew.isa) };
+            if let Some(flags) = crew.launch.flags {
+                let ins = crew.kernel.outputs[output].value as usize;
+                note(flags, ins, fold.raise(), 0);
+            }
         }
     }
 }

@@ -27,14 +27,13 @@ impl Scalar {
     /// numbers, which is what tables need.
     #[expect(clippy::cast_possible_truncation, reason = "the cast is the purpose")]
     pub fn from_f64(dtype: DType, value: f64) -> Scalar {
-        let whole = value as i64;
         match dtype {
             DType::Bool => Self::from_bytes(dtype, &[u8::from(value != 0.0)]),
             DType::F16 => Self::from_bytes(dtype, &f16::from_f64(value).to_le_bytes()),
             DType::F32 => Self::from_bytes(dtype, &(value as f32).to_le_bytes()),
             DType::F64 => Self::from_bytes(dtype, &value.to_le_bytes()),
             DType::C64 | DType::C128 => Self::from_c128(dtype, Complex64::new(value, 0.0)),
-            _ => Self::from_bytes(dtype, &whole.to_le_bytes()),
+            _ => Self::from_bytes(dtype, &(value as i64).to_le_bytes()),
         }
     }
 

@@ -43,7 +43,13 @@ def nothing_wrong(m):
     b = m.sqrt(a) / a - m.log(a) * m.exp(-a / 1e4)
     c = m.where(a > 5, 1 / a, 0) + m.maximum(b, m.inf) * 0.5
     d = m.arange(20000.0)[::-1] % 7 + m.hypot(a, b)
-    return float((b + c + d).sum()), float(m.array([1.0, m.nan] * 9000)[1]), b.mean(), d.std()
+    # Several folds in one kernel, with every starting value that a fold may have.
+    e = m.reshape(b, (1, -1))
+    f = [fold(e, axis=0) for fold in (m.sum, m.max, m.min, m.prod, m.fmax.reduce, m.argmax)]
+    return (
+        float((b + c + d).sum()), float(m.array([1.0, m.nan] * 9000)[1]), b.mean(), d.std(),
+        [float(x[1]) for x in f],
+    )  # fmt: skip
 
 
 def test_no_warning_without_reason(xp_both):
@@ -90,6 +96,8 @@ OPERATIONS = {
     "complex divide": lambda m, a: (a + 1j) / 0,
     "complex abs": lambda m, a: abs(a * 1e308 + 1e308j),
     "sum": lambda m, a: (a * 1e304).sum(),
+    "sum f2": lambda m, a: m.ones(90000, "e").sum(),
+    "sum of the sums of threads": lambda m, a: m.full(10**6, 2.5e302).sum(),
     "sum axis": lambda m, a: (a * 1e305).reshape(100, -1).sum(0),
     "prod": lambda m, a: (a + 1).prod(),
     "cumprod": lambda m, a: (a + 1).cumprod(),
