@@ -71,6 +71,7 @@ class Stats:
 
     ops: tuple[OpRow, ...] = ()
     fallbacks: tuple[Fallback, ...] = ()
+    delegated: tuple[Fallback, ...] = ()
     counters: Mapping[str, int] = field(default_factory=dict[str, int])
     times: Mapping[str, float] = field(default_factory=dict[str, float])
     pool: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -138,14 +139,18 @@ def _fallback(value: object) -> Fallback:
     )
 
 
+def _fallbacks(found: object) -> tuple[Fallback, ...]:
+    rows = cast("list[object]", found) if isinstance(found, list) else []
+    return tuple(_fallback(row) for row in rows)
+
+
 def parse_stats(raw: object) -> Stats:
     """Typed statistics from the dictionary of the native module."""
     table = _table(raw)
-    found = table.get("fallbacks")
-    rows = cast("list[object]", found) if isinstance(found, list) else []
     return Stats(
         ops=tuple(_op_row(op, row) for op, row in _table(table.get("ops")).items()),
-        fallbacks=tuple(_fallback(row) for row in rows),
+        fallbacks=_fallbacks(table.get("fallbacks")),
+        delegated=_fallbacks(table.get("delegated")),
         counters={name: _integer(table.get(name)) for name in COUNTERS},
         times={name: _real(table.get(name)) for name in TIMES},
         pool=_integers(table.get("pool")),

@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from arrayloom._native import Stats
+from arrayloom._native import Fallback, Stats
 
 __all__ = ["profile_json", "profile_text"]
 
@@ -32,18 +32,20 @@ def profile_text(stats: Stats, seconds: float) -> str:
     else:
         parts.append("nothing was accelerated: no array was large enough, or lazy mode is off")
     if stats.fallbacks:
-        parts.append(_fallback_table(stats))
+        parts.append(_fallback_table("ran in NumPy", stats.fallbacks))
+    if stats.delegated:
+        parts.append(_fallback_table("done by NumPy's own code", stats.delegated))
     parts.append(_counters(stats))
     return "\n\n".join(parts) + "\n"
 
 
-def _fallback_table(stats: Stats) -> str:
-    worst = sorted(stats.fallbacks, key=lambda row: (-row.calls, row.op, row.file, row.line))
+def _fallback_table(title: str, rows: Sequence[Fallback]) -> str:
+    worst = sorted(rows, key=lambda row: (-row.calls, row.op, row.file, row.line))
     body = [
         (row.op, str(row.calls), f"{_short(row.file)}:{row.line}", row.reason)
         for row in worst[:_FALLBACK_ROWS]
     ]
-    table = _table(("ran in NumPy", "calls", "line", "reason"), body)
+    table = _table((title, "calls", "line", "reason"), body)
     hidden = len(worst) - len(body)
     return f"{table}\n... and {hidden} more" if hidden > 0 else table
 

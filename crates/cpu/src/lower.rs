@@ -439,6 +439,7 @@ impl<'a> Lower<'a> {
             Prim::Gcd
             | Prim::Lcm
             | Prim::Pow
+            | Prim::FloatPow
             | Prim::Atan2
             | Prim::Hypot
             | Prim::NextAfter

@@ -90,7 +90,7 @@ prims! {
     Exp Unary,
     /// 2 to the x.
     Exp2 Unary,
-    /// e to the x, less one.
+    /// e to the x, less one; complex: `expm1(re) cos(im) - 2 sin(im/2)^2` and `exp(re) sin(im)`.
     Expm1 Unary,
     /// Natural logarithm.
     Log Unary,
@@ -98,7 +98,7 @@ prims! {
     Log2 Unary,
     /// Logarithm to base 10.
     Log10 Unary,
-    /// Natural logarithm of one plus x.
+    /// Natural logarithm of one plus x; complex: of the modulus of `1 + z`, and its angle.
     Log1p Unary,
     /// Sine.
     Sin Unary,
@@ -158,6 +158,9 @@ prims! {
     /// Power. Integers: the exponent is not negative (checked before). Complex: exponents that are real
     /// whole numbers below 100 by products of single numbers, without `fma`.
     Pow Binary,
+    /// Power of floats by the C library's function, one number at a time; NumPy's `power` may have a
+    /// vectorised one with other last bits.
+    FloatPow Binary,
     /// Smaller; NaN wins.
     Min Binary,
     /// Larger; NaN wins.

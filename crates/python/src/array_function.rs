@@ -1,45 +1,45 @@
 //! `__array_function__`: NumPy's functions outside the ufuncs.
 //!
-//! Functions written in Python run as they are and come back to us through ufuncs and methods. The few
-//! that are C and touch memory get computed plain arrays; `where` and `copyto` are recorded.
+//! Functions written in Python run as they are and come back to us through ufuncs and methods. Those
+//! that are C and touch memory are recorded (`functions`) or get computed plain arrays.
 
-use crate::map::{self, Options, Outcome};
+use crate::map::Outcome;
 use crate::methods::Call;
 use crate::operand::Reason;
-use crate::{assign, delegate, ops};
+use crate::{delegate, functions};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
-/// Functions in C that read their operands, and whether a call on large arrays is a fallback.
+/// Functions in C that read their operands, and why a call of them is left to NumPy.
 const IN_C: [(&str, Reason); 30] = [
-    ("concatenate", Reason::Operation),
+    ("concatenate", Reason::Delegated),
     ("inner", Reason::Library),
     ("dot", Reason::Library),
     ("vdot", Reason::Library),
-    ("c_einsum", Reason::Operation),
-    ("correlate", Reason::Operation),
-    ("convolve", Reason::Operation),
-    ("bincount", Reason::Operation),
-    ("interp", Reason::Operation),
-    ("packbits", Reason::Operation),
-    ("unpackbits", Reason::Operation),
-    ("lexsort", Reason::Operation),
-    ("digitize", Reason::Operation),
-    ("ravel_multi_index", Reason::Operation),
-    ("unravel_index", Reason::Operation),
-    ("putmask", Reason::Operation),
-    ("where", Reason::Operation),
-    ("copyto", Reason::Operation),
-    ("count_nonzero", Reason::Operation),
-    ("flatnonzero", Reason::Operation),
+    ("c_einsum", Reason::Delegated),
+    ("correlate", Reason::Delegated),
+    ("convolve", Reason::Delegated),
+    ("bincount", Reason::Delegated),
+    ("interp", Reason::Delegated),
+    ("packbits", Reason::Delegated),
+    ("unpackbits", Reason::Delegated),
+    ("lexsort", Reason::Delegated),
+    ("digitize", Reason::Delegated),
+    ("ravel_multi_index", Reason::Delegated),
+    ("unravel_index", Reason::Delegated),
+    ("putmask", Reason::Delegated),
+    ("where", Reason::Delegated),
+    ("copyto", Reason::Delegated),
+    ("count_nonzero", Reason::Delegated),
+    ("flatnonzero", Reason::Delegated),
     ("array_equal", Reason::Library),
     ("may_share_memory", Reason::Library),
     ("shares_memory", Reason::Library),
     ("empty_like", Reason::Library),
     ("einsum", Reason::Library),
     // These take a better way for arrays that are exactly `ndarray`.
-    ("nanmax", Reason::Operation),
-    ("nanmin", Reason::Operation),
+    ("nanmax", Reason::Delegated),
+    ("nanmin", Reason::Delegated),
     ("array_repr", Reason::Library),
     ("array_str", Reason::Library),
     ("array2string", Reason::Library),
@@ -68,9 +68,10 @@ pub(crate) fn call<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         return Ok(py.NotImplemented().into_bound(py));
     }
     let items: Vec<_> = args.iter().collect();
-    if let Outcome::Done(result) = native(py, name, &items, kwargs)? {
-        return Ok(result);
-    }
+    let reason = match functions::call(py, name, &items, kwargs)? {
+        Outcome::Done(result) => return Ok(result),
+        Outcome::Numpy(why) => functions::why_not(why, reason),
+    };
     let Ok(implementation) = function.getattr("_implementation") else {
         return base(call);
     };
@@ -105,38 +106,4 @@ fn base<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
     let mut args = vec![call.this.clone()];
     args.extend_from_slice(call.args);
     own.call(PyTuple::new(py, args)?, call.kwargs)
-}
-
-fn native<'py>(
-    py: Python<'py>,
-    name: &str,
-    args: &[Bound<'py, PyAny>],
-    kwargs: &Bound<'py, PyDict>,
-) -> PyResult<Outcome<'py>> {
-    match (name, args) {
-        ("where", [condition, yes, no]) if kwargs.is_empty() => match ops::by_name("_where") {
-            Some(row) => map::call(py, row, &[condition, yes, no], &Options::default()),
-            None => Ok(Outcome::Numpy(Reason::Operation)),
-        },
-        ("copyto", [target, value]) if kwargs.is_empty() => copy_to(py, target, value),
-        _ => Ok(Outcome::Numpy(Reason::Operation)),
-    }
-}
-
-fn copy_to<'py>(
-    py: Python<'py>,
-    target: &Bound<'py, PyAny>,
-    value: &Bound<'py, PyAny>,
-) -> PyResult<Outcome<'py>> {
-    let options = Options {
-        out: Some(target),
-        ..Options::default()
-    };
-    if assign::is_number(value) && !value.is_exact_instance_of::<pyo3::types::PyInt>() {
-        return Ok(Outcome::Numpy(Reason::Mismatch));
-    }
-    if assign::record(py, value, &options)? {
-        return Ok(Outcome::Done(py.None().into_bound(py)));
-    }
-    Ok(Outcome::Numpy(Reason::Mismatch))
 }

@@ -2,12 +2,12 @@
 
 use crate::keywords::Keywords;
 use crate::map::{self, Options, Outcome};
-use crate::np;
+use crate::np::{self, Arr};
 use crate::operand::Reason;
 use crate::ops::{self, OpEntry};
 use crate::{delegate, fold, state};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyEllipsis, PyList, PyString, PyTuple};
 
 /// `array.__array_ufunc__(ufunc, method, *inputs, **kwargs)`.
 pub(crate) fn call<'py>(
@@ -72,8 +72,36 @@ fn native<'py>(
         }
         ("reduce", [input]) => fold::reduce(py, entry, input, &words),
         ("accumulate", [input]) => fold::accumulate(py, entry, input, &words),
-        _ => Ok(Outcome::Numpy(Reason::Operation)),
+        ("outer", [left, right]) => outer(py, entry, [left, right], &words),
+        _ => Ok(Outcome::Numpy(Reason::Delegated)),
     }
+}
+
+/// `ufunc.outer(left, right)`: element-wise, the left array with as many axes more as the right has.
+fn outer<'py>(
+    py: Python<'py>,
+    entry: &'static OpEntry,
+    [left, right]: [&Bound<'py, PyAny>; 2],
+    words: &Keywords<'py>,
+) -> PyResult<Outcome<'py>> {
+    let (Some(_), Some(other)) = (Arr::of(left), Arr::of(right)) else {
+        return Ok(Outcome::Numpy(Reason::Delegated));
+    };
+    let odd = words.axis.is_some() || words.keepdims || words.initial.is_some();
+    if odd || entry.def.arity != 2 {
+        return Ok(Outcome::Numpy(Reason::Keyword));
+    }
+    let none = py.None().into_bound(py);
+    let mut key = vec![PyEllipsis::get(py).to_owned().into_any()];
+    key.resize(1 + other.ndim(), none);
+    let left = left.get_item(PyTuple::new(py, key)?)?;
+    let options = Options {
+        out: words.out.as_ref(),
+        mask: words.mask.as_ref(),
+        dtype: words.dtype,
+        unsafe_cast: words.unsafe_cast,
+    };
+    map::call(py, entry, &[&left, right], &options)
 }
 
 fn in_numpy<'py>(

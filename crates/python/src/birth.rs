@@ -5,7 +5,7 @@ use crate::np::{self, Arr, Place};
 use crate::{error, state};
 use arrayloom_engine::NewSlot;
 use arrayloom_ir::SlotId;
-use arrayloom_types::{DType, Layout, Shape, Strides, contiguous_strides, count};
+use arrayloom_types::{DType, Layout, Shape, Strides, contiguous_strides};
 use numpy::npyffi::flags;
 use pyo3::prelude::*;
 
@@ -30,7 +30,7 @@ pub(crate) fn nbytes(dtype: DType, shape: &[usize]) -> Option<usize> {
 pub(crate) fn worth_it(dtype: DType, shape: &[usize]) -> bool {
     state::lazy()
         && !shape.is_empty()
-        && count(shape) > 0
+        && !shape.contains(&0)
         && nbytes(dtype, shape).is_some_and(|n| n >= state::min_bytes())
 }
 

@@ -8,10 +8,10 @@ use crate::methods::Call;
 use crate::np::Arr;
 use crate::operand::{Input, View, classify};
 use crate::record::Draft;
-use crate::site;
+use crate::{functions, join, site};
 use arrayloom_ir::{Action, LoopSig};
-use arrayloom_types::{DType, Layout, contiguous_strides, copy_strides};
-use numpy::npyffi::flags::NPY_ARRAY_C_CONTIGUOUS;
+use arrayloom_types::{DType, Layout, contiguous_strides, copy_strides, fortran_strides};
+use numpy::npyffi::flags::{NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_F_CONTIGUOUS};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use smallvec::smallvec;
@@ -78,26 +78,78 @@ pub(crate) fn astype<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
     duplicate(call.this, Some(dtype), 'K')
 }
 
-/// `a.flatten()`: a vector of its own, in C order.
+/// `a.flatten(order='C')`: a vector of its own.
 pub(crate) fn flatten<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
-    if given(call) != 0 {
-        leave!(Keyword)
+    let order = argument(call, 0, "order")?;
+    if given(call) != usize::from(order.is_some()) {
+        leave!(Mismatch)
     }
-    flat_copy(call.this)
+    match order_of(order.as_ref(), 'C') {
+        Some('C') => flat_copy(call.this),
+        Some('F') => flat_copy(&call.this.getattr("T")?),
+        _ => leave!(Delegated),
+    }
 }
 
-/// `a.ravel()`: a view where that is possible.
+/// `a.ravel(order='C')`: a view where that is possible.
 pub(crate) fn ravel<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
     let Some(array) = Arr::of(call.this) else {
         leave!(Operand)
     };
-    if given(call) != 0 {
-        leave!(Keyword)
+    let order = argument(call, 0, "order")?;
+    if given(call) != usize::from(order.is_some()) {
+        leave!(Mismatch)
     }
-    if array.has(NPY_ARRAY_C_CONTIGUOUS) {
+    let is_view = match order_of(order.as_ref(), 'C') {
+        Some('C') => array.has(NPY_ARRAY_C_CONTIGUOUS),
+        Some('F') => array.has(NPY_ARRAY_F_CONTIGUOUS),
+        Some('A') => array.has(NPY_ARRAY_C_CONTIGUOUS) || array.has(NPY_ARRAY_F_CONTIGUOUS),
+        _ => leave!(Delegated),
+    };
+    if is_view {
         return own(call, "ravel").map(Outcome::Done);
     }
-    flat_copy(call.this)
+    match order_of(order.as_ref(), 'C') {
+        Some('F') => flat_copy(&call.this.getattr("T")?),
+        _ => flat_copy(call.this),
+    }
+}
+
+/// The elements in C order as a vector: a view where that is possible.
+pub(crate) fn flat_view<'py>(array: &Bound<'py, PyAny>) -> PyResult<Outcome<'py>> {
+    let call = Call {
+        this: array,
+        args: &[],
+        kwargs: None,
+    };
+    ravel(&call)
+}
+
+/// `a.repeat(repeats, axis=None)`.
+pub(crate) fn repeat<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
+    let (count, axis) = (argument(call, 0, "repeats")?, argument(call, 1, "axis")?);
+    let Some(count) = count else { leave!(Mismatch) };
+    if given(call) != 1 + usize::from(axis.is_some()) {
+        leave!(Mismatch)
+    }
+    join::repeat(call.this, &count, axis.as_ref())
+}
+
+/// `a.round(decimals=0, out=None)`.
+pub(crate) fn round<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
+    let (decimals, out) = (argument(call, 0, "decimals")?, argument(call, 1, "out")?);
+    if given(call) != usize::from(decimals.is_some()) + usize::from(out.is_some()) {
+        leave!(Mismatch)
+    }
+    let decimals = decimals.map_or(Ok(0), |value| value.extract::<i32>());
+    let Ok(decimals) = decimals else {
+        leave!(Mismatch)
+    };
+    functions::round(
+        call.this,
+        decimals,
+        out.as_ref().filter(|out| !out.is_none()),
+    )
 }
 
 /// `a.reshape(...)`: a view where that is possible, else a view of a recorded copy.
@@ -175,11 +227,18 @@ pub(crate) fn duplicate<'py>(
     let dtype = dtype.unwrap_or(view.layout.dtype);
     let shape = &view.layout.shape;
     let strides = match order {
-        'C' => contiguous_strides(shape, dtype.size()),
+        'F' => fortran_strides(shape, dtype.size()),
+        'A' if is_fortran(&view.layout) => fortran_strides(shape, dtype.size()),
+        'C' | 'A' => contiguous_strides(shape, dtype.size()),
         'K' => copy_strides(&view.layout, dtype.size()),
         _ => leave!(Keyword),
     };
     record_copy(py, &view, dtype, shape, &strides)
+}
+
+/// True where NumPy takes Fortran's order for the order "any".
+fn is_fortran(layout: &Layout) -> bool {
+    layout.is_fortran_contiguous() && !layout.is_contiguous()
 }
 
 /// A C-ordered copy as a vector.

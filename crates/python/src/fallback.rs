@@ -1,4 +1,6 @@
 //! Calls that NumPy itself did on large arrays: counted by operation, reason and line.
+//!
+//! Fallbacks warn, once a line. Delegated calls, which NumPy's own code does best, are only counted.
 
 use crate::operand::Reason;
 use crate::site;
@@ -10,13 +12,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Operation, reason, file, line.
 type Key = (String, &'static str, String, i32);
 
-static COUNTS: Mutex<BTreeMap<Key, u64>> = Mutex::new(BTreeMap::new());
+type Counts = Mutex<BTreeMap<Key, u64>>;
 
-fn counts() -> MutexGuard<'static, BTreeMap<Key, u64>> {
-    COUNTS.lock().unwrap_or_else(PoisonError::into_inner)
+static FALLBACKS: Counts = Mutex::new(BTreeMap::new());
+static DELEGATED: Counts = Mutex::new(BTreeMap::new());
+
+fn lock(counts: &'static Counts) -> MutexGuard<'static, BTreeMap<Key, u64>> {
+    counts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Counts one call and warns, the first time at its line.
+/// Counts one call; a fallback warns, the first time at its line.
 pub(crate) fn count(py: Python<'_>, op: &str, reason: Reason) -> PyResult<()> {
     let place = site::user_line(py)?;
     let (file, line) = (place.file, place.line);
@@ -26,8 +31,12 @@ pub(crate) fn count(py: Python<'_>, op: &str, reason: Reason) -> PyResult<()> {
         .unwrap_or(op)
         .trim_start_matches('_');
     let key = (op.to_owned(), reason.text(), file.clone(), line);
+    if !reason.warns() {
+        *lock(&DELEGATED).entry(key).or_insert(0) += 1;
+        return Ok(());
+    }
     let first = {
-        let mut counts = counts();
+        let mut counts = lock(&FALLBACKS);
         let first = !counts.keys().any(|(_, _, f, l)| *f == file && *l == line);
         *counts.entry(key).or_insert(0) += 1;
         first
@@ -60,10 +69,19 @@ fn wanted(py: Python<'_>, class: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(true)
 }
 
-/// All counts as a list of dictionaries.
+/// The fallbacks as a list of dictionaries.
 pub(crate) fn report(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    rows(py, &FALLBACKS)
+}
+
+/// The delegated calls, likewise.
+pub(crate) fn delegated(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    rows(py, &DELEGATED)
+}
+
+fn rows<'py>(py: Python<'py>, counts: &'static Counts) -> PyResult<Bound<'py, PyList>> {
     let rows = PyList::empty(py);
-    let counts = counts().clone();
+    let counts = lock(counts).clone();
     for ((op, reason, file, line), calls) in counts {
         let row = PyDict::new(py);
         row.set_item("op", op)?;
@@ -78,5 +96,6 @@ pub(crate) fn report(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
 
 /// Forgets all counts.
 pub(crate) fn reset() {
-    counts().clear();
+    lock(&FALLBACKS).clear();
+    lock(&DELEGATED).clear();
 }

@@ -8,7 +8,7 @@ use crate::np::{self, Arr};
 use crate::operand::{Input, Reason, View, classify};
 use crate::ops::OpEntry;
 use crate::record::Draft;
-use crate::{site, state, sync};
+use crate::{masked, site, state, sync};
 use arrayloom_ir::{Action, AxisMask, LoopSig, ReduceOp, SlotId};
 use arrayloom_types::{DType, Kind, Layout, Scalar, Shape, Strides, fold_strides, result_strides};
 use pyo3::prelude::*;
@@ -23,7 +23,7 @@ pub(crate) fn reduce<'py>(
     words: &Keywords<'py>,
 ) -> PyResult<Outcome<'py>> {
     let Some(op) = entry.def.fold else {
-        leave!(Operation)
+        leave!(Delegated)
     };
     let Some(Input::View(view)) = classify(py, input)? else {
         leave!(Operand)
@@ -37,8 +37,11 @@ pub(crate) fn reduce<'py>(
     let Ok(initial) = initial_of(py, words.initial.as_ref(), sig.outs[0])? else {
         leave!(Keyword)
     };
-    if words.mask.is_some() || words.unsafe_cast {
+    if words.unsafe_cast {
         leave!(Keyword)
+    }
+    if words.mask.is_some() {
+        return masked::reduce(py, entry, view, (op, sig.outs[0]), words);
     }
     let action = Action::Reduce { op, axes, initial };
     fold(py, &view, action, sig, axes, words)
@@ -124,7 +127,7 @@ fn axes_of(axis: Option<&Bound<'_, PyAny>>, rank: usize) -> Option<AxisMask> {
 }
 
 /// The value to start from, if one is given: a number that `dtype` holds; the rest is for NumPy.
-fn initial_of(
+pub(crate) fn initial_of(
     py: Python<'_>,
     initial: Option<&Bound<'_, PyAny>>,
     dtype: DType,
@@ -284,7 +287,7 @@ pub(crate) fn accumulate<'py>(
     words: &Keywords<'py>,
 ) -> PyResult<Outcome<'py>> {
     let Some(op) = entry.def.fold else {
-        leave!(Operation)
+        leave!(Delegated)
     };
     let Some(Input::View(view)) = classify(py, input)? else {
         leave!(Operand)

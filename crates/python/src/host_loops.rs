@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use std::ffi::c_char;
 
 /// Primitives whose values depend on the mathematics library, and NumPy's ufuncs for them.
-const NAMES: [(Prim, &str); 40] = [
+const NAMES: [(Prim, &str); 41] = [
     (Prim::Cbrt, "cbrt"),
     (Prim::Exp, "exp"),
     (Prim::Exp2, "exp2"),
@@ -45,6 +45,7 @@ const NAMES: [(Prim, &str); 40] = [
     (Prim::Rem, "remainder"),
     (Prim::Fmod, "fmod"),
     (Prim::Pow, "power"),
+    (Prim::FloatPow, "float_power"),
     (Prim::Atan2, "arctan2"),
     (Prim::Hypot, "hypot"),
     (Prim::Gcd, "gcd"),

@@ -140,7 +140,7 @@ fn gather<'py>(
     if array.nbytes() < state::min_bytes() {
         return work();
     }
-    fallback::count(py, "getitem", Reason::Fancy)?;
+    fallback::count(py, "getitem", Reason::Delegated)?;
     let result = delegate::in_arena(py, work)?;
     lift(&result);
     Ok(result)
@@ -232,7 +232,7 @@ fn assign_now<'py>(
     }
     let (key, value) = (ready_key(py, key)?, ready_key(py, value)?);
     if kind_of(array, &key) == Key::Other && array.nbytes() >= state::min_bytes() {
-        fallback::count(py, "setitem", Reason::Fancy)?;
+        fallback::count(py, "setitem", Reason::Delegated)?;
     }
     let plain = delegate::plain(a)?;
     // SAFETY: `ndarray`'s own slot, with live objects.

@@ -47,14 +47,14 @@ struct Method {
 const fn read(name: &'static CStr) -> Method {
     Method {
         name,
-        how: How::Read(Reason::Method),
+        how: How::Read(Reason::Delegated),
     }
 }
 
 const fn write(name: &'static CStr) -> Method {
     Method {
         name,
-        how: How::Write(Reason::Method),
+        how: How::Write(Reason::Delegated),
     }
 }
 
@@ -66,7 +66,7 @@ const fn export(name: &'static CStr) -> Method {
     }
 }
 
-const METHODS: [Method; 44] = [
+const METHODS: [Method; 45] = [
     Method {
         name: c"__array_ufunc__",
         how: How::Ours(ufunc),
@@ -149,7 +149,14 @@ const METHODS: [Method; 44] = [
     },
     read(c"getfield"),
     read(c"nonzero"),
-    read(c"repeat"),
+    Method {
+        name: c"repeat",
+        how: How::Native(copies::repeat),
+    },
+    Method {
+        name: c"round",
+        how: How::Native(copies::round),
+    },
     read(c"searchsorted"),
     read(c"take"),
     read(c"trace"),
@@ -168,7 +175,7 @@ pub(crate) fn definitions() -> Vec<ffi::PyMethodDef> {
     }
     let functions: [ffi::PyCFunctionFastWithKeywords; METHODS.len()] = entries!(
         0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34
-        35 36 37 38 39 40 41 42 43
+        35 36 37 38 39 40 41 42 43 44
     );
     let define =
         |(method, function): (&Method, ffi::PyCFunctionFastWithKeywords)| ffi::PyMethodDef {

@@ -64,10 +64,9 @@ pub(crate) enum Reason {
     Operation,
     /// `np.errstate` asks for errors or calls.
     ErrState,
-    /// A Python method of the array that works on memory.
-    Method,
-    /// An index that is not basic.
-    Fancy,
+    /// Work that NumPy's own code does on computed values and that nothing here would do better.
+    /// Counted apart, without a warning.
+    Delegated,
     /// Work that belongs to NumPy's libraries, such as BLAS. Not counted.
     Library,
 }
@@ -84,18 +83,22 @@ impl Reason {
             Reason::Mismatch => "operands that do not fit",
             Reason::Operation => "no native version of this operation",
             Reason::ErrState => "np.errstate asks for raise, call, print or log",
-            Reason::Method => "the method works on memory directly",
-            Reason::Fancy => "an index of arrays or masks",
+            Reason::Delegated => "NumPy's own code does it on computed values",
             Reason::Library => "NumPy's own library does it",
         }
     }
 
-    /// Whether a call on large arrays counts as a fallback.
+    /// Whether a call on large arrays is told of in reports.
     pub(crate) const fn counts(self) -> bool {
         !matches!(
             self,
             Reason::Small | Reason::Off | Reason::Mismatch | Reason::Library
         )
+    }
+
+    /// Whether such a call is a fallback that the program's author should know of.
+    pub(crate) const fn warns(self) -> bool {
+        self.counts() && !matches!(self, Reason::Delegated)
     }
 }
 

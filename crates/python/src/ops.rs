@@ -24,20 +24,6 @@ pub(crate) struct OpEntry {
 /// Operand codes: fourteen dtypes and three kinds of Python numbers.
 const CODES: usize = 17;
 
-/// Ufuncs whose loops NumPy computes otherwise than those of the primitive in our row.
-const OWN_LOOPS: [&str; 1] = ["float_power"];
-
-/// Ufuncs that NumPy computes itself for complex numbers: its comparisons raise conditions that ours do
-/// not, and its functions call others of the C library than our rows are made of.
-const COMPLEX_BY_NUMPY: [&str; 6] = [
-    "less",
-    "less_equal",
-    "greater",
-    "greater_equal",
-    "expm1",
-    "log1p",
-];
-
 struct Table {
     entries: Vec<OpEntry>,
     /// Addresses of NumPy's objects, sorted, with the entry's number.
@@ -53,10 +39,7 @@ pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
     let mut entries = Vec::new();
     let mut by_object = Vec::new();
     for def in ops::all() {
-        let found = umath
-            .getattr(def.name)
-            .ok()
-            .filter(|_| !OWN_LOOPS.contains(&def.name));
+        let found = umath.getattr(def.name).ok();
         let ufunc = found.filter(|f| f.is_instance(&kind).unwrap_or(false));
         if let Some(ufunc) = &ufunc {
             by_object.push((ufunc.as_ptr() as usize, entries.len()));
@@ -116,14 +99,14 @@ impl OpEntry {
     pub(crate) fn resolve(&self, operands: &[Operand]) -> Option<LoopSig> {
         let index = operands.iter().fold(0, |all, &o| all * CODES + code(o));
         let Some(cell) = self.chosen.get(index) else {
-            return self.choose(operands);
+            return self.def.resolve(operands);
         };
         let found = cell.load(Ordering::Acquire);
         // SAFETY: the cell holds null or a leaked box that nobody changes.
         if let Some(known) = unsafe { found.as_ref() } {
             return known.clone();
         }
-        let sig = self.choose(operands);
+        let sig = self.def.resolve(operands);
         let fresh = Box::into_raw(Box::new(sig.clone()));
         let old =
             cell.compare_exchange(ptr::null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire);
@@ -132,14 +115,6 @@ impl OpEntry {
             drop(unsafe { Box::from_raw(fresh) });
         }
         sig
-    }
-
-    fn choose(&self, operands: &[Operand]) -> Option<LoopSig> {
-        let ours = |sig: &LoopSig| {
-            let complex = sig.ins.iter().any(|d| d.is_complex());
-            !(complex && COMPLEX_BY_NUMPY.contains(&self.def.name))
-        };
-        self.def.resolve(operands).filter(ours)
     }
 
     /// The loop whose result is of this dtype with these operands cast to it, for `dtype=`.

@@ -20,6 +20,7 @@ pub(crate) fn stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let all = PyDict::new(py);
     all.set_item("ops", ops)?;
     all.set_item("fallbacks", fallback::report(py)?)?;
+    all.set_item("delegated", fallback::delegated(py)?)?;
     let counts = [
         ("kernels", stats.kernels),
         ("flushes", stats.flushes),

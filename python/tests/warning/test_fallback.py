@@ -20,8 +20,8 @@ def test_a_fallback_is_counted_with_its_line(xp_default, native):
     a = xp_default.arange(20000.0) + 1
     for _ in range(3):
         line = __import__("sys")._getframe().f_lineno + 1
-        xp_default.interp(a, a, a)
-    rows = [row for row in native.stats()["fallbacks"] if row["op"] == "interp"]
+        xp_default.add(a, np.longdouble(1))
+    rows = [row for row in native.stats()["fallbacks"] if row["op"] == "add"]
     assert [(row["file"], row["line"]) for row in rows] == [(__file__, line)]
     assert rows[0]["calls"] == 3
     assert rows[0]["reason"]
@@ -34,11 +34,11 @@ def test_the_warning_comes_once_per_line(xp_default, native):
     with warnings.catch_warnings(record=True) as log:
         warnings.simplefilter("always", FallbackWarning)
         for _ in range(3):
-            xp_default.sort(a)
+            xp_default.add(a, np.longdouble(1))
     found = [w for w in log if w.category is FallbackWarning]
     assert len(found) == 1
     assert found[0].filename == __file__
-    assert "sort" in str(found[0].message)
+    assert "add" in str(found[0].message)
 
 
 def test_what_is_accelerated_does_not_warn(xp_default, native):
@@ -61,7 +61,7 @@ def test_the_warning_comes_by_default(xp_default):
     a = xp_default.arange(20000.0) + 1
     with warnings.catch_warnings(record=True) as log:
         warnings.resetwarnings()
-        xp_default.sort(a)
+        xp_default.add(a, np.longdouble(1))
     assert [w.category for w in log] == [FallbackWarning]
 
 
@@ -69,7 +69,7 @@ def test_programs_whose_warnings_are_errors_go_on(xp_default, native):
     a = xp_default.arange(20000.0) + 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        xp_default.sort(a)
+        xp_default.add(a, np.longdouble(1))
     assert len(native.stats()["fallbacks"]) == 1
 
 
@@ -79,5 +79,5 @@ def test_a_filter_that_names_the_warning_may_make_it_an_error(xp_default):
     a = xp_default.arange(20000.0) + 1
     with warnings.catch_warnings():
         warnings.simplefilter("error", FallbackWarning)
-        with pytest.raises(FallbackWarning, match="sort"):
-            xp_default.sort(a)
+        with pytest.raises(FallbackWarning, match="add"):
+            xp_default.add(a, np.longdouble(1))

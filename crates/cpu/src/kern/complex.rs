@@ -12,7 +12,7 @@ use super::scalar::Real;
 use super::unary::{Un, once, one};
 use super::{Body, Kern, plain, tile, tile_mut};
 use crate::Isa;
-use arrayloom_ir::Prim;
+use arrayloom_ir::{FpFlags, Prim};
 use arrayloom_types::DType;
 use num_complex::Complex;
 use std::marker::PhantomData;
@@ -61,6 +61,28 @@ fn less<T: Real>(a: Complex<T>, b: Complex<T>) -> bool {
 
 fn less_or_equal<T: Real>(a: Complex<T>, b: Complex<T>) -> bool {
     (a.re < b.re && !a.im.is_nan() && !b.im.is_nan()) || (a.re == b.re && a.im <= b.im)
+}
+
+/// An ordering of complex numbers: tells when it met a NaN that decides, as the processor does when
+/// NumPy compares the parts one after another.
+struct Ordered<O, T>(PhantomData<(O, T)>);
+
+impl<T: Real, O: Bin<Complex<T>, R = u8>> Body for Ordered<O, T> {
+    unsafe fn run(a: *const u8, b: *const u8, _: *const u8, out: *mut u8, n: usize) -> u8 {
+        // SAFETY: promised by the caller of `Body::run`.
+        let a = unsafe { tile::<Complex<T>>(a, n) };
+        // SAFETY: as above.
+        let b = unsafe { tile::<Complex<T>>(b, n) };
+        // SAFETY: as above.
+        let out = unsafe { tile_mut::<u8>(out, n) };
+        let mut unordered = false;
+        for ((o, &x), &y) in out.iter_mut().zip(a).zip(b) {
+            *o = O::f(x, y);
+            unordered |= (x.re.is_nan() | y.re.is_nan())
+                | ((x.re == y.re) & (x.im.is_nan() | y.im.is_nan()));
+        }
+        if unordered { FpFlags::INVALID.0 } else { 0 }
+    }
 }
 
 /// The product of single numbers, in powers and in folds along a run. The product of tiles does not
@@ -310,8 +332,8 @@ fn typed<T: Real>(prim: Prim, isa: Isa) -> Option<Kern> {
         Prim::Fmax => once2::<Fmax, Complex<T>>(Splat::No),
         Prim::Eq => once2::<Eq, Complex<T>>(Splat::No),
         Prim::Ne => once2::<Ne, Complex<T>>(Splat::No),
-        Prim::Lt => once2::<Lt, Complex<T>>(Splat::No),
-        Prim::Le => once2::<Le, Complex<T>>(Splat::No),
+        Prim::Lt => Some(plain::<Ordered<Lt, T>>()),
+        Prim::Le => Some(plain::<Ordered<Le, T>>()),
         _ => None,
     }
 }

@@ -293,7 +293,7 @@ fn typed<T: Real>(prim: Prim, second: DType) -> Option<Kern> {
         Prim::FloorDiv => once2::<FloorDiv, T>(Splat::No),
         Prim::Rem => once2::<Rem, T>(Splat::No),
         Prim::Fmod => once2::<Fmod, T>(Splat::No),
-        Prim::Pow => once2::<Pow, T>(Splat::No),
+        Prim::Pow | Prim::FloatPow => once2::<Pow, T>(Splat::No),
         Prim::Atan2 => once2::<Atan2, T>(Splat::No),
         Prim::Hypot => once2::<Hypot, T>(Splat::No),
         Prim::NextAfter => once2::<NextAfter, T>(Splat::No),

@@ -23,8 +23,8 @@ impl Closeness {
     pub(super) fn of(prim: Prim, operand: DType) -> Closeness {
         use Prim::{
             Abs, Acos, Acosh, Asin, Asinh, Atan, Atan2, Atanh, Cbrt, Cos, Cosh, Exp, Exp2, Expm1,
-            Fmax, Fmin, Hypot, Log, Log1p, Log2, Log10, LogAddExp, LogAddExp2, Max, Min, Pow, Sign,
-            Sin, Sinh, Sqrt, Tan, Tanh,
+            FloatPow, Fmax, Fmin, Hypot, Log, Log1p, Log2, Log10, LogAddExp, LogAddExp2, Max, Min,
+            Pow, Sign, Sin, Sinh, Sqrt, Tan, Tanh,
         };
         let rounded = operand.is_float() || operand.is_complex();
         match prim {
@@ -33,7 +33,7 @@ impl Closeness {
             | LogAddExp | LogAddExp2 => Closeness::transcendental(operand),
             // The exponent multiplies the error of the logarithm.
             Pow if operand.is_complex() => Closeness::Ulp(2048),
-            Pow if rounded => Closeness::transcendental(operand),
+            Pow | FloatPow if rounded => Closeness::transcendental(operand),
             Abs | Sqrt | Sign if operand.is_complex() => Closeness::transcendental(operand),
             Min | Max | Fmin | Fmax => Closeness::ZeroSign,
             _ => Closeness::Bits,

@@ -108,7 +108,11 @@ pub(super) const OPS: &[OpDef] = &[
         "float_power",
         2,
         &[each("dD", "TT->T")],
-        |b, x| smallvec![b.bin(Prim::Pow, x[0], x[1])],
+        |b, x| {
+            let complex = b.dtype(x[0]).is_complex();
+            let prim = if complex { Prim::Pow } else { Prim::FloatPow };
+            smallvec![b.bin(prim, x[0], x[1])]
+        },
         "Power in float64 or complex128.",
     ),
     OpDef {

@@ -24,7 +24,7 @@ pub(super) const OPS: &[OpDef] = &[
         "expm1",
         1,
         FLOATS,
-        expm1,
+        |b, x| smallvec![b.un(Prim::Expm1, x[0])],
         "e to the power of the number, less one.",
     ),
     row(
@@ -52,7 +52,7 @@ pub(super) const OPS: &[OpDef] = &[
         "log1p",
         1,
         FLOATS,
-        log1p,
+        |b, x| smallvec![b.un(Prim::Log1p, x[0])],
         "Natural logarithm of one plus the number.",
     ),
     row(
@@ -99,39 +99,4 @@ fn log_to_base(b: &mut Builder, prim: Prim, factor: f64, x: Value) -> Values {
     }
     let natural = b.un(Prim::Log, x);
     smallvec![scaled(b, natural, factor)]
-}
-
-/// For complex numbers: `expm1(re) cos(im) - 2 sin(im/2)^2` and `exp(re) sin(im)`.
-fn expm1(b: &mut Builder, x: &[Value]) -> Values {
-    let dtype = b.dtype(x[0]);
-    if !dtype.is_complex() {
-        return smallvec![b.un(Prim::Expm1, x[0])];
-    }
-    let (re, im) = parts(b, x[0]);
-    let two = b.constant(dtype.real(), 2.0);
-    let half = b.bin(Prim::Div, im, two);
-    let a = b.un(Prim::Sin, half);
-    let (grown, cosine) = (b.un(Prim::Expm1, re), b.un(Prim::Cos, im));
-    let first = b.bin(Prim::Mul, grown, cosine);
-    let twice = b.bin(Prim::Mul, two, a);
-    let second = b.bin(Prim::Mul, twice, a);
-    let real = b.bin(Prim::Sub, first, second);
-    let (size, sine) = (b.un(Prim::Exp, re), b.un(Prim::Sin, im));
-    let imag = b.bin(Prim::Mul, size, sine);
-    smallvec![b.bin_as(Prim::Complex, dtype, real, imag)]
-}
-
-/// For complex numbers: the logarithm of the modulus of `1 + z`, and its angle.
-fn log1p(b: &mut Builder, x: &[Value]) -> Values {
-    let dtype = b.dtype(x[0]);
-    if !dtype.is_complex() {
-        return smallvec![b.un(Prim::Log1p, x[0])];
-    }
-    let (re, im) = parts(b, x[0]);
-    let one = b.constant(dtype.real(), 1.0);
-    let shifted = b.bin(Prim::Add, re, one);
-    let modulus = b.bin(Prim::Hypot, shifted, im);
-    let angle = b.bin(Prim::Atan2, im, shifted);
-    let real = b.un(Prim::Log, modulus);
-    smallvec![b.bin_as(Prim::Complex, dtype, real, angle)]
 }

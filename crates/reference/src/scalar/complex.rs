@@ -84,6 +84,18 @@ fn arithmetic<R: Real>(prim: Prim, z: Complex<R>) -> Option<Given<R>> {
             re: x.call(Prim::Rint)?,
             im: y.call(Prim::Rint)?,
         },
+        // These two are made of real functions in the precision of the parts.
+        Prim::Expm1 => {
+            let half = (y / R::ONE.times(2)).call(Prim::Sin)?;
+            Complex {
+                re: x.call(Prim::Expm1)? * y.call(Prim::Cos)? - R::ONE.times(2) * half * half,
+                im: x.call(Prim::Exp)? * y.call(Prim::Sin)?,
+            }
+        }
+        Prim::Log1p => Complex {
+            re: (x + R::ONE).hypot(y).call(Prim::Log)?,
+            im: y.call2(Prim::Atan2, x + R::ONE)?,
+        },
         _ => return None,
     }))
 }

@@ -65,6 +65,9 @@ pub(super) fn unary(prim: Prim, x: Val, result: Val, met: &mut FpFlags) {
 /// Notes what a primitive of two operands met.
 pub(super) fn binary(prim: Prim, a: Val, b: Val, result: Val, met: &mut FpFlags) {
     let (Some(left), Some(to)) = (class(a), class(result)) else {
+        if matches!(prim, Prim::Lt | Prim::Le) && unordered(a, b) {
+            met.0 |= FpFlags::INVALID.0;
+        }
         return;
     };
     // Only the exponent of `Ldexp` is no float, and it meets nothing.
@@ -89,7 +92,7 @@ pub(super) fn binary(prim: Prim, a: Val, b: Val, result: Val, met: &mut FpFlags)
     }
     if to.nan {
         met.0 |= FpFlags::INVALID.0;
-    } else if to.infinite && prim == Prim::Pow && !truth(a) {
+    } else if to.infinite && matches!(prim, Prim::Pow | Prim::FloatPow) && !truth(a) {
         met.0 |= FpFlags::DIVIDE.0;
     } else if to.infinite && (finite || (prim == Prim::NextAfter && !left.infinite)) {
         met.0 |= match prim {
@@ -102,6 +105,20 @@ pub(super) fn binary(prim: Prim, a: Val, b: Val, result: Val, met: &mut FpFlags)
     } else if to.tiny && finite && can_underflow(prim) && truth(a) && truth(b) {
         met.0 |= FpFlags::UNDERFLOW.0;
     }
+}
+
+/// True when the part of two complex numbers that decides which is less has a NaN.
+fn unordered(a: Val, b: Val) -> bool {
+    let parts = |v: Val| match v {
+        Val::C64(z) => Some((f64::from(z.re), f64::from(z.im))),
+        Val::C128(z) => Some((z.re, z.im)),
+        _ => None,
+    };
+    let (Some(a), Some(b)) = (parts(a), parts(b)) else {
+        return false;
+    };
+    let same = a.0.partial_cmp(&b.0);
+    same.is_none() || (same == Some(std::cmp::Ordering::Equal) && (a.1.is_nan() || b.1.is_nan()))
 }
 
 /// What a sum of many values met.
@@ -139,6 +156,9 @@ fn is_pole(prim: Prim, x: Val) -> bool {
 }
 
 fn can_underflow(prim: Prim) -> bool {
-    use Prim::{Div, Exp, Exp2, Mul, Pow, Reciprocal, Square};
-    matches!(prim, Mul | Div | Square | Reciprocal | Exp | Exp2 | Pow)
+    use Prim::{Div, Exp, Exp2, FloatPow, Mul, Pow, Reciprocal, Square};
+    matches!(
+        prim,
+        Mul | Div | Square | Reciprocal | Exp | Exp2 | Pow | FloatPow
+    )
 }

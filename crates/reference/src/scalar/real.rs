@@ -149,7 +149,7 @@ macro_rules! real {
             }
             fn call2(self, prim: Prim, other: $t) -> Option<$t> {
                 Some(match prim {
-                    Prim::Pow => self.powf(other),
+                    Prim::Pow | Prim::FloatPow => self.powf(other),
                     Prim::Atan2 => self.atan2(other),
                     Prim::Hypot => self.hypot(other),
                     Prim::CopySign => self.copysign(other),

@@ -1,0 +1,212 @@
+//! NumPy's functions outside the ufuncs that are recorded, or composed of what is recorded.
+
+use crate::assign;
+use crate::copies;
+use crate::join;
+use crate::map::{self, Options, Outcome, leave};
+use crate::np::{self, Arr};
+use crate::operand::{Input, Reason, classify};
+use crate::{ops, state};
+use arrayloom_types::DType;
+use pyo3::exceptions::PyRuntimeWarning;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyInt, PyString};
+
+/// The call of function `name`, if it is one of ours.
+pub(crate) fn call<'py>(
+    py: Python<'py>,
+    name: &str,
+    args: &[Bound<'py, PyAny>],
+    kwargs: &Bound<'py, PyDict>,
+) -> PyResult<Outcome<'py>> {
+    match (name, args) {
+        ("where", [condition, yes, no]) if kwargs.is_empty() => choose(py, condition, yes, no),
+        ("copyto", [target, value]) => copy_to(py, target, value, kwargs),
+        ("concatenate", _) => join::concatenate(py, args, kwargs),
+        ("count_nonzero", [array]) if kwargs.is_empty() => count_nonzero(py, array),
+        ("nanmin" | "nanmax", [array, ..]) => extreme(py, name, array, (&args[1..], kwargs)),
+        _ => leave!(Delegated),
+    }
+}
+
+/// `np.where(condition, yes, no)`.
+fn choose<'py>(
+    py: Python<'py>,
+    condition: &Bound<'py, PyAny>,
+    yes: &Bound<'py, PyAny>,
+    no: &Bound<'py, PyAny>,
+) -> PyResult<Outcome<'py>> {
+    let Some(row) = ops::by_name("_where") else {
+        leave!(Operation)
+    };
+    let condition = match Arr::of(condition).and_then(Arr::dtype) {
+        Some(dtype) if dtype != DType::Bool => {
+            match copies::duplicate(condition, Some(DType::Bool), 'K')? {
+                Outcome::Done(truth) => truth,
+                other @ Outcome::Numpy(_) => return Ok(other),
+            }
+        }
+        _ => condition.clone(),
+    };
+    map::call(py, row, &[&condition, yes, no], &Options::default())
+}
+
+/// `np.copyto(target, value, casting='same_kind', where=True)`.
+fn copy_to<'py>(
+    py: Python<'py>,
+    target: &Bound<'py, PyAny>,
+    value: &Bound<'py, PyAny>,
+    kwargs: &Bound<'py, PyDict>,
+) -> PyResult<Outcome<'py>> {
+    let mut options = Options {
+        out: Some(target),
+        ..Options::default()
+    };
+    let mut mask = None;
+    for (name, word) in kwargs.iter() {
+        match name.cast::<PyString>()?.to_str()? {
+            "where" => mask = Some(word).filter(|w| !w.is(pyo3::types::PyBool::new(py, true))),
+            "casting" => match word.extract::<&str>() {
+                Ok("same_kind") => {}
+                Ok("unsafe") => options.unsafe_cast = true,
+                _ => leave!(Delegated),
+            },
+            _ => leave!(Mismatch),
+        }
+    }
+    options.mask = mask.as_ref();
+    if assign::is_number(value) && !options.unsafe_cast && !number_fits(value, target) {
+        leave!(Mismatch)
+    }
+    let leads = match (Arr::of(target), Arr::of(value)) {
+        (Some(target), Some(value)) => value.ndim() > target.ndim(),
+        _ => false,
+    };
+    if !leads && assign::record(py, value, &options)? {
+        return Ok(Outcome::Done(py.None().into_bound(py)));
+    }
+    leave!(Mismatch)
+}
+
+/// True for an integer unless the target is bool, and for a Python number of a kind that the target's dtype includes.
+fn number_fits(value: &Bound<'_, PyAny>, target: &Bound<'_, PyAny>) -> bool {
+    let Some(dtype) = Arr::of(target).and_then(Arr::dtype) else {
+        return false;
+    };
+    if value.is_exact_instance_of::<pyo3::types::PyFloat>() {
+        return dtype.is_float() || dtype.is_complex();
+    }
+    value.is_exact_instance_of::<PyInt>() && dtype != DType::Bool
+}
+
+/// `np.count_nonzero(array)`: a sum of truth values.
+fn count_nonzero<'py>(py: Python<'py>, array: &Bound<'py, PyAny>) -> PyResult<Outcome<'py>> {
+    let Some(Input::View(view)) = classify(py, array)? else {
+        leave!(Delegated)
+    };
+    if view.layout.is_empty() || !view.pending && array_is_small(array) {
+        leave!(Small)
+    }
+    let truth = if view.layout.dtype == DType::Bool {
+        array.clone()
+    } else {
+        match copies::duplicate(array, Some(DType::Bool), 'K')? {
+            Outcome::Done(truth) => truth,
+            other @ Outcome::Numpy(_) => return Ok(other),
+        }
+    };
+    Ok(Outcome::Done(truth.call_method0("sum")?))
+}
+
+/// True when the array has less bytes than lazy arrays have.
+fn array_is_small(array: &Bound<'_, PyAny>) -> bool {
+    Arr::of(array).is_none_or(|a| a.nbytes() < state::min_bytes())
+}
+
+/// `np.nanmin` and `np.nanmax`: NumPy's way for arrays that are no subclass.
+fn extreme<'py>(
+    py: Python<'py>,
+    name: &str,
+    array: &Bound<'py, PyAny>,
+    (rest, kwargs): (&[Bound<'py, PyAny>], &Bound<'py, PyDict>),
+) -> PyResult<Outcome<'py>> {
+    let kind = array.get_type_ptr();
+    if rest.len() > 2 || (kind != state::lazy_type() && kind != np::array_type()) {
+        leave!(Delegated)
+    }
+    let words = kwargs.copy()?;
+    for (word, value) in ["axis", "out"].iter().zip(rest) {
+        words.set_item(word, value)?;
+    }
+    if !words.contains("axis")? {
+        words.set_item("axis", py.None())?;
+    }
+    let numpy = py.import("numpy")?;
+    let ufunc = if name == "nanmin" { "fmin" } else { "fmax" };
+    let found = numpy
+        .getattr(ufunc)?
+        .call_method("reduce", (array,), Some(&words))?;
+    let unset = numpy
+        .call_method1("isnan", (&found,))?
+        .call_method0("any")?;
+    if unset.is_truthy()? {
+        let class = py.get_type::<PyRuntimeWarning>();
+        let text = "All-NaN slice encountered";
+        py.import("warnings")?
+            .call_method1("warn", (text, class, 1))?;
+    }
+    Ok(Outcome::Done(found))
+}
+
+/// `a.round(decimals=0)` of real numbers: NumPy multiplies by a power of ten, rounds and divides.
+pub(crate) fn round<'py>(
+    array: &Bound<'py, PyAny>,
+    decimals: i32,
+    out: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Outcome<'py>> {
+    let py = array.py();
+    let Some(dtype) = Arr::of(array).and_then(Arr::dtype) else {
+        leave!(Operand)
+    };
+    if !dtype.is_float() || decimals.unsigned_abs() > 22 {
+        leave!(Delegated)
+    }
+    let (Some(rint), Some(times), Some(by)) = (
+        ops::by_name("rint"),
+        ops::by_name("multiply"),
+        ops::by_name("divide"),
+    ) else {
+        leave!(Operation)
+    };
+    let options = Options {
+        out,
+        ..Options::default()
+    };
+    if decimals == 0 {
+        return map::call(py, rint, &[array], &options);
+    }
+    let (first, last) = if decimals > 0 {
+        (times, by)
+    } else {
+        (by, times)
+    };
+    let factor = 10f64.powi(decimals.abs());
+    let factor = pyo3::types::PyFloat::new(py, factor).into_any();
+    let mut value = match map::call(py, first, &[array, &factor], &Options::default())? {
+        Outcome::Done(value) => value,
+        other @ Outcome::Numpy(_) => return Ok(other),
+    };
+    value = match map::call(py, rint, &[&value], &Options::default())? {
+        Outcome::Done(value) => value,
+        other @ Outcome::Numpy(_) => return Ok(other),
+    };
+    map::call(py, last, &[&value, &factor], &options)
+}
+
+/// A reason for a call of a function that is not recorded in this form.
+pub(crate) const fn why_not(reason: Reason, listed: Reason) -> Reason {
+    match reason {
+        Reason::Delegated | Reason::Operation => listed,
+        other => other,
+    }
+}
