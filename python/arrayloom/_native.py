@@ -33,6 +33,7 @@ COUNTERS = (
     "fused_ops",
     "contracted",
     "renamed",
+    "sweeps",
     "bytes_read",
     "bytes_written",
     "cache_hits",

@@ -62,6 +62,7 @@ def _counters(stats: Stats) -> str:
         ("operations fused", f"{count.get('fused_ops', 0)}"),
         ("temporaries never stored", f"{count.get('contracted', 0)}"),
         ("stores without a copy", f"{count.get('renamed', 0)}"),
+        ("shared passes", f"{count.get('sweeps', 0)}"),
         ("bytes read", human_bytes(count.get("bytes_read", 0))),
         ("bytes written", human_bytes(count.get("bytes_written", 0))),
         ("kernel cache hits", f"{share} of {asked}"),

@@ -84,6 +84,10 @@ pub struct CpuConfig {
     pub min_parallel_ops: usize,
     /// Launches that write more bytes than this go around the caches.
     pub stream_bytes: usize,
+    /// Bytes that the rows of a sweep take up in a level-2 cache.
+    pub sweep_bytes: usize,
+    /// Rows that each stage of a sweep computes at a time; chosen by the cache if absent.
+    pub sweep_rows: Option<usize>,
     /// Loops of the host.
     pub loops: HostLoops,
 }
@@ -96,6 +100,8 @@ impl Default for CpuConfig {
             tile_elems: None,
             min_parallel_ops: 300_000,
             stream_bytes: 16 << 20,
+            sweep_bytes: 512 << 10,
+            sweep_rows: None,
             loops: HostLoops::new(),
         }
     }

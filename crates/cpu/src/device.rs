@@ -9,7 +9,8 @@ use crate::Isa;
 use crate::config::CpuConfig;
 use crate::pool::Pool;
 use crate::run::{Env, run};
-use arrayloom_device::{Buf, Caps, Device, DeviceError, End, Event, Launch, Queue};
+use crate::sweep::{is_whole, operations, sweep};
+use arrayloom_device::{Buf, Caps, Device, DeviceError, End, Event, Launch, Queue, Sweep};
 use arrayloom_ir::Kernel;
 use std::alloc::Layout;
 use std::collections::BTreeMap;
@@ -92,9 +93,16 @@ impl Cpu {
     }
 
     fn launch(&self, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), String> {
-        let threads = self.threads.load(Ordering::Relaxed);
         let points: usize = launch.shape.iter().product();
-        let worth = points.saturating_mul(kernel.code.len() + 1) >= self.config.min_parallel_ops;
+        let operations = points.saturating_mul(kernel.code.len() + 1);
+        // SAFETY: whoever calls `Device::run` vouches for the addresses and overlaps of the launch.
+        self.with_pool(operations, |env| unsafe { run(kernel, launch, env) })
+    }
+
+    /// Calls `f` with as many threads as so many operations are worth.
+    fn with_pool<T>(&self, operations: usize, f: impl FnOnce(&Env<'_>) -> T) -> T {
+        let threads = self.threads.load(Ordering::Relaxed);
+        let worth = operations >= self.config.min_parallel_ops;
         // Another launch has the pool: this one works alone.
         let mut guard = (threads > 1 && worth)
             .then(|| self.pool.try_lock())
@@ -106,14 +114,12 @@ impl Cpu {
             *pool = Some(Pool::new(threads));
         }
         let pool = guard.as_deref().and_then(Option::as_ref);
-        let env = Env {
+        f(&Env {
             config: &self.config,
             isa: self.isa,
             threads: pool.map_or(1, |_| threads),
             pool,
-        };
-        // SAFETY: whoever calls `Device::run` vouches for the addresses and overlaps of the launch.
-        unsafe { run(kernel, launch, &env) }
+        })
     }
 }
 
@@ -179,6 +185,15 @@ impl Device for Cpu {
 
     fn run(&self, _: Queue, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), DeviceError> {
         self.launch(kernel, launch)
+            .map_err(|what| DeviceError::Unsupported { device: NAME, what })
+    }
+
+    fn sweep(&self, _: Queue, stages: &Sweep<'_>) -> Result<bool, DeviceError> {
+        if !is_whole(stages) {
+            return Ok(false);
+        }
+        // SAFETY: whoever calls `Device::sweep` vouches for the addresses and routes of the stages.
+        self.with_pool(operations(stages), |env| unsafe { sweep(stages, env) })
             .map_err(|what| DeviceError::Unsupported { device: NAME, what })
     }
 

@@ -26,9 +26,9 @@ pub(crate) struct Shared<'a> {
 }
 
 /// A line of the cache.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 #[repr(C, align(64))]
-struct Line([u64; 8]);
+pub(crate) struct Line([u64; 8]);
 
 /// One thread's buffers and slots.
 pub(crate) struct Worker<'a> {

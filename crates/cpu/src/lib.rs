@@ -5,7 +5,7 @@
 //! hundred elements, so that everything between reading inputs and writing outputs stays in the level-1
 //! cache. Workers (`exec`, `tasks`, `pool`) run the program over their share of the walk. Folds
 //! (`fold`, `tree`, `arg`) give NumPy's own bits for any number of threads, tile length and instruction
-//! set.
+//! set. Several launches in one pass over rows are a `sweep`.
 
 mod arg;
 mod cell;
@@ -24,6 +24,10 @@ mod pool;
 mod program;
 mod run;
 mod setup;
+mod sweep;
+mod sweep_band;
+mod sweep_check;
+mod sweep_rows;
 mod tasks;
 mod tree;
 

@@ -86,7 +86,8 @@ pub(crate) fn build(
                 });
                 continue;
             }
-            let around = around && in_place(&setup.nest, setup.span, lane, size);
+            let around =
+                around && !setup.cached[output] && in_place(&setup.nest, setup.span, lane, size);
             if around && aligned_to.is_none() {
                 aligned_to = Some((lane, size));
             }

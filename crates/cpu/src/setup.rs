@@ -18,6 +18,16 @@ pub(crate) enum Source {
     Unused,
 }
 
+impl Source {
+    /// Its lane, if it has one.
+    pub(crate) fn lane(self) -> Option<usize> {
+        match self {
+            Source::Lane(lane) => Some(lane),
+            Source::Uniform(_) | Source::Unused => None,
+        }
+    }
+}
+
 /// The loops of a launch and what runs in them.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
@@ -37,6 +47,10 @@ pub(crate) struct Setup {
     pub(crate) ranks: PerAxis<Option<(usize, usize)>>,
     /// The axis of the loops that a running fold goes along.
     pub(crate) scan: Option<usize>,
+    /// The lane of the index along axis 0, if that axis is kept apart from the others.
+    pub(crate) rows: Option<usize>,
+    /// Outputs that are read again soon: they never go around the caches.
+    pub(crate) cached: PerAxis<bool>,
 }
 
 /// True when the order of a fold does not change its result: integers, and smallest and largest.
@@ -85,6 +99,18 @@ struct Walk {
 /// # Errors
 /// What the device lacks: outputs that do not go together.
 pub(crate) fn setup(kernel: &Kernel, launch: &Launch<'_>) -> Result<Setup, String> {
+    loops(kernel, launch, false)
+}
+
+/// Builds the loops with axis 0 apart from the others.
+///
+/// # Errors
+/// As for [`setup`].
+pub(crate) fn setup_rows(kernel: &Kernel, launch: &Launch<'_>) -> Result<Setup, String> {
+    loops(kernel, launch, true)
+}
+
+fn loops(kernel: &Kernel, launch: &Launch<'_>, by_rows: bool) -> Result<Setup, String> {
     if !launch.fits(kernel) {
         return Err("the launch does not fit the kernel".to_owned());
     }
@@ -117,6 +143,12 @@ pub(crate) fn setup(kernel: &Kernel, launch: &Launch<'_>) -> Result<Setup, Strin
     });
     let outs: PerAxis<usize> = outs.collect();
     let ranks = ranks(kernel, launch, &walk, &mut lanes);
+    let rows = by_rows.then(|| {
+        let mut steps: PerAxis<isize> = SmallVec::from_elem(0, launch.shape.len());
+        steps[0] = 1;
+        lanes.push(Lane { base: 0, steps });
+        lanes.len() - 1
+    });
     let axes = walk.order.iter().map(|&axis| Axis {
         extent: launch.shape[axis],
         class: walk.classes[axis],
@@ -134,9 +166,11 @@ pub(crate) fn setup(kernel: &Kernel, launch: &Launch<'_>) -> Result<Setup, Strin
         live,
         sources,
         iotas,
+        cached: SmallVec::from_elem(false, outs.len()),
         outs,
         ranks,
         scan,
+        rows,
     })
 }
 

@@ -1,7 +1,7 @@
 //! The facts of one launch: sizes, places and values.
 
 use arrayloom_ir::Kernel;
-use arrayloom_plan::ReduceOrder;
+use arrayloom_plan::{ReduceOrder, Ring, Route, Schedule};
 use arrayloom_types::{Scalar, Strides};
 use std::sync::atomic::AtomicU8;
 
@@ -50,6 +50,47 @@ pub struct Launch<'a> {
     /// If present, one byte per instruction: the device ors in the floating-point conditions
     /// (`FpFlags`) that the instruction met.
     pub flags: Option<&'a [AtomicU8]>,
+}
+
+/// One kernel of a [`Sweep`].
+#[derive(Debug)]
+pub struct Stage<'a> {
+    /// The kernel. Its rows are the indices of axis 0.
+    pub kernel: &'a Kernel,
+    /// Its launch. Of views that lie in rings only the steps within a row count.
+    pub launch: Launch<'a>,
+    /// How it comes to each input.
+    pub ins: &'a [Route],
+    /// How it comes to each output.
+    pub outs: &'a [Route],
+}
+
+/// A block of memory that a [`Sweep`] writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// The block.
+    pub buf: Buf,
+    /// Bytes from the start of the block to row 0.
+    pub origin: isize,
+    /// Bytes from row to row.
+    pub pitch: isize,
+    /// The bytes of a row that stages touch, from its start.
+    pub columns: (isize, isize),
+    /// All bytes that stages touch, from the start of the block.
+    pub bytes: (isize, isize),
+}
+
+/// Several kernels in one pass over rows; the result is that of the kernels one after another.
+#[derive(Debug)]
+pub struct Sweep<'a> {
+    /// The kernels in order.
+    pub stages: &'a [Stage<'a>],
+    /// When their rows are computed.
+    pub schedule: &'a Schedule,
+    /// Intermediate values without memory.
+    pub rings: &'a [Ring],
+    /// The blocks that are written.
+    pub blocks: &'a [Rows],
 }
 
 impl Launch<'_> {

@@ -10,7 +10,7 @@ mod launch;
 mod null;
 
 pub use error::DeviceError;
-pub use launch::{Arg, Buf, Launch, ReduceArgs};
+pub use launch::{Arg, Buf, Launch, ReduceArgs, Rows, Stage, Sweep};
 pub use null::{Null, NullCounts};
 
 use arrayloom_ir::Kernel;
@@ -79,6 +79,16 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// [`DeviceError::Unsupported`] when it does not have this kernel: the caller takes another way.
     fn run(&self, queue: Queue, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), DeviceError>;
+
+    /// Runs several kernels in one pass over rows, if it can. `false` means that it did nothing, and the
+    /// caller runs them one by one with memory for every intermediate value.
+    ///
+    /// # Errors
+    /// As for [`Device::run`].
+    fn sweep(&self, queue: Queue, sweep: &Sweep<'_>) -> Result<bool, DeviceError> {
+        let _ = (queue, sweep);
+        Ok(false)
+    }
 
     /// Marks a point in a queue.
     ///

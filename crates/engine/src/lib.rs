@@ -20,6 +20,7 @@ mod run;
 mod settings;
 mod shadow;
 mod stats;
+mod sweep;
 mod sync;
 mod table;
 mod turn;

@@ -2,11 +2,11 @@
 
 use crate::engine::{is_unsupported, lock};
 use crate::events::{self, FpEvent, Placed};
-use crate::stats::name_of;
+use crate::stats::{Traffic, bytes, name_of};
 use crate::table::{Home, Leftover, accesses};
 use crate::{Engine, EngineError};
 use arrayloom_device::{Arg, Buf, DeviceError, Launch, Queue, ReduceArgs};
-use arrayloom_fuse::{Fold, Group, Options, Slots, fuse};
+use arrayloom_fuse::{Fold, Group, Options, Pass, Slots, fuse};
 use arrayloom_guard::State;
 use arrayloom_ir::{FpFlags, Node, Operand, SlotId};
 use arrayloom_types::Layout;
@@ -19,7 +19,7 @@ pub(crate) struct Batch {
     pub(crate) list: Vec<Node>,
     done: Vec<bool>,
     slots: BTreeMap<SlotId, Facts>,
-    events: Vec<Placed>,
+    pub(crate) events: Vec<Placed>,
 }
 
 /// What fusion knows of a slot.
@@ -103,20 +103,35 @@ impl Engine {
     }
 
     fn run_batch(&self, batch: &mut Batch) -> Result<(), EngineError> {
+        let fuses = self.settings.fuse && self.device.caps().fused;
         let options = Options {
-            fuse: self.settings.fuse && self.device.caps().fused,
+            fuse: fuses,
+            sweep: fuses && self.settings.sweep,
+            sweep_points: self.settings.sweep_points,
+            sweep_least: self.settings.sweep_bytes,
             ..Options::default()
         };
         let fused = fuse(&batch.list, batch, &mut lock(&self.cache), &options);
         lock(&self.stats).dropped += fused.dead.len() as u64;
         self.settle(batch, &fused.dead);
-        for group in &fused.groups {
-            match self.launch(batch, group) {
-                Err(error) if is_unsupported(&error) => self.run_apart(batch, group, error)?,
-                other => other?,
+        for pass in &fused.passes {
+            let kernels = match pass {
+                Pass::Kernel(place) => std::slice::from_ref(place),
+                Pass::Sweep(sweep) if self.run_sweep(batch, &fused.groups, sweep)? => &[],
+                Pass::Sweep(sweep) => sweep.groups.as_slice(),
+            };
+            for &place in kernels {
+                self.run_group(batch, &fused.groups[place])?;
             }
         }
         Ok(())
+    }
+
+    fn run_group(&self, batch: &mut Batch, group: &Group) -> Result<(), EngineError> {
+        match self.launch(batch, group) {
+            Err(error) if is_unsupported(&error) => self.run_apart(batch, group, error),
+            other => other,
+        }
     }
 
     /// Runs the nodes of a group that the device does not take as kernels of their own.
@@ -216,7 +231,12 @@ impl Engine {
     }
 
     /// Where a view is now. A slot without memory gets a block with arbitrary contents.
-    fn place(&self, slot: SlotId, layout: &Layout, writes: bool) -> Result<Arg, EngineError> {
+    pub(crate) fn place(
+        &self,
+        slot: SlotId,
+        layout: &Layout,
+        writes: bool,
+    ) -> Result<Arg, EngineError> {
         let address = self.address(slot, writes)?;
         let table = self.table();
         let shadow = table.get(slot).and_then(|entry| entry.shadow.as_ref());
@@ -229,7 +249,7 @@ impl Engine {
         })
     }
 
-    fn address(&self, slot: SlotId, writes: bool) -> Result<u64, EngineError> {
+    pub(crate) fn address(&self, slot: SlotId, writes: bool) -> Result<u64, EngineError> {
         let mut table = self.table();
         let Some(entry) = table.get_mut(slot) else {
             return Err(crate::engine::unknown(slot));
@@ -257,7 +277,7 @@ impl Engine {
     }
 
     /// These nodes have run or need not run.
-    fn settle(&self, batch: &mut Batch, places: &[u32]) {
+    pub(crate) fn settle(&self, batch: &mut Batch, places: &[u32]) {
         let mut left: Vec<Leftover> = Vec::new();
         {
             let mut table = self.table();
@@ -318,6 +338,21 @@ impl Engine {
     }
 
     fn count(&self, batch: &Batch, group: &Group, seconds: f64) {
+        self.count_ops(batch, group, seconds);
+        let (mut read, mut written) = (Traffic::default(), Traffic::default());
+        for (slot, layout) in views(&group.ins) {
+            read.add(slot, layout);
+        }
+        for (slot, layout) in &group.outs {
+            written.add(*slot, layout);
+        }
+        let mut stats = lock(&self.stats);
+        stats.bytes_read += read.bytes();
+        stats.bytes_written += written.bytes();
+    }
+
+    /// Counts a kernel and its operations.
+    pub(crate) fn count_ops(&self, batch: &Batch, group: &Group, seconds: f64) {
         let mut stats = lock(&self.stats);
         stats.kernels += 1;
         stats.device_seconds += seconds;
@@ -335,7 +370,8 @@ impl Engine {
             let op = stats.ops.entry(name_of(node)).or_default();
             op.calls += 1;
             op.elements += node.domain().iter().product::<usize>() as u64;
-            op.bytes += views(&node.ins)
+            let operands = views(&node.ins).map(|(_, layout)| layout);
+            op.bytes += operands
                 .chain(node.outs.iter().map(|(_, l)| l))
                 .map(bytes)
                 .sum::<u64>();
@@ -343,36 +379,21 @@ impl Engine {
             let share = part as f64 / all as f64;
             op.seconds += seconds * share;
         }
-        stats.bytes_read += views(&group.ins).map(bytes).sum::<u64>();
-        stats.bytes_written += group
-            .outs
-            .iter()
-            .map(|(_, layout)| bytes(layout))
-            .sum::<u64>();
     }
 }
 
-fn reduce_args(fold: Option<&Fold>) -> Option<ReduceArgs> {
+pub(crate) fn reduce_args(fold: Option<&Fold>) -> Option<ReduceArgs> {
     fold.map(|fold| ReduceArgs {
         order: fold.order.clone(),
         initial: fold.initial,
     })
 }
 
-fn views(operands: &[Operand]) -> impl Iterator<Item = &Layout> {
+fn views(operands: &[Operand]) -> impl Iterator<Item = (SlotId, &Layout)> {
     operands.iter().filter_map(|operand| match operand {
-        Operand::View(_, layout) => Some(layout),
+        Operand::View(slot, layout) => Some((*slot, layout)),
         Operand::Scalar(_) => None,
     })
-}
-
-/// Bytes that a view touches: axes that only repeat count once.
-fn bytes(layout: &Layout) -> u64 {
-    let axes = layout.shape.iter().zip(&layout.strides);
-    let points: usize = axes
-        .map(|(&n, &s)| if s == 0 && n > 0 { 1 } else { n })
-        .product();
-    (points * layout.dtype.size()) as u64
 }
 
 /// An error that names the operation, if the device lacks its kernel.

@@ -110,6 +110,14 @@ settings! {
     max_pending_bytes: u64 = 16 << 30, "ARRAYLOOM_MAX_PENDING_BYTES";
     /// Several operations in one kernel.
     fuse: bool = true, "ARRAYLOOM_FUSE";
+    /// Kernels that depend on each other at shifted rows in one pass over memory.
+    sweep: bool = true, "ARRAYLOOM_SWEEP";
+    /// Points of a kernel that may take part in such a pass.
+    sweep_points: usize = 16 << 10, "ARRAYLOOM_SWEEP_POINTS";
+    /// Bytes that such a pass must keep from memory.
+    sweep_bytes: usize = 1 << 20, "ARRAYLOOM_SWEEP_BYTES";
+    /// Rows that each kernel of such a pass computes at a time; 0 for as many as the cache likes.
+    sweep_rows: usize = 0, "ARRAYLOOM_SWEEP_ROWS";
     /// Collect floating-point conditions for warnings.
     collect_flags: bool = true, "ARRAYLOOM_COLLECT_FLAGS";
     /// Results whose memory appears when it is touched; false computes into plain memory at once.

@@ -1,7 +1,8 @@
 //! What the engine did: counts and times by operation and in all.
 
 use arrayloom_guard::{Counters, PoolStats};
-use arrayloom_ir::{Action, Node, ReduceOp};
+use arrayloom_ir::{Action, Node, ReduceOp, SlotId};
+use arrayloom_types::Layout;
 use std::collections::BTreeMap;
 
 /// Counts of one operation.
@@ -38,9 +39,11 @@ pub struct Stats {
     pub renamed: u64,
     /// Kernels that the device took only in parts.
     pub unfused_kernels: u64,
-    /// Bytes of the views that kernels read.
+    /// Passes over rows that several kernels shared.
+    pub sweeps: u64,
+    /// Bytes of memory that kernels read; what they touch several times counts once a pass.
     pub bytes_read: u64,
-    /// Bytes of the views that kernels wrote.
+    /// Bytes of memory that kernels wrote.
     pub bytes_written: u64,
     /// Kernels whose code was known.
     pub cache_hits: u64,
@@ -54,6 +57,38 @@ pub struct Stats {
     pub guard: Counters,
     /// Blocks of memory.
     pub pool: Option<PoolStats>,
+}
+
+/// The bytes of memory that one pass touches.
+#[derive(Debug, Default)]
+pub(crate) struct Traffic {
+    /// For each slot: bytes of its views, and the range that they lie in.
+    slots: BTreeMap<SlotId, (u64, (isize, isize))>,
+}
+
+impl Traffic {
+    pub(crate) fn add(&mut self, slot: SlotId, layout: &Layout) {
+        let (low, high) = layout.byte_range();
+        let known = self.slots.entry(slot).or_insert((0, (low, high)));
+        known.0 += bytes(layout);
+        known.1 = (known.1.0.min(low), known.1.1.max(high));
+    }
+
+    /// Bytes in all: shifted views of one block share most of theirs.
+    pub(crate) fn bytes(&self) -> u64 {
+        let slots = self.slots.values();
+        let bytes = slots.map(|&(sum, (low, high))| sum.min((high - low).unsigned_abs() as u64));
+        bytes.sum()
+    }
+}
+
+/// Bytes that a view touches: axes that only repeat count once.
+pub(crate) fn bytes(layout: &Layout) -> u64 {
+    let axes = layout.shape.iter().zip(&layout.strides);
+    let points: usize = axes
+        .map(|(&n, &s)| if s == 0 && n > 0 { 1 } else { n })
+        .product();
+    (points * layout.dtype.size()) as u64
 }
 
 /// The name of a node in the statistics.

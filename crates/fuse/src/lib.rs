@@ -10,6 +10,7 @@
 //! 4. `bind` names views: a read of a view written before in its group is that value, a store that
 //!    nobody reads later is dropped. What is left is the group's structure, without sizes.
 //! 5. `build` turns the structure into flat code; [`Cache`] keeps it for the next group of that form.
+//! 6. `sweep` finds groups that go over memory together, a few rows apart.
 //!
 //! [`split`] comes before, when a node is recorded: it takes nodes apart that write what they read.
 
@@ -21,10 +22,13 @@ mod item;
 mod order;
 mod partition;
 mod print;
+mod rows;
 mod split;
+mod sweep;
 
 pub use cache::Cache;
 pub use split::split;
+pub use sweep::{Block, Pass, Routes, Sweep};
 
 use arrayloom_ir::{Kernel, Node, Operand, SlotId};
 use arrayloom_plan::ReduceOrder;
@@ -50,6 +54,16 @@ pub struct Options {
     pub max_views: usize,
     /// Elements of NumPy's buffers, which decide the order of sums.
     pub bufsize: usize,
+    /// Kernels that depend on each other at shifted rows go over memory together.
+    pub sweep: bool,
+    /// Stages of one sweep at most.
+    pub sweep_stages: usize,
+    /// Points of a stage at least.
+    pub sweep_points: usize,
+    /// Bytes that a sweep must keep from memory.
+    pub sweep_least: usize,
+    /// Bytes of the rows that a sweep holds in the cache at most.
+    pub sweep_cache: usize,
 }
 
 impl Default for Options {
@@ -59,6 +73,11 @@ impl Default for Options {
             max_nodes: 128,
             max_views: 24,
             bufsize: arrayloom_plan::DEFAULT_BUFSIZE,
+            sweep: false,
+            sweep_stages: 24,
+            sweep_points: 1 << 14,
+            sweep_least: 1 << 20,
+            sweep_cache: 1 << 20,
         }
     }
 }
@@ -101,6 +120,8 @@ pub struct Group {
 pub struct Fused {
     /// The kernels in order.
     pub groups: Vec<Group>,
+    /// The order in which they run, and which of them together.
+    pub passes: Vec<Pass>,
     /// Nodes that need not run, as places in the list.
     pub dead: Vec<u32>,
 }
@@ -116,7 +137,7 @@ pub fn fuse(nodes: &[Node], slots: &dyn Slots, cache: &mut Cache, options: &Opti
         .collect();
     let drafts = partition::partition(&items, slots, options);
     let readers = partition::last_readers(&items, &drafts);
-    let groups = drafts
+    let groups: Vec<Group> = drafts
         .iter()
         .enumerate()
         .map(|(place, draft)| {
@@ -126,5 +147,10 @@ pub fn fuse(nodes: &[Node], slots: &dyn Slots, cache: &mut Cache, options: &Opti
             bind::bind(&items, draft, &needed, cache)
         })
         .collect();
-    Fused { groups, dead }
+    let passes = sweep::passes(&groups, slots, options);
+    Fused {
+        groups,
+        passes,
+        dead,
+    }
 }

@@ -1,7 +1,8 @@
 //! The text of a group, for people and for tests.
 
-use crate::Group;
+use crate::{Group, Sweep};
 use arrayloom_ir::Operand;
+use arrayloom_plan::Route;
 use arrayloom_types::Layout;
 use std::fmt;
 
@@ -36,6 +37,63 @@ impl fmt::Display for Group {
             writeln!(f)?;
         }
         write!(f, "{}", self.kernel)
+    }
+}
+
+impl fmt::Display for Sweep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "sweep of groups {:?}", self.groups)?;
+        for (number, ring) in self.rings.iter().enumerate() {
+            writeln!(
+                f,
+                "ring {number}: pitch {}, reach {}",
+                ring.pitch, ring.reach
+            )?;
+        }
+        let blocks = self.blocks.iter().zip(&self.schedule.blocks);
+        for (number, (block, owner)) in blocks.enumerate() {
+            writeln!(
+                f,
+                "block {number}: slot {} at {} pitch {}, foreign rows {} and {}",
+                block.slot.0,
+                block.origin,
+                block.pitch,
+                owner.own - owner.low,
+                owner.high - owner.own
+            )?;
+        }
+        for (routes, timing) in self.stages.iter().zip(&self.schedule.stages) {
+            write!(
+                f,
+                "stage of {} rows, {} ahead, {} warm:",
+                timing.rows, timing.ahead, timing.warm
+            )?;
+            routes
+                .ins
+                .iter()
+                .try_for_each(|r| write!(f, " {}", Place(r)))?;
+            write!(f, " ->")?;
+            routes
+                .outs
+                .iter()
+                .try_for_each(|r| write!(f, " {}", Place(r)))?;
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+struct Place<'a>(&'a Route);
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Route::Direct => write!(f, "direct"),
+            Route::Block { block, row } => write!(f, "block{block}[{row}]"),
+            Route::Ring {
+                ring, row, offset, ..
+            } => write!(f, "ring{ring}[{row}]+{offset}"),
+        }
     }
 }
 

@@ -5,9 +5,11 @@
 mod bands;
 mod order;
 mod reduce;
+mod sweep;
 mod tree;
 
 pub use bands::bands;
 pub use order::ReduceOrder;
 pub use reduce::{DEFAULT_BUFSIZE, ReduceFacts, SumRules, reduce_order, reduce_strides};
+pub use sweep::{Band, Link, Ownership, Ring, Route, Schedule, Timing, Touch, schedule};
 pub use tree::{LANES, LEAF, tree_split};

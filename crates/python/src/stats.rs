@@ -29,6 +29,7 @@ pub(crate) fn stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         ("dropped", stats.dropped),
         ("contracted", stats.contracted),
         ("renamed", stats.renamed),
+        ("sweeps", stats.sweeps),
         ("unfused_kernels", stats.unfused_kernels),
         ("bytes_read", stats.bytes_read),
         ("bytes_written", stats.bytes_written),

@@ -34,6 +34,11 @@ ENGINES = {
     "unfused": {"ARRAYLOOM_FUSE": "0"},
     "tile 3": {"ARRAYLOOM_TILE": "3", "ARRAYLOOM_THREADS": "3"},
     "tile 3 unfused": {"ARRAYLOOM_TILE": "3", "ARRAYLOOM_FUSE": "0", "ARRAYLOOM_THREADS": "2"},
+    "sweeps": {
+        "ARRAYLOOM_SWEEP_POINTS": "1",
+        "ARRAYLOOM_SWEEP_BYTES": "0",
+        "ARRAYLOOM_SWEEP_ROWS": "2",
+    },
     "flush often": {"ARRAYLOOM_MAX_PENDING_NODES": "2"},
     "one thread": {"ARRAYLOOM_THREADS": "1"},
 }

@@ -7,11 +7,12 @@ mod naive;
 mod random;
 mod rename;
 mod semantics;
+mod stencil;
 mod touch;
 
 use crate::{Engine, EngineError, Settings};
 use arrayloom_cpu::{Cpu, CpuConfig};
-use arrayloom_device::{Buf, Caps, Device, DeviceError, End, Event, Launch, Queue};
+use arrayloom_device::{Buf, Caps, Device, DeviceError, End, Event, Launch, Queue, Sweep};
 use arrayloom_ir::{Action, Kernel, LoopSig, Node, Operand, ReduceOp, SlotId, ops};
 use arrayloom_reference::Reference;
 use arrayloom_types::{DType, Layout, Scalar};
@@ -21,34 +22,61 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A device that refuses a run when its count reaches zero.
 struct Flaky {
-    inner: Arc<dyn Device>,
+    /// The same device opened in several ways; tests choose one.
+    inner: Vec<Arc<dyn Device>>,
+    chosen: AtomicUsize,
     runs_left: AtomicI64,
     /// Kernels with more instructions are not supported.
     longest: AtomicUsize,
 }
 
 impl Flaky {
-    fn new(inner: Arc<dyn Device>) -> Flaky {
+    fn new(inner: Vec<Arc<dyn Device>>) -> Flaky {
         Flaky {
             inner,
+            chosen: AtomicUsize::new(0),
             runs_left: AtomicI64::new(i64::MAX),
             longest: AtomicUsize::new(usize::MAX),
         }
+    }
+
+    fn choices(&self) -> usize {
+        self.inner.len()
+    }
+
+    fn choose(&self, number: usize) {
+        self.chosen.store(number, Ordering::Relaxed);
+    }
+
+    fn inner(&self) -> &dyn Device {
+        &*self.inner[self.chosen.load(Ordering::Relaxed)]
+    }
+
+    /// Whether a launch may run.
+    fn refuse(&self) -> Result<(), DeviceError> {
+        if self.runs_left.fetch_sub(1, Ordering::Relaxed) == 0 {
+            let what = "injected".to_owned();
+            return Err(DeviceError::Failed {
+                device: "flaky",
+                what,
+            });
+        }
+        Ok(())
     }
 }
 
 impl Device for Flaky {
     fn caps(&self) -> &Caps {
-        self.inner.caps()
+        self.inner[0].caps()
     }
     fn alloc(&self, bytes: u64) -> Result<Buf, DeviceError> {
-        self.inner.alloc(bytes)
+        self.inner[0].alloc(bytes)
     }
     fn free(&self, buf: Buf) {
-        self.inner.free(buf);
+        self.inner[0].free(buf);
     }
     fn copy(&self, queue: Queue, dst: End, src: End, bytes: u64) -> Result<(), DeviceError> {
-        self.inner.copy(queue, dst, src, bytes)
+        self.inner[0].copy(queue, dst, src, bytes)
     }
     fn run(&self, queue: Queue, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), DeviceError> {
         assert!(launch.fits(kernel), "{kernel}");
@@ -59,23 +87,25 @@ impl Device for Flaky {
                 what,
             });
         }
-        if self.runs_left.fetch_sub(1, Ordering::Relaxed) == 0 {
-            let what = "injected".to_owned();
-            return Err(DeviceError::Failed {
-                device: "flaky",
-                what,
-            });
+        self.refuse()?;
+        self.inner().run(queue, kernel, launch)
+    }
+    fn sweep(&self, queue: Queue, sweep: &Sweep<'_>) -> Result<bool, DeviceError> {
+        let longest = self.longest.load(Ordering::Relaxed);
+        if sweep.stages.iter().any(|s| s.kernel.code.len() > longest) {
+            return Ok(false);
         }
-        self.inner.run(queue, kernel, launch)
+        self.refuse()?;
+        self.inner().sweep(queue, sweep)
     }
     fn record(&self, queue: Queue) -> Result<Event, DeviceError> {
-        self.inner.record(queue)
+        self.inner[0].record(queue)
     }
     fn wait(&self, queue: Queue, event: Event) -> Result<(), DeviceError> {
-        self.inner.wait(queue, event)
+        self.inner[0].wait(queue, event)
     }
     fn poll(&self, event: Event, block: bool) -> Result<bool, DeviceError> {
-        self.inner.poll(event, block)
+        self.inner[0].poll(event, block)
     }
 }
 
@@ -96,7 +126,7 @@ struct Array {
 }
 
 impl World {
-    fn start(settings: Settings, device: Arc<dyn Device>) -> World {
+    fn start(settings: Settings, device: Vec<Arc<dyn Device>>) -> World {
         let device = Arc::new(Flaky::new(device));
         let engine = Engine::start(settings, Arc::<Flaky>::clone(&device)).unwrap();
         World {
@@ -113,7 +143,7 @@ impl World {
             fuse: false,
             ..Settings::default()
         };
-        World::start(settings, Arc::new(Reference::new()))
+        World::start(settings, vec![Arc::new(Reference::new())])
     }
 
     fn lazy(&self, dtype: DType, shape: &[usize]) -> Array {
@@ -270,19 +300,47 @@ impl Array {
     }
 }
 
+/// The CPU device as it is, and with few rows at a time on several threads.
+fn devices() -> Vec<Arc<dyn Device>> {
+    let open = |(threads, rows, tile): (usize, usize, Option<usize>)| -> Arc<dyn Device> {
+        Cpu::open(CpuConfig {
+            threads,
+            sweep_rows: (rows > 0).then_some(rows),
+            tile_elems: tile,
+            min_parallel_ops: if rows > 0 { 0 } else { 300_000 },
+            ..CpuConfig::default()
+        })
+    };
+    let ways = [
+        (0, 0, None),
+        (1, 1, Some(3)),
+        (2, 1, None),
+        (3, 2, Some(7)),
+        (7, 3, None),
+    ];
+    ways.into_iter().map(open).collect()
+}
+
 /// The one engine of this process that has the guard, for one test at a time.
 fn guarded() -> (&'static World, MutexGuard<'static, ()>) {
     static WORLD: OnceLock<World> = OnceLock::new();
     static TURN: Mutex<()> = Mutex::new(());
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let world =
-        WORLD.get_or_init(|| World::start(Settings::default(), Cpu::open(CpuConfig::default())));
+    let world = WORLD.get_or_init(|| {
+        let settings = Settings {
+            sweep_points: 1,
+            sweep_bytes: 0,
+            ..Settings::default()
+        };
+        World::start(settings, devices())
+    });
     assert!(world.engine.guard().is_some(), "the guard works here");
     // Late requests of the last test's touches come to an end.
     std::thread::sleep(std::time::Duration::from_millis(5));
     let all = Ordering::Relaxed;
     world.device.runs_left.store(i64::MAX, all);
     world.device.longest.store(usize::MAX, all);
+    world.device.choose(0);
     world.engine.allocations_left.store(i64::MAX, all);
     (world, turn)
 }

@@ -4,10 +4,10 @@ use super::*;
 use proptest::prelude::*;
 
 /// A source of small numbers, made from one word of the test case.
-struct Dice(u64);
+pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
-    fn roll(&mut self, n: usize) -> usize {
+    pub(super) fn roll(&mut self, n: usize) -> usize {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)

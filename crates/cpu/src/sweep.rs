@@ -1,0 +1,315 @@
+//! Several launches in one pass over rows.
+//!
+//! The stages are set up and lowered like single launches, with axis 0 as the outermost loop. Workers
+//! take bands of time; `sweep_band` runs one, `sweep_rows` knows where rows lie, `sweep_check` what
+//! must hold.
+
+#![expect(
+    unsafe_code,
+    reason = "foreign rows are copied from memory that the caller vouches for"
+)]
+
+use crate::Isa;
+use crate::fold::FoldPlan;
+use crate::lower::Facts;
+use crate::mxcsr::Saved;
+use crate::program::{self, Program};
+use crate::run::Env;
+use crate::setup::{Setup, setup_rows};
+use crate::sweep_band::{Runner, Share};
+use crate::sweep_check::StoreCheck;
+use crate::sweep_rows::Part;
+use arrayloom_device::{Arg, Buf, Launch, Rows, Stage, Sweep};
+use arrayloom_ir::{Form, Kernel};
+use arrayloom_plan::{Ring, Route, Schedule};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+
+/// Bands for each thread, so that a slow one does not hold up the rest.
+const EACH: usize = 3;
+/// Rows of a band for each row that it computes for its neighbours.
+const WARM: usize = 24;
+/// Where rings are taken to lie while stages are lowered: apart from one another and from all memory.
+const RINGS_AT: u64 = 1 << 56;
+
+/// Where the elements of a lane are found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Home {
+    /// At its steps.
+    Memory,
+    /// In a block whose rows belong to bands; row 0 is this row of it.
+    Block { block: usize, row: isize },
+    /// In a ring.
+    Ring {
+        ring: usize,
+        row: usize,
+        offset: isize,
+    },
+}
+
+/// A stage, ready to run.
+pub(crate) struct Prepared<'a> {
+    pub(crate) setup: Setup,
+    pub(crate) program: Program,
+    /// For each lane.
+    pub(crate) homes: Vec<Home>,
+    /// Points of a row.
+    pub(crate) row_points: usize,
+    pub(crate) flags: Option<&'a [AtomicU8]>,
+}
+
+/// What the workers of a sweep share.
+pub(crate) struct Crew<'a> {
+    pub(crate) stages: Vec<Prepared<'a>>,
+    pub(crate) schedule: &'a Schedule,
+    pub(crate) rings: &'a [Ring],
+    /// Rows of a stage at a time.
+    pub(crate) step: usize,
+    pub(crate) isa: Isa,
+    pub(crate) stores: StoreCheck,
+    shares: Vec<Share>,
+    next: AtomicUsize,
+}
+
+/// Runs a sweep; `false` if it is not taken.
+///
+/// # Errors
+/// What the device lacks.
+///
+/// # Safety
+/// Inputs of the stages may be read; outputs may be written and nobody else uses them. The routes say
+/// which views meet.
+pub(crate) unsafe fn sweep(sweep: &Sweep<'_>, env: &Env<'_>) -> Result<bool, String> {
+    let saved = Saved::new();
+    let mut stages = Vec::with_capacity(sweep.stages.len());
+    for (number, stage) in sweep.stages.iter().enumerate() {
+        let Some(prepared) = prepare(sweep, number, stage, env)? else {
+            return Ok(false);
+        };
+        stages.push(prepared);
+    }
+    let (threads, bands) = bands(sweep, &stages, env);
+    let shares = bands.into_iter().map(|band| {
+        let parts = sweep.blocks.iter().zip(&sweep.schedule.blocks);
+        // SAFETY: promised by the caller; no worker has started.
+        let parts = parts.map(|(block, owner)| unsafe { Part::new(block, owner, &band) });
+        Share {
+            band,
+            parts: parts.collect(),
+        }
+    });
+    let crew = Crew {
+        step: step(sweep, &stages, env),
+        shares: shares.collect(),
+        stores: StoreCheck::new(sweep.schedule, stages.iter().map(|s| s.setup.outs.len())),
+        stages,
+        schedule: sweep.schedule,
+        rings: sweep.rings,
+        isa: env.isa,
+        next: AtomicUsize::new(0),
+    };
+    match env.pool.filter(|_| threads > 1) {
+        Some(pool) => pool.run(threads, &|_| crew.work()),
+        None => crew.work(),
+    }
+    if cfg!(debug_assertions) {
+        crew.check();
+    }
+    drop(saved);
+    Ok(true)
+}
+
+impl Crew<'_> {
+    /// Takes bands until there are none left.
+    fn work(&self) {
+        let saved = Saved::new();
+        let mut runner = Runner::new(self);
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(share) = self.shares.get(number) else {
+                break;
+            };
+            // SAFETY: the caller of `sweep` vouches for the memory; every band is taken once.
+            unsafe { runner.run(share) };
+        }
+        drop(saved);
+    }
+
+    fn check(&self) {
+        for (number, stage) in self.stages.iter().enumerate() {
+            for (output, &lane) in stage.setup.outs.iter().enumerate() {
+                if let Home::Block { .. } = stage.homes[lane] {
+                    self.stores.all_stored(number, output);
+                }
+            }
+        }
+    }
+}
+
+/// Lowers a stage. `None` if axis 0 cannot be its outermost loop.
+fn prepare<'a>(
+    sweep: &Sweep<'_>,
+    number: usize,
+    stage: &Stage<'a>,
+    env: &Env<'_>,
+) -> Result<Option<Prepared<'a>>, String> {
+    let (ins, outs) = (
+        placed(stage.launch.ins, stage.ins),
+        placed(stage.launch.outs, stage.outs),
+    );
+    let launch = Launch {
+        shape: stage.launch.shape,
+        outs: &outs,
+        ins: &ins,
+        reduces: stage.launch.reduces,
+        flags: stage.launch.flags,
+    };
+    let maps = stage.kernel.outputs.iter().all(|o| o.form == Form::Store);
+    if !maps || stage.launch.shape.is_empty() {
+        return Ok(None);
+    }
+    let mut setup = setup_rows(stage.kernel, &launch)?;
+    let outer = setup.nest.axes.len() - 1;
+    let by_row = setup
+        .rows
+        .is_some_and(|lane| setup.nest.axes[outer].steps[lane] == 1);
+    if !by_row {
+        return Ok(None);
+    }
+    for (output, route) in stage.outs.iter().enumerate() {
+        setup.cached[output] = is_read_again(sweep, number, route);
+    }
+    let homes = homes(&setup, stage);
+    let folds: Vec<Option<FoldPlan>> = vec![None; stage.kernel.outputs.len()];
+    let facts = Facts {
+        kernel: stage.kernel,
+        setup: &setup,
+        loops: &env.config.loops,
+        isa: env.isa,
+        flags: stage.launch.flags,
+    };
+    let program = program::build(facts, &folds, env.config)?;
+    Ok(Some(Prepared {
+        row_points: setup.nest.inner_len(outer),
+        program,
+        homes,
+        flags: stage.launch.flags,
+        setup,
+    }))
+}
+
+/// The arguments with rings at places of their own.
+fn placed(args: &[Arg], routes: &[Route]) -> Vec<Arg> {
+    let place = |(arg, route): (&Arg, &Route)| match route {
+        Route::Ring {
+            ring,
+            offset,
+            strides,
+            ..
+        } => Arg::View {
+            buf: Buf(RINGS_AT + ((*ring as u64) << 44)),
+            offset: *offset,
+            strides: strides.clone(),
+        },
+        _ => arg.clone(),
+    };
+    args.iter().zip(routes).map(place).collect()
+}
+
+/// True for a ring, and for a block that another stage touches.
+fn is_read_again(sweep: &Sweep<'_>, stage: usize, route: &Route) -> bool {
+    let Route::Block { block, .. } = route else {
+        return true;
+    };
+    let same = |route: &Route| matches!(route, Route::Block { block: other, .. } if other == block);
+    let others = sweep.stages.iter().enumerate().filter(|(n, _)| *n != stage);
+    others
+        .flat_map(|(_, other)| other.ins.iter().chain(other.outs))
+        .any(same)
+}
+
+fn homes(setup: &Setup, stage: &Stage<'_>) -> Vec<Home> {
+    let mut homes = vec![Home::Memory; setup.nest.bases.len()];
+    let home = |route: &Route| match *route {
+        Route::Direct => Home::Memory,
+        Route::Block { block, row } => Home::Block { block, row },
+        Route::Ring {
+            ring, row, offset, ..
+        } => Home::Ring { ring, row, offset },
+    };
+    for (source, route) in setup.sources.iter().zip(stage.ins) {
+        if let Some(lane) = source.lane() {
+            homes[lane] = home(route);
+        }
+    }
+    for (&lane, route) in setup.outs.iter().zip(stage.outs) {
+        homes[lane] = home(route);
+    }
+    homes
+}
+
+/// Threads that are worth it, and the bands.
+fn bands(
+    sweep: &Sweep<'_>,
+    stages: &[Prepared<'_>],
+    env: &Env<'_>,
+) -> (usize, Vec<arrayloom_plan::Band>) {
+    let work: usize = stages
+        .iter()
+        .map(|s| s.setup.nest.len().saturating_mul(s.program.steps.len()))
+        .sum();
+    let threads = if work < env.config.min_parallel_ops {
+        1
+    } else {
+        env.threads
+    };
+    if threads == 1 {
+        return (1, sweep.schedule.bands(1));
+    }
+    let (start, end) = sweep.schedule.time();
+    let most = (end - start).unsigned_abs() / (WARM * sweep.schedule.warm()).max(1);
+    let parts = (threads * EACH).min(most).max(threads);
+    (threads, sweep.schedule.bands(parts))
+}
+
+/// As many rows at a time as leave all rows of a step in the cache.
+fn step(sweep: &Sweep<'_>, stages: &[Prepared<'_>], env: &Env<'_>) -> usize {
+    if let Some(rows) = env.config.sweep_rows {
+        return rows.max(1);
+    }
+    let lanes = |stage: &Prepared<'_>| -> usize {
+        let memory = stage.homes.iter().zip(&stage.setup.nest.bases);
+        memory
+            .filter(|(home, _)| !matches!(home, Home::Ring { .. }))
+            .count()
+            * stage.row_points
+            * 8
+    };
+    let rings: usize = sweep.rings.iter().map(|r| r.pitch).sum();
+    let row = rings + stages.iter().map(lanes).max().unwrap_or(0);
+    let held: usize = sweep.rings.iter().map(|r| r.pitch * r.reach).sum();
+    (env.config.sweep_bytes.saturating_sub(held) / row.max(1)).clamp(1, 4096)
+}
+
+/// Instructions of all stages at all their points.
+pub(crate) fn operations(sweep: &Sweep<'_>) -> usize {
+    let stage = |kernel: &Kernel, launch: &Launch<'_>| {
+        let points: usize = launch.shape.iter().product();
+        points.saturating_mul(kernel.code.len() + 1)
+    };
+    let stages = sweep.stages.iter();
+    stages.map(|s| stage(s.kernel, &s.launch)).sum()
+}
+
+/// True when the parts of a sweep fit together.
+pub(crate) fn is_whole(sweep: &Sweep<'_>) -> bool {
+    let fits = |stage: &Stage<'_>| {
+        stage.launch.fits(stage.kernel)
+            && stage.ins.len() == stage.launch.ins.len()
+            && stage.outs.len() == stage.launch.outs.len()
+    };
+    let known = |block: &Rows| block.pitch > 0 && block.columns.0 <= block.columns.1;
+    sweep.stages.iter().all(fits)
+        && sweep.blocks.iter().all(known)
+        && sweep.schedule.stages.len() == sweep.stages.len()
+        && sweep.schedule.blocks.len() == sweep.blocks.len()
+}

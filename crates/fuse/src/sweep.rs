@@ -1,0 +1,495 @@
+//! Which kernels go over memory together, row by row.
+//!
+//! Kernels of one list that depend on each other at shifted rows become the stages of one [`Sweep`]. What
+//! only other stages read lives in a ring of rows and never reaches memory. Whatever has no simple
+//! relation between rows, such as a transposed view, ends a sweep.
+
+use crate::rows::{self, packed, packed_bytes, relation};
+use crate::{Group, Options, Slots};
+use arrayloom_ir::{Form, Operand, SlotId};
+use arrayloom_plan::{Link, Ring, Route, Schedule, Touch, schedule};
+use arrayloom_types::{Layout, Overlap, overlap};
+use smallvec::SmallVec;
+
+/// A step of the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pass {
+    /// One kernel, as its place among the groups.
+    Kernel(usize),
+    /// Several kernels together.
+    Sweep(Sweep),
+}
+
+/// Several kernels in one pass over rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sweep {
+    /// The stages, as places among the groups, rising.
+    pub groups: Vec<usize>,
+    /// When their rows are computed.
+    pub schedule: Schedule,
+    /// How each stage comes to its views.
+    pub stages: Vec<Routes>,
+    /// The intermediate values that get no memory.
+    pub rings: Vec<Ring>,
+    /// The blocks that the pass writes.
+    pub blocks: Vec<Block>,
+}
+
+/// How a stage comes to its inputs and outputs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Routes {
+    /// For each input.
+    pub ins: Vec<Route>,
+    /// For each output.
+    pub outs: Vec<Route>,
+}
+
+/// A block of memory that a sweep writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The slot.
+    pub slot: SlotId,
+    /// Bytes from the start of the slot to row 0.
+    pub origin: isize,
+    /// Bytes from row to row.
+    pub pitch: isize,
+    /// The bytes of a row that are touched, from its start.
+    pub columns: (isize, isize),
+    /// All bytes that are touched, from the start of the slot.
+    pub bytes: (isize, isize),
+}
+
+/// A view that a stage reads or writes.
+#[derive(Clone, Copy)]
+struct Access<'a> {
+    stage: usize,
+    /// Number among the inputs or outputs.
+    number: usize,
+    slot: SlotId,
+    layout: &'a Layout,
+    writes: bool,
+}
+
+/// Links, and for each of them the accesses that it comes from.
+type Linked = (Vec<Link>, Vec<(usize, usize)>);
+
+/// Stages in the making.
+#[derive(Default)]
+struct Draft<'a> {
+    groups: Vec<usize>,
+    accesses: Vec<Access<'a>>,
+    links: Vec<Link>,
+    /// For each link, the accesses that it comes from.
+    pairs: Vec<(usize, usize)>,
+    plan: Option<Sweep>,
+}
+
+/// The list as passes: sweeps where they save enough, single kernels elsewhere.
+pub(crate) fn passes(groups: &[Group], slots: &dyn Slots, options: &Options) -> Vec<Pass> {
+    let mut passes = Vec::with_capacity(groups.len());
+    let mut draft = Draft::default();
+    for (place, group) in groups.iter().enumerate() {
+        if options.sweep && is_stage(group, options) {
+            if draft.add(groups, place, slots, options) {
+                continue;
+            }
+        } else if !draft.groups.is_empty() && draft.is_apart(group) {
+            passes.push(Pass::Kernel(place));
+            continue;
+        }
+        draft.close(groups, options, &mut passes);
+        if !(options.sweep && is_stage(group, options) && draft.add(groups, place, slots, options))
+        {
+            passes.push(Pass::Kernel(place));
+        }
+    }
+    draft.close(groups, options, &mut passes);
+    passes
+}
+
+/// True for kernels that may be a stage: maps over enough rows.
+fn is_stage(group: &Group, options: &Options) -> bool {
+    let stores = group.kernel.outputs.iter();
+    let points: usize = group.shape.iter().product();
+    group.shape.first().is_some_and(|&rows| rows > 1)
+        && points >= options.sweep_points
+        && stores.map(|o| o.form).all(|form| form == Form::Store)
+        && group.outs.iter().all(|(_, l)| rows::pitch(l).is_some())
+}
+
+/// The views of a group; `stage` is its number.
+fn accesses(group: &Group, stage: usize) -> impl Iterator<Item = Access<'_>> {
+    let ins = group.ins.iter().enumerate();
+    let ins = ins.filter_map(move |(number, operand)| match operand {
+        Operand::View(slot, layout) => Some(Access {
+            stage,
+            number,
+            slot: *slot,
+            layout,
+            writes: false,
+        }),
+        Operand::Scalar(_) => None,
+    });
+    let outs = group.outs.iter().enumerate();
+    ins.chain(outs.map(move |(number, (slot, layout))| Access {
+        stage,
+        number,
+        slot: *slot,
+        layout,
+        writes: true,
+    }))
+}
+
+/// True when the order of two accesses matters.
+fn conflict(a: &Access<'_>, b: &Access<'_>) -> bool {
+    a.slot == b.slot && (a.writes || b.writes) && overlap(a.layout, b.layout) != Overlap::None
+}
+
+impl<'a> Draft<'a> {
+    /// True when the group may run before all stages.
+    fn is_apart(&self, group: &Group) -> bool {
+        accesses(group, 0).all(|b| !self.accesses.iter().any(|a| conflict(a, &b)))
+    }
+
+    /// Adds a stage, if it fits to those that are there.
+    fn add(
+        &mut self,
+        groups: &'a [Group],
+        place: usize,
+        slots: &dyn Slots,
+        options: &Options,
+    ) -> bool {
+        let stage = self.groups.len();
+        if stage >= options.sweep_stages {
+            return false;
+        }
+        let new: SmallVec<[Access<'_>; 16]> = accesses(&groups[place], stage).collect();
+        let shares = |b: &Access<'_>| self.accesses.iter().any(|a| a.slot == b.slot);
+        if stage > 0 && !new.iter().any(shares) {
+            return false;
+        }
+        let Some((links, pairs)) = self.links_to(&new) else {
+            return false;
+        };
+        // A copy of what is in memory may cost nothing at all: blocks can change owners.
+        let copies = groups[place].kernel.code.len() < 2;
+        if copies && !links.iter().any(|link| link.flow) {
+            return false;
+        }
+        let (old_links, old_accesses) = (self.links.len(), self.accesses.len());
+        self.groups.push(place);
+        self.accesses.extend(new);
+        self.links.extend(links);
+        self.pairs.extend(pairs);
+        let plan = self.plan(groups, slots, options);
+        if plan.is_none() {
+            self.groups.pop();
+            self.accesses.truncate(old_accesses);
+            self.links.truncate(old_links);
+            self.pairs.truncate(old_links);
+            return false;
+        }
+        self.plan = plan;
+        true
+    }
+
+    /// The links from stages that are there to a new one. `None` when rows have no simple relation.
+    fn links_to(&self, new: &[Access<'_>]) -> Option<Linked> {
+        let (mut links, mut pairs) = (Vec::new(), Vec::new());
+        for (first, a) in self.accesses.iter().enumerate() {
+            for (second, b) in new.iter().enumerate() {
+                if conflict(a, b) {
+                    let (low, high) = relation(a.layout, b.layout)?;
+                    links.push(Link {
+                        from: a.stage,
+                        to: b.stage,
+                        low,
+                        high,
+                        flow: a.writes && !b.writes,
+                    });
+                    pairs.push((first, self.accesses.len() + second));
+                }
+            }
+        }
+        Some((links, pairs))
+    }
+
+    /// Ends the sweep: it goes to the passes, or its stages do if it does not pay.
+    fn close(&mut self, groups: &[Group], options: &Options, passes: &mut Vec<Pass>) {
+        let draft = std::mem::take(self);
+        match draft.plan {
+            Some(plan) if saved(&plan, groups) >= options.sweep_least => {
+                passes.push(Pass::Sweep(plan));
+            }
+            _ => passes.extend(draft.groups.into_iter().map(Pass::Kernel)),
+        }
+    }
+
+    /// All of the sweep, unless it needs too many rows in the cache.
+    fn plan(&self, groups: &[Group], slots: &dyn Slots, options: &Options) -> Option<Sweep> {
+        let mut stages: Vec<Routes> = self.groups.iter().map(|&g| routes(&groups[g])).collect();
+        let rings = self.rings(groups, slots, &mut stages);
+        let (blocks, touches) = self.blocks(&rings, &mut stages)?;
+        let rows: Vec<(usize, usize)> = self
+            .groups
+            .iter()
+            .map(|&g| (groups[g].shape[0], 0))
+            .collect();
+        let schedule = schedule(&rows, &self.links, &touches, blocks.len());
+        let reach = |&(access, pitch): &(usize, usize)| {
+            let links = self.links.iter().zip(&self.pairs);
+            let readers = links.filter(|(link, pair)| link.flow && pair.0 == access);
+            let reach = readers.map(|(link, _)| schedule.reach(link)).max();
+            Ring {
+                pitch,
+                reach: reach.unwrap_or(0),
+            }
+        };
+        let rings: Vec<Ring> = rings.iter().map(reach).collect();
+        let held = rings.iter().map(|r| r.pitch * (r.reach + 1));
+        let images = blocks.iter().zip(&schedule.blocks);
+        let images = images.map(|(b, o)| (o.high - o.low).unsigned_abs() * width(b));
+        let most = rows.iter().map(|r| r.0).max().unwrap_or(0);
+        let (start, end) = schedule.time();
+        let fits = held.sum::<usize>() <= options.sweep_cache
+            && images.sum::<usize>() <= options.sweep_cache
+            && schedule.warm() <= most / 4
+            && (end - start).unsigned_abs() <= most + most / 4;
+        fits.then(|| Sweep {
+            groups: self.groups.clone(),
+            schedule,
+            stages,
+            rings,
+            blocks,
+        })
+    }
+
+    /// The outputs that need no memory: their access and the pitch of their ring. Sets the routes.
+    fn rings(
+        &self,
+        groups: &[Group],
+        slots: &dyn Slots,
+        stages: &mut [Routes],
+    ) -> Vec<(usize, usize)> {
+        let mut rings = Vec::new();
+        for (number, made) in self.accesses.iter().enumerate().filter(|(_, a)| a.writes) {
+            let Some(readers) = self.ring_readers(groups, slots, made) else {
+                continue;
+            };
+            let pitch = ring_pitch(made.layout);
+            let route = |row, offset, mut strides: arrayloom_types::Strides| {
+                if let Some(first) = strides.first_mut() {
+                    *first = pitch.cast_signed();
+                }
+                Route::Ring {
+                    ring: rings.len(),
+                    row,
+                    offset,
+                    strides,
+                }
+            };
+            for (reader, found) in readers {
+                stages[reader.stage].ins[reader.number] =
+                    route(found.row, found.offset, found.strides);
+            }
+            if let Some(own) = packed(made.layout, made.layout) {
+                stages[made.stage].outs[made.number] = route(own.row, own.offset, own.strides);
+            }
+            rings.push((number, pitch));
+        }
+        rings
+    }
+
+    /// The stages that read an output, if they are all who ever do.
+    fn ring_readers(
+        &self,
+        groups: &[Group],
+        slots: &dyn Slots,
+        made: &Access<'a>,
+    ) -> Option<Vec<(Access<'a>, rows::Packed)>> {
+        let outside = |(place, group): (usize, &Group)| {
+            let later = place > self.groups[made.stage] && !self.groups.contains(&place);
+            later && reads(group, made.slot)
+        };
+        let writers = self.accesses.iter();
+        let writers = writers.filter(|a| a.writes && a.slot == made.slot);
+        if slots.is_live(made.slot) || writers.count() > 1 || groups.iter().enumerate().any(outside)
+        {
+            return None;
+        }
+        packed(made.layout, made.layout)?;
+        let later = self.accesses.iter().filter(|a| conflict(made, a));
+        let later = later.filter(|a| a.stage > made.stage);
+        later
+            .map(|a| Some((*a, packed(made.layout, a.layout)?)))
+            .collect()
+    }
+
+    /// The blocks that are written, and who touches which of their rows. Sets the routes. `None` when
+    /// the rows of a block are not those of all stages.
+    fn blocks(
+        &self,
+        rings: &[(usize, usize)],
+        stages: &mut [Routes],
+    ) -> Option<(Vec<Block>, Vec<Touch>)> {
+        let (mut blocks, mut touches): (Vec<Block>, Vec<Touch>) = (Vec::new(), Vec::new());
+        let is_ring = |number: usize| rings.iter().any(|&(access, _)| access == number);
+        let in_memory = |(number, access): &(usize, &Access<'_>)| {
+            let route = &stages[access.stage];
+            let route = if access.writes {
+                &route.outs
+            } else {
+                &route.ins
+            };
+            !is_ring(*number) && route[access.number] == Route::Direct
+        };
+        let all: Vec<Access<'_>> = self
+            .accesses
+            .iter()
+            .enumerate()
+            .filter(in_memory)
+            .map(|(_, a)| *a)
+            .collect();
+        for made in all.iter().filter(|a| a.writes) {
+            if blocks.iter().any(|b| b.slot == made.slot) {
+                continue;
+            }
+            let written = || all.iter().filter(|a| a.writes && a.slot == made.slot);
+            let touching: Vec<&Access<'_>> = all
+                .iter()
+                .filter(|a| a.slot == made.slot && (a.writes || written().any(|w| conflict(w, a))))
+                .collect();
+            let block = block_of(made, &touching)?;
+            for access in touching {
+                let start = access.layout.offset + rows::extent(access.layout).0;
+                let row = (start - block.origin).div_euclid(block.pitch);
+                let routes = &mut stages[access.stage];
+                let routes = if access.writes {
+                    &mut routes.outs
+                } else {
+                    &mut routes.ins
+                };
+                routes[access.number] = Route::Block {
+                    block: blocks.len(),
+                    row,
+                };
+                touches.push(Touch {
+                    stage: access.stage,
+                    block: blocks.len(),
+                    row,
+                    writes: access.writes,
+                });
+            }
+            blocks.push(block);
+        }
+        Some((blocks, touches))
+    }
+}
+
+/// Every view of a group, as it is.
+fn routes(group: &Group) -> Routes {
+    Routes {
+        ins: vec![Route::Direct; group.ins.len()],
+        outs: vec![Route::Direct; group.outs.len()],
+    }
+}
+
+fn reads(group: &Group, slot: SlotId) -> bool {
+    let is = |o: &Operand| matches!(o, Operand::View(other, _) if *other == slot);
+    group.ins.iter().any(is)
+}
+
+/// Bytes from row to row of a ring: rows of some length start on lines of their own, and not all on the
+/// same sets of the cache.
+fn ring_pitch(value: &Layout) -> usize {
+    let bytes = packed_bytes(value);
+    if bytes < 1024 {
+        bytes
+    } else {
+        bytes.next_multiple_of(64) + 64
+    }
+}
+
+/// The rows of a block that all its views step through. `None` when there are none.
+fn block_of(made: &Access<'_>, touching: &[&Access<'_>]) -> Option<Block> {
+    let pitch = rows::pitch(made.layout)?;
+    let ranges = touching.iter().map(|a| {
+        let (low, high) = rows::extent(a.layout);
+        (a.layout.offset + low, a.layout.offset + high)
+    });
+    let ranges: Vec<(isize, isize)> = ranges.collect();
+    let lowest = ranges.iter().map(|r| r.0).min()?;
+    if touching
+        .iter()
+        .any(|a| rows::pitch(a.layout) != Some(pitch))
+    {
+        return None;
+    }
+    let within = |origin: isize| {
+        let column = |at: isize| (at - origin).rem_euclid(pitch);
+        let mut columns = (isize::MAX, isize::MIN);
+        for &(low, high) in &ranges {
+            let end = column(low) + (high - low);
+            if end > pitch {
+                return None;
+            }
+            columns = (columns.0.min(column(low)), columns.1.max(end));
+        }
+        Some((origin, columns))
+    };
+    let (origin, columns) = within(0).or_else(|| within(lowest))?;
+    let hulls = touching.iter().map(|a| a.layout.byte_range());
+    let bytes = hulls.fold((isize::MAX, isize::MIN), |all, hull| {
+        (all.0.min(hull.0), all.1.max(hull.1))
+    });
+    Some(Block {
+        slot: made.slot,
+        origin,
+        pitch,
+        columns,
+        bytes,
+    })
+}
+
+fn width(block: &Block) -> usize {
+    (block.columns.1 - block.columns.0).unsigned_abs()
+}
+
+/// Bytes that do not pass through memory thanks to the sweep: rings, and what several stages touch.
+fn saved(plan: &Sweep, groups: &[Group]) -> usize {
+    if plan.groups.len() < 2 {
+        return 0;
+    }
+    let rings = plan.rings.iter().enumerate().map(|(number, ring)| {
+        let here = |route: &Route| matches!(route, Route::Ring { ring, .. } if *ring == number);
+        let uses = plan.stages.iter().zip(&plan.schedule.stages);
+        let uses = uses.filter(|(s, _)| s.ins.iter().chain(&s.outs).any(here));
+        uses.map(|(_, timing)| timing.rows * ring.pitch)
+            .sum::<usize>()
+    });
+    let mut seen: Vec<(SlotId, usize, usize)> = Vec::new();
+    let mut shared = 0;
+    for (stage, &place) in plan.groups.iter().enumerate() {
+        for access in accesses(&groups[place], stage) {
+            let routes = &plan.stages[stage];
+            let routes = if access.writes {
+                &routes.outs
+            } else {
+                &routes.ins
+            };
+            if matches!(routes[access.number], Route::Ring { .. }) {
+                continue;
+            }
+            let bytes = access.layout.len() * access.layout.dtype.size();
+            match seen.iter_mut().find(|(slot, ..)| *slot == access.slot) {
+                Some((_, last, _)) if *last == stage => {}
+                Some((_, last, known)) => {
+                    *last = stage;
+                    shared += bytes.min(*known);
+                }
+                None => seen.push((access.slot, stage, bytes)),
+            }
+        }
+    }
+    rings.sum::<usize>() + shared
+}
