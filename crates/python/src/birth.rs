@@ -50,7 +50,8 @@ pub(crate) fn lazy<'py>(
     wrap(py, &new, dtype, shape, strides).map(Some)
 }
 
-/// A C-contiguous array with memory: zeros, or arbitrary bytes.
+/// A C-contiguous array with memory: zeros, or arbitrary bytes. `None` if there is no such memory in the
+/// arena: NumPy tries, and raises its own error.
 pub(crate) fn ready<'py>(
     py: Python<'py>,
     dtype: DType,
@@ -60,8 +61,9 @@ pub(crate) fn ready<'py>(
     let Some(bytes) = nbytes(dtype, shape) else {
         return Ok(None);
     };
-    let new = state::engine().new_ready(bytes, zeroed);
-    let new = new.map_err(|e| error::to_python(py, &e))?;
+    let Ok(new) = state::engine().new_ready(bytes, zeroed) else {
+        return Ok(None);
+    };
     if state::engine().slot_at(new.addr as usize).is_none() {
         // The arena is full: such memory could not be told from others when it is freed.
         state::engine().release(new.slot);

@@ -225,7 +225,29 @@ fn converted<'py>(
     {
         sync::read(py, array)?;
     }
-    in_numpy(name, args, kwargs)
+    let result = in_numpy(name, args, kwargs)?;
+    Ok(viewed(&result).unwrap_or(result))
+}
+
+/// The lazy array that `view` is a view of as a whole: NumPy makes one where it would have given a
+/// plain array as it is.
+fn viewed<'py>(view: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    let kind = view.get_type_ptr();
+    if kind != np::array_type() && kind != state::lazy_type() {
+        return None;
+    }
+    let array = Arr::of(view)?;
+    let base = array.base(view.py())?;
+    if base.get_type_ptr() != state::lazy_type() {
+        return None;
+    }
+    let whole = Arr::of(&base)?;
+    let same = array.addr() == whole.addr()
+        && array.descr() == whole.descr()
+        && array.shape() == whole.shape()
+        && array.strides() == whole.strides()
+        && array.writeable() == whole.writeable();
+    same.then_some(base)
 }
 
 /// Create an array.
@@ -297,7 +319,7 @@ pub(crate) fn ascontiguousarray<'py>(
     {
         return Ok(copied);
     }
-    in_numpy("ascontiguousarray", args, kwargs)
+    converted("ascontiguousarray", args, kwargs, false)
 }
 
 /// The layout facts of a prototype that a `*_like` function copies, if it is an array of ours.

@@ -9,8 +9,8 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 
 /// A call prepared for NumPy.
 struct Plain<'py> {
-    /// Outputs: what the user passed, and the plain view NumPy gets.
-    outputs: Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
+    /// What the user passed, and the plain view that NumPy gets: it returns some of its arguments.
+    views: Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
     /// Bytes of the largest array.
     largest: usize,
 }
@@ -18,7 +18,7 @@ struct Plain<'py> {
 impl<'py> Plain<'py> {
     fn new() -> Plain<'py> {
         Plain {
-            outputs: Vec::new(),
+            views: Vec::new(),
             largest: 0,
         }
     }
@@ -28,7 +28,7 @@ impl<'py> Plain<'py> {
         if let Some(array) = Arr::of(object) {
             self.largest = self.largest.max(array.nbytes());
             sync::read(object.py(), array)?;
-            return plain(object);
+            return self.view(object);
         }
         if let Ok(list) = object.cast_exact::<PyList>()
             && list.iter().any(|item| Arr::of(&item).is_some())
@@ -64,8 +64,15 @@ impl<'py> Plain<'py> {
         } else {
             sync::read(object.py(), array)?;
         }
+        self.view(object)
+    }
+
+    /// The array as NumPy gets it, remembered if that is another object.
+    fn view(&mut self, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let view = plain(object)?;
-        self.outputs.push((object.clone(), view.clone()));
+        if !view.is(object) {
+            self.views.push((object.clone(), view.clone()));
+        }
         Ok(view)
     }
 
@@ -88,10 +95,10 @@ impl<'py> Plain<'py> {
     /// The result with the user's own output objects in place of their plain views.
     fn restore(&self, result: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let swap = |item: &Bound<'py, PyAny>| {
-            let found = self.outputs.iter().find(|(_, view)| view.is(item));
+            let found = self.views.iter().find(|(_, view)| view.is(item));
             found.map(|(user, _)| user.clone())
         };
-        if self.outputs.is_empty() {
+        if self.views.is_empty() {
             return Ok(result);
         }
         if let Some(user) = swap(&result) {

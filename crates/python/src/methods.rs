@@ -7,9 +7,11 @@
 use crate::array_ufunc;
 use crate::keywords::Keywords;
 use crate::map::Outcome;
+use crate::np::Arr;
 use crate::operand::Reason;
-use crate::slot::{lend, object};
-use crate::{array_function, builtins, copies, delegate, fold};
+use crate::slot::{lend, object, owned};
+use crate::{array_function, builtins, copies, delegate, fold, sync};
+use pyo3::exceptions::PyNotImplementedError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -66,7 +68,7 @@ const fn export(name: &'static CStr) -> Method {
     }
 }
 
-const METHODS: [Method; 45] = [
+const METHODS: [Method; 44] = [
     Method {
         name: c"__array_ufunc__",
         how: How::Ours(ufunc),
@@ -163,7 +165,6 @@ const METHODS: [Method; 45] = [
     write(c"byteswap"),
     write(c"partition"),
     write(c"put"),
-    write(c"resize"),
     write(c"setfield"),
     write(c"sort"),
 ];
@@ -175,7 +176,7 @@ pub(crate) fn definitions() -> Vec<ffi::PyMethodDef> {
     }
     let functions: [ffi::PyCFunctionFastWithKeywords; METHODS.len()] = entries!(
         0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34
-        35 36 37 38 39 40 41 42 43 44
+        35 36 37 38 39 40 41 42 43
     );
     let define =
         |(method, function): (&Method, ffi::PyCFunctionFastWithKeywords)| ffi::PyMethodDef {
@@ -187,6 +188,14 @@ pub(crate) fn definitions() -> Vec<ffi::PyMethodDef> {
             ml_doc: ptr::null::<c_char>(),
         };
     let mut all: Vec<_> = METHODS.iter().zip(functions).map(define).collect();
+    all.push(ffi::PyMethodDef {
+        ml_name: c"resize".as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer {
+            PyCFunctionWithKeywords: resize,
+        },
+        ml_flags: ffi::METH_VARARGS | ffi::METH_KEYWORDS,
+        ml_doc: ptr::null::<c_char>(),
+    });
     all.push(ffi::PyMethodDef::zeroed());
     all
 }
@@ -248,24 +257,36 @@ fn in_numpy<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = call.this.py();
     let function = py.import("numpy")?.getattr("ndarray")?.getattr(name)?;
-    if name == "resize" {
-        return resize(call, &function);
-    }
     let mut args = vec![call.this.clone()];
     args.extend_from_slice(call.args);
     let writes = 0..usize::from(writes);
     delegate::call(&function, &args, call.kwargs, writes, (name, reason))
 }
 
-/// `resize` changes the array object itself, so it cannot work on a plain view.
-fn resize<'py>(call: &Call<'_, 'py>, function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let py = call.this.py();
-    if let Some(array) = crate::np::Arr::of(call.this) {
-        crate::sync::write(py, array)?;
-    }
-    let mut args = vec![call.this.clone()];
-    args.extend_from_slice(call.args);
-    function.call(PyTuple::new(py, args)?, call.kwargs)
+/// `a.resize(...)` changes the array object itself. NumPy counts who holds it, so nobody may be added.
+unsafe extern "C" fn resize(
+    this: *mut PyObject,
+    args: *mut PyObject,
+    kwargs: *mut PyObject,
+) -> *mut PyObject {
+    object(|py| {
+        // SAFETY: a method of an array type.
+        sync::write(py, unsafe { Arr::new(this) })?;
+        let method = py.import("numpy")?.getattr("ndarray")?.getattr("resize")?;
+        // SAFETY: a method of a C type is a method descriptor.
+        let method = unsafe { &*method.as_ptr().cast::<ffi::PyMethodDescrObject>() };
+        // SAFETY: NumPy's method table is static.
+        let definition = unsafe { &*method.d_method };
+        if definition.ml_flags != ffi::METH_VARARGS | ffi::METH_KEYWORDS {
+            return Err(PyNotImplementedError::new_err(
+                "numpy.ndarray.resize is not what this version knows",
+            ));
+        }
+        // SAFETY: the flags say that it is this member of the union.
+        let own = unsafe { definition.ml_meth.PyCFunctionWithKeywords };
+        // SAFETY: `ndarray`'s own method with its own arguments.
+        owned(py, unsafe { own(this, args, kwargs) })
+    })
 }
 
 fn ufunc<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {

@@ -140,31 +140,35 @@ pub(crate) fn scalar_dtype(kind: *mut PyTypeObject) -> Option<DType> {
     DType::from_index(u8::try_from(found?).ok()?)
 }
 
-/// Our dtype for one of NumPy's descriptors: native byte order and one of the fourteen.
+/// Our dtype for one of NumPy's descriptors: native byte order, one of the fourteen, and nothing beside
+/// it, neither fields nor metadata. C's second name for an integer, such as `longlong`, is none of them.
 pub(crate) fn dtype_of(descr: *const PyArray_Descr) -> Option<DType> {
     // SAFETY: callers pass descriptors of live arrays or ones they hold.
-    let fields = unsafe { &(*descr).fields };
-    let (number, order) = (fields.type_num, fields.byteorder);
-    if order.cast_unsigned() == b'>' {
-        return None;
+    let head = unsafe { &*descr.cast::<DescrHead>() };
+    let dtype = match head.type_num {
+        0 => DType::Bool,
+        1 => DType::I8,
+        2 => DType::U8,
+        3 => DType::I16,
+        4 => DType::U16,
+        5 => DType::I32,
+        6 => DType::U32,
+        7 => DType::I64,
+        8 => DType::U64,
+        11 => DType::F32,
+        12 => DType::F64,
+        14 => DType::C64,
+        15 => DType::C128,
+        23 => DType::F16,
+        _ => return None,
+    };
+    if std::ptr::eq(descr, descr_of(dtype)) {
+        return Some(dtype);
     }
-    match number {
-        0 => Some(DType::Bool),
-        1 => Some(DType::I8),
-        2 => Some(DType::U8),
-        3 => Some(DType::I16),
-        4 => Some(DType::U16),
-        5 => Some(DType::I32),
-        6 => Some(DType::U32),
-        7 | 9 => Some(DType::I64),
-        8 | 10 => Some(DType::U64),
-        11 => Some(DType::F32),
-        12 => Some(DType::F64),
-        14 => Some(DType::C64),
-        15 => Some(DType::C128),
-        23 => Some(DType::F16),
-        _ => None,
-    }
+    // SAFETY: descriptors of these types are NumPy's own and have the whole structure.
+    let whole = unsafe { &*descr.cast::<DescrWhole>() };
+    let bare = whole.metadata.is_null() && whole.names.is_null() && whole.subarray.is_null();
+    (bare && head.byteorder != b'>').then_some(dtype)
 }
 
 /// A live NumPy array. Whoever makes one vouches that the object is an array and outlives the use.
@@ -252,6 +256,14 @@ impl Arr {
         self.len() * usize::try_from(descr.elsize).unwrap_or(0)
     }
 
+    /// The object whose memory it is a view of.
+    pub(crate) fn base(self, py: Python<'_>) -> Option<Bound<'_, PyAny>> {
+        // SAFETY: the array is alive.
+        let base = unsafe { (*self.0).base };
+        // SAFETY: a live array keeps its base alive; it may be null.
+        unsafe { Bound::from_borrowed_ptr_or_opt(py, base) }
+    }
+
     /// True if it may be written.
     pub(crate) fn writeable(self) -> bool {
         self.has(flags::NPY_ARRAY_WRITEABLE)
@@ -302,6 +314,18 @@ struct DescrHead {
     flags: u64,
     elsize: isize,
     alignment: isize,
+}
+
+/// The whole descriptor of a type that NumPy itself has, as far as it is read here.
+#[repr(C)]
+struct DescrWhole {
+    head: DescrHead,
+    metadata: *mut PyObject,
+    hash: isize,
+    reserved: [*mut c_void; 2],
+    subarray: *mut c_void,
+    fields: *mut PyObject,
+    names: *mut PyObject,
 }
 
 /// Where NumPy shall put a new array.

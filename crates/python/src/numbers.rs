@@ -210,7 +210,8 @@ fn pending(array: Arr) -> bool {
     slot.is_some_and(|(slot, _)| engine.is_pending(slot))
 }
 
-fn is_number(object: &Bound<'_, PyAny>) -> bool {
+/// True for Python's `int` and `float` and for NumPy's scalars.
+pub(crate) fn is_number(object: &Bound<'_, PyAny>) -> bool {
     let kind = object.get_type_ptr();
     kind == &raw mut ffi::PyFloat_Type
         || kind == &raw mut ffi::PyLong_Type
@@ -218,7 +219,7 @@ fn is_number(object: &Bound<'_, PyAny>) -> bool {
 }
 
 /// True for what is neither an array of ours nor a plain one: it may have operators of its own.
-fn stranger(object: &Bound<'_, PyAny>) -> bool {
+pub(crate) fn stranger(object: &Bound<'_, PyAny>) -> bool {
     let kind = object.get_type_ptr();
     kind != state::lazy_type() && kind != np::array_type()
 }

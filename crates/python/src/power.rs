@@ -4,10 +4,10 @@
 use crate::delegate;
 use crate::map::{self, Options, Outcome};
 use crate::np::Arr;
-use crate::numbers::{in_numpy, in_place_call, table};
+use crate::numbers::{in_numpy, in_place_call, is_number, stranger, table};
 use crate::operand::{Input, Weak};
 use crate::ops::{self, OpEntry};
-use crate::slot::{lend, object};
+use crate::slot::{lend, object, owned};
 use arrayloom_ir::LoopSig;
 use arrayloom_types::Kind;
 use pyo3::exceptions::PyNotImplementedError;
@@ -121,11 +121,18 @@ pub(crate) unsafe extern "C" fn power(
 pub(crate) unsafe extern "C" fn in_place(
     a: *mut PyObject,
     b: *mut PyObject,
-    _modulo: *mut PyObject,
+    modulo: *mut PyObject,
 ) -> *mut PyObject {
     object(|py| {
         // SAFETY: the interpreter lends the operands.
         let (a, b) = (unsafe { lend(py, a) }, unsafe { lend(py, b) });
+        if stranger(&b)
+            && !is_number(&b)
+            && let Some(own) = table().numbers.nb_inplace_power
+        {
+            // SAFETY: `ndarray`'s own slot, with the operands as they came.
+            return owned(py, unsafe { own(a.as_ptr(), b.as_ptr(), modulo) });
+        }
         if let Some(row) = short_cut(&a, &b) {
             let options = Options {
                 out: Some(&a),
