@@ -214,8 +214,14 @@ impl Engine {
 
     /// The program's reference to the slot is gone. What recorded operations need of it stays.
     pub fn release(&self, slot: SlotId) {
-        let left = self.table().release(slot);
-        self.give_back([left]);
+        let mut table = self.table();
+        let put_off = table.get(slot).is_some_and(|entry| entry.put_off);
+        let mut left = vec![table.release(slot)];
+        if put_off {
+            left.extend(self.drop_dead(&mut table));
+        }
+        drop(table);
+        self.give_back(left);
     }
 
     /// True while the slot's value is not computed yet. Takes no lock.
@@ -320,7 +326,7 @@ impl Engine {
     /// The first failure; what did not run stays recorded.
     pub fn flush(&self) -> Result<(), EngineError> {
         let _turn = self.turns.take();
-        self.run_list()
+        self.run_list(None)
     }
 
     /// Number of recorded operations that have not run.

@@ -33,6 +33,9 @@ pub(crate) fn collect(
     }
     for (&place, flags) in places.iter().zip(met).filter(|(_, flags)| *flags != 0) {
         let node = &list[place as usize];
+        if node.told {
+            continue;
+        }
         let event = FpEvent {
             flags: FpFlags(flags),
             op: warning_name(node),

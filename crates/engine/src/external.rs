@@ -20,7 +20,7 @@ impl Engine {
     pub fn forget_external(&self, slot: SlotId) {
         if is_needed(&self.table(), slot) {
             let _turn = self.turns.take();
-            if let Err(error) = self.run_list() {
+            if let Err(error) = self.run_list(None) {
                 self.keep_failure(error);
                 self.detach(slot);
             }

@@ -15,6 +15,7 @@ mod external;
 mod fork;
 mod owner;
 mod pending;
+mod put_off;
 mod rename;
 mod run;
 mod settings;

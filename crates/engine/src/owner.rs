@@ -26,7 +26,9 @@ impl Owner for Engine {
 
     fn before_write(&self, _slot: Slot) -> Result<(), ()> {
         let _turn = self.turns.take_for_service();
-        let done = self.run_list().map_err(|error| self.keep_failure(error));
+        let done = self
+            .run_list(None)
+            .map_err(|error| self.keep_failure(error));
         self.give_notice();
         done
     }

@@ -2,6 +2,7 @@
 
 use crate::engine::{is_unsupported, lock};
 use crate::events::{self, FpEvent, Placed};
+use crate::put_off::{self, PutOff};
 use crate::stats::{Traffic, bytes, name_of};
 use crate::table::{Home, Leftover, accesses};
 use crate::{Engine, EngineError};
@@ -19,6 +20,7 @@ pub(crate) struct Batch {
     pub(crate) list: Vec<Node>,
     done: Vec<bool>,
     slots: BTreeMap<SlotId, Facts>,
+    put_off: Vec<PutOff>,
     pub(crate) events: Vec<Placed>,
 }
 
@@ -39,6 +41,30 @@ impl Slots for Batch {
     }
 }
 
+impl Batch {
+    /// What needs memory all the same, because another kernel reads it, is not put off. True if there
+    /// is such a result.
+    fn claim_stored(&mut self, groups: &[Group]) -> bool {
+        let outs = || groups.iter().flat_map(|group| &group.outs);
+        let before = self.put_off.len();
+        for PutOff { slot, .. } in &self.put_off {
+            if let Some(facts) = self.slots.get_mut(slot) {
+                facts.live = outs().any(|out| out.0 == *slot);
+            }
+        }
+        self.put_off
+            .retain(|put_off| !outs().any(|out| out.0 == put_off.slot));
+        self.put_off.len() < before
+    }
+
+    /// True for an operation that stays in the list, to be done again if somebody wants its result.
+    fn is_put_off(&self, place: u32) -> bool {
+        self.put_off
+            .iter()
+            .any(|put_off| put_off.places.contains(&place))
+    }
+}
+
 /// A part of a batch whose nodes run one by one: every slot counts as live, so that all get memory.
 struct Apart<'a>(&'a Batch);
 
@@ -53,12 +79,15 @@ impl Slots for Apart<'_> {
 }
 
 impl Engine {
-    /// Runs the list. The caller has the turn.
-    pub(crate) fn run_list(&self) -> Result<(), EngineError> {
+    /// Runs the list, for the sake of `wanted` if one slot is waited for. The caller has the turn.
+    pub(crate) fn run_list(&self, wanted: Option<SlotId>) -> Result<(), EngineError> {
         let started = Instant::now();
         let mut batch = self.take_list();
         if batch.list.is_empty() {
             return Ok(());
+        }
+        if let Some(wanted) = wanted {
+            self.put_off(&mut batch, wanted);
         }
         let result = self.run_batch(&mut batch);
         self.hand_over(batch);
@@ -98,20 +127,40 @@ impl Engine {
             done: vec![false; list.len()],
             list,
             slots,
+            put_off: Vec::new(),
             events: Vec::new(),
         }
     }
 
+    /// Counts results as dead that need not be stored now.
+    fn put_off(&self, batch: &mut Batch, wanted: SlotId) {
+        let Some(guard) = self.guard().filter(|_| self.fuses()) else {
+            return;
+        };
+        batch.put_off = put_off::choose((&self.table(), guard), batch, wanted);
+        for PutOff { slot, .. } in &batch.put_off {
+            if let Some(facts) = batch.slots.get_mut(slot) {
+                facts.live = false;
+            }
+        }
+    }
+
+    fn fuses(&self) -> bool {
+        self.settings.fuse && self.device.caps().fused
+    }
+
     fn run_batch(&self, batch: &mut Batch) -> Result<(), EngineError> {
-        let fuses = self.settings.fuse && self.device.caps().fused;
         let options = Options {
-            fuse: fuses,
-            sweep: fuses && self.settings.sweep,
+            fuse: self.fuses(),
+            sweep: self.fuses() && self.settings.sweep,
             sweep_points: self.settings.sweep_points,
             sweep_least: self.settings.sweep_bytes,
             ..Options::default()
         };
-        let fused = fuse(&batch.list, batch, &mut lock(&self.cache), &options);
+        let mut fused = fuse(&batch.list, batch, &mut lock(&self.cache), &options);
+        if batch.claim_stored(&fused.groups) {
+            fused = fuse(&batch.list, batch, &mut lock(&self.cache), &options);
+        }
         lock(&self.stats).dropped += fused.dead.len() as u64;
         self.settle(batch, &fused.dead);
         for pass in &fused.passes {
@@ -282,6 +331,10 @@ impl Engine {
         {
             let mut table = self.table();
             for &place in places {
+                if batch.is_put_off(place) {
+                    batch.list[place as usize].told = true;
+                    continue;
+                }
                 table.settle(&batch.list[place as usize], &mut left);
                 batch.done[place as usize] = true;
             }
@@ -295,11 +348,13 @@ impl Engine {
         self.report(std::mem::take(&mut batch.events));
         self.give_notice();
         let mut table = self.table();
-        let done = batch.done;
-        let rest = batch.list.into_iter().zip(done).filter(|(_, done)| !done);
-        let mut list: Vec<Node> = rest.map(|(node, _)| node).collect();
+        let rest = batch.list.into_iter().zip(batch.done);
+        let mut list: Vec<Node> = rest
+            .filter_map(|(node, done)| (!done).then_some(node))
+            .collect();
         list.append(&mut table.list);
         table.list = list;
+        let left = self.await_put_off(&mut table, &batch.put_off);
         for &slot in batch.slots.keys() {
             let Some(entry) = table.get_mut(slot) else {
                 continue;
@@ -329,6 +384,8 @@ impl Engine {
                 guard.unprotect(guarded);
             }
         }
+        drop(table);
+        self.give_back(left);
     }
 
     fn report(&self, mut events: Vec<Placed>) {

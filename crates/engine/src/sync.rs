@@ -25,7 +25,7 @@ impl Engine {
     /// slot with its value is none of the caller's concern and comes back at the next flush.
     pub(crate) fn evaluate_slot(&self, slot: SlotId) -> Result<(), EngineError> {
         loop {
-            let ran = self.run_list();
+            let ran = self.run_list(Some(slot));
             let writes = self.table().get(slot).map(|entry| entry.writes);
             match writes {
                 None => return Err(unknown(slot)),
@@ -44,7 +44,7 @@ impl Engine {
     pub fn sync_write(&self, slot: SlotId) -> Result<(), EngineError> {
         while !self.open(slot)? {
             let _turn = self.turns.take();
-            self.run_list()?;
+            self.run_list(None)?;
             self.materialise(slot)?;
         }
         Ok(())

@@ -31,6 +31,8 @@ pub(crate) struct Entry {
     pub(crate) nbytes: usize,
     /// The program holds it.
     pub(crate) user: bool,
+    /// The operations that make it were put off, and go with it.
+    pub(crate) put_off: bool,
     /// Memory that the program got with the slot and has not asked for since: its pages may be taken
     /// back, because nobody but the program's own accesses can know the address.
     pub(crate) fresh: bool,
@@ -67,6 +69,7 @@ impl Table {
             site: 0,
             nbytes,
             user,
+            put_off: false,
             fresh: false,
             reads: 0,
             writes: 0,

@@ -5,6 +5,11 @@ use arrayloom_ir::{Action, Node, Operand, SlotId};
 use arrayloom_types::Layout;
 use std::collections::BTreeMap;
 
+/// The places of the nodes whose results nobody sees, rising.
+pub fn dead(nodes: &[Node], slots: &dyn Slots) -> Vec<u32> {
+    sweep(nodes, slots).1
+}
+
 /// The places of the nodes to keep and of those to drop, both rising.
 pub(crate) fn sweep(nodes: &[Node], slots: &dyn Slots) -> (Vec<u32>, Vec<u32>) {
     // Whether somebody after this point looks at the slot; absent: as it is after the list.
@@ -44,7 +49,7 @@ pub(crate) fn sweep(nodes: &[Node], slots: &dyn Slots) -> (Vec<u32>, Vec<u32>) {
 }
 
 /// True when the view is every byte of a slot of `nbytes`, each once.
-pub(crate) fn covers(layout: &Layout, nbytes: usize) -> bool {
+pub fn covers(layout: &Layout, nbytes: usize) -> bool {
     let size = layout.dtype.size();
     if layout.is_empty() || layout.len() * size != nbytes || layout.byte_range().0 != 0 {
         return false;

@@ -27,6 +27,7 @@ mod split;
 mod sweep;
 
 pub use cache::Cache;
+pub use dead::{covers, dead};
 pub use split::split;
 pub use sweep::{Block, Pass, Routes, Sweep};
 

@@ -36,6 +36,7 @@ pub fn split(node: Node, temporary: &mut dyn FnMut(usize) -> SlotId) -> SmallVec
             ins: smallvec![Operand::View(from.0, from.1.clone())],
             mask: None,
             site: node.site,
+            told: false,
         };
         if node.mask.is_some() {
             before.push(copying(&(slot, layout.clone()), held.clone()));

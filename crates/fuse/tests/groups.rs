@@ -60,6 +60,7 @@ impl Program {
             ins: ins.iter().map(|o| broadcast(o, &out.1.shape)).collect(),
             mask: None,
             site: 0,
+            told: false,
         });
     }
 
@@ -97,6 +98,7 @@ impl Program {
             ins: smallvec![read(of)],
             mask: None,
             site: 0,
+            told: false,
         });
         out
     }
@@ -485,6 +487,7 @@ fn a_scan_takes_what_it_scans_with_it() {
         ins: smallvec![read(&t)],
         mask: None,
         site: 0,
+        told: false,
     });
     let _sum = p.sum(&t, 0b10, true);
     let fused = p.fuse();

@@ -67,6 +67,8 @@ pub struct Node {
     pub mask: Option<Operand>,
     /// Where in the user's program it was recorded; a number of the caller.
     pub site: u32,
+    /// True when it ran before and its floating-point conditions have been told.
+    pub told: bool,
 }
 
 impl Node {

@@ -1,6 +1,6 @@
 //! The row type of the op table.
 
-use crate::{Builder, ReduceOp, Value};
+use crate::{Builder, Ins, ReduceOp, Value};
 use arrayloom_types::DType;
 use smallvec::SmallVec;
 
@@ -84,6 +84,17 @@ impl OpDef {
     pub fn results(&self) -> usize {
         let form = self.loops[0].form;
         form.len() - form.find('>').map_or(form.len(), |arrow| arrow + 1)
+    }
+
+    /// The instructions of one call that computes in the dtypes of `sig`, its inputs first.
+    pub fn code(&self, sig: &LoopSig) -> Vec<Ins> {
+        let mut builder = Builder::new();
+        let inputs: Vec<Value> = (0..)
+            .zip(&sig.ins)
+            .map(|(number, &dtype)| builder.input(number, dtype))
+            .collect();
+        (self.body)(&mut builder, &inputs);
+        builder.finish()
     }
 }
 

@@ -213,6 +213,58 @@ prims! {
 }
 
 impl Prim {
+    /// True for primitives of about one machine instruction, which cost less than a trip to memory.
+    pub const fn is_quick(self) -> bool {
+        use Prim::{
+            Abs, Add, And, Cast, Ceil, Conj, Const, CopySign, Div, Eq, Floor, Fmax, Fmin, Imag,
+            Input, Iota, IsFinite, IsInf, IsNan, Le, Lt, Max, Min, Mul, Ne, Neg, Not, Or, Real,
+            Reciprocal, Rint, Select, Shl, Shr, Sign, SignBit, Sqrt, Square, Sub, Trunc, Xor,
+        };
+        matches!(
+            self,
+            Abs | Add
+                | And
+                | Cast
+                | Ceil
+                | Conj
+                | Const
+                | CopySign
+                | Div
+                | Eq
+                | Floor
+                | Fmax
+                | Fmin
+                | Imag
+                | Input
+                | Iota
+                | IsFinite
+                | IsInf
+                | IsNan
+                | Le
+                | Lt
+                | Max
+                | Min
+                | Mul
+                | Ne
+                | Neg
+                | Not
+                | Or
+                | Real
+                | Reciprocal
+                | Rint
+                | Select
+                | Shl
+                | Shr
+                | Sign
+                | SignBit
+                | Sqrt
+                | Square
+                | Sub
+                | Trunc
+                | Xor
+        )
+    }
+
     /// The primitive with this discriminant.
     pub fn from_index(index: u8) -> Option<Prim> {
         ALL_PRIMS.get(usize::from(index)).copied()

@@ -104,6 +104,7 @@ impl Draft {
             ins: std::mem::take(&mut self.ins),
             mask: self.mask.take(),
             site,
+            told: false,
         };
         let done = state::engine().record(node);
         done.map_err(|e| error::to_python(py, &e))?;

@@ -4,6 +4,7 @@
 mod failing;
 mod heat;
 mod naive;
+mod put_off;
 mod random;
 mod rename;
 mod semantics;
@@ -250,6 +251,7 @@ fn map_node(name: &str, out: &Array, ins: &[Operand], mask: Option<Operand>) -> 
             .collect(),
         mask: mask.map(|o| broadcast(&o, &out.layout.shape)),
         site: 0,
+        told: false,
     }
 }
 
@@ -268,6 +270,7 @@ fn reduce_node(op: ReduceOp, axes: u32, of: &Array, out: &Array) -> Node {
         ins: smallvec![read(of)],
         mask: None,
         site: 0,
+        told: false,
     }
 }
 

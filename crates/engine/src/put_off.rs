@@ -1,0 +1,224 @@
+//! Results that are put off: `np.sum(np.abs(work - c))` forces the list while the program still holds
+//! the array of absolute values, but drops it as soon as the sum is there.
+//!
+//! When a fold forces the list, what it folds is computed on the way and not stored, if it can be had
+//! again cheaply. Its operations stay recorded; they are dropped with the array, or run when somebody
+//! wants the array after all. No operation is put off twice.
+
+use crate::Engine;
+use crate::run::Batch;
+use crate::table::{Home, Leftover, Table, accesses};
+use arrayloom_fuse::{Slots, covers, dead};
+use arrayloom_guard::{Guard, State};
+use arrayloom_ir::{Action, Node, Operand, SlotId};
+use std::collections::BTreeSet;
+
+/// Operations that are done again at most.
+const MAX_OPS: usize = 4;
+/// Arrays that doing them again reads at most.
+const MAX_READS: usize = 3;
+/// Instructions of one of them at most.
+const MAX_CODE: usize = 12;
+/// Bytes that may be kept for it though the program has dropped them.
+const SMALL: usize = 64 << 10;
+/// Points of the operations that may stand between the fold and the value that somebody waits for.
+const FEW: usize = 64;
+
+/// A result that is put off, and the operations that make it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct PutOff {
+    pub(crate) slot: SlotId,
+    pub(crate) places: Vec<u32>,
+}
+
+/// The results that need not be stored while `wanted` is computed.
+pub(crate) fn choose(
+    (table, guard): (&Table, &Guard),
+    batch: &Batch,
+    wanted: SlotId,
+) -> Vec<PutOff> {
+    let list = &batch.list;
+    let mut found: Vec<PutOff> = Vec::new();
+    for fold in folds_behind(list, wanted) {
+        let Some(Operand::View(slot, _)) = list[fold].ins.first() else {
+            continue;
+        };
+        let known = found.iter().any(|put_off| put_off.slot == *slot);
+        let live = table.get(*slot).is_some_and(|entry| entry.user);
+        if known || !live || *slot == wanted {
+            continue;
+        }
+        let mut chain = Chain {
+            table,
+            guard,
+            batch,
+            nodes: BTreeSet::new(),
+            reads: BTreeSet::new(),
+        };
+        if chain.makes(*slot) {
+            found.push(PutOff {
+                slot: *slot,
+                places: chain.nodes.into_iter().collect(),
+            });
+        }
+    }
+    found
+}
+
+/// The folds that `wanted` comes from by operations on few points.
+fn folds_behind(list: &[Node], wanted: SlotId) -> Vec<usize> {
+    let mut folds = Vec::new();
+    let mut sought = BTreeSet::from([wanted]);
+    for (place, node) in list.iter().enumerate().rev() {
+        if !node.outs.iter().any(|(slot, _)| sought.contains(slot)) {
+            continue;
+        }
+        match node.action {
+            Action::Reduce { .. } | Action::Arg { .. } => folds.push(place),
+            Action::Map(_) if node.domain().iter().product::<usize>() <= FEW => {
+                sought.extend(accesses(node).map(|(slot, _)| slot));
+            }
+            Action::Map(_) | Action::Scan { .. } => {}
+        }
+    }
+    folds
+}
+
+/// The operations that make a value from arrays that will still be there.
+struct Chain<'a> {
+    table: &'a Table,
+    guard: &'a Guard,
+    batch: &'a Batch,
+    nodes: BTreeSet<u32>,
+    reads: BTreeSet<SlotId>,
+}
+
+impl Chain<'_> {
+    /// Adds the operation that makes all of `slot`. False if it cannot be done again, or not cheaply.
+    fn makes(&mut self, slot: SlotId) -> bool {
+        let &[place] = self.writers(slot).as_slice() else {
+            return false;
+        };
+        let node = &self.batch.list[place as usize];
+        self.nodes.insert(place);
+        self.nodes.len() <= MAX_OPS
+            && !node.told
+            && node.mask.is_none()
+            && node.outs.len() == 1
+            && covers(&node.outs[0].1, self.batch.nbytes(slot))
+            && self.is_new(slot)
+            && is_cheap(node)
+            && node.ins.iter().all(|operand| match operand {
+                Operand::Scalar(_) => true,
+                Operand::View(read, _) => self.keeps(*read, place),
+            })
+    }
+
+    /// True when the operand of the operation at `place` can be read again after the list has run.
+    fn keeps(&mut self, slot: SlotId, place: u32) -> bool {
+        let Some(entry) = self.table.get(slot) else {
+            return false;
+        };
+        let ours = matches!(entry.home, Home::Guarded(_) | Home::Internal);
+        if !ours || self.writers(slot).iter().any(|&writer| writer > place) {
+            return false;
+        }
+        if !entry.user && entry.writes > 0 {
+            return self.makes(slot);
+        }
+        if !entry.user && entry.nbytes > SMALL {
+            // Its memory would outlive it.
+            return false;
+        }
+        self.reads.insert(slot);
+        self.reads.len() <= MAX_READS
+    }
+
+    /// The operations that write a slot.
+    fn writers(&self, slot: SlotId) -> Vec<u32> {
+        let nodes = (0..).zip(&self.batch.list);
+        nodes
+            .filter(|(_, node)| node.outs.iter().any(|(out, _)| *out == slot))
+            .map(|(place, _)| place)
+            .collect()
+    }
+
+    /// True when the slot had no value before.
+    fn is_new(&self, slot: SlotId) -> bool {
+        let Some(entry) = self.table.get(slot) else {
+            return false;
+        };
+        let empty = match entry.home {
+            Home::Guarded(guarded) => {
+                let state = self.guard.state(guarded);
+                !state.is_published() && state != State::Computed
+            }
+            home => home == Home::Internal,
+        };
+        empty && entry.block.is_none()
+    }
+}
+
+/// True for element-wise operations of a few quick instructions.
+fn is_cheap(node: &Node) -> bool {
+    let Action::Map(op) = node.action else {
+        return false;
+    };
+    let code = op.code(&node.sig);
+    code.len() <= MAX_CODE && code.iter().all(|ins| ins.prim.is_quick())
+}
+
+/// Who is alive, for operations that wait in the list.
+struct Waiting<'a>(&'a Table);
+
+impl Slots for Waiting<'_> {
+    fn is_live(&self, slot: SlotId) -> bool {
+        self.0.get(slot).is_none_or(|entry| entry.user)
+    }
+
+    fn nbytes(&self, slot: SlotId) -> usize {
+        self.0.get(slot).map_or(0, |entry| entry.nbytes)
+    }
+}
+
+impl Engine {
+    /// Operations that were put off go with their results; what is gone already is dropped now.
+    pub(crate) fn await_put_off(&self, table: &mut Table, all: &[PutOff]) -> Vec<Leftover> {
+        for put_off in all {
+            if let Some(entry) = table.get_mut(put_off.slot) {
+                entry.put_off = true;
+            }
+        }
+        if all.is_empty() {
+            return Vec::new();
+        }
+        self.drop_dead(table)
+    }
+
+    /// Takes operations out of the list whose results nobody can see any more.
+    pub(crate) fn drop_dead(&self, table: &mut Table) -> Vec<Leftover> {
+        let places = dead(&table.list, &Waiting(table));
+        let mut left = Vec::new();
+        for place in places.into_iter().rev() {
+            let node = table.list.remove(place as usize);
+            table.settle(&node, &mut left);
+            self.relax(table, &node);
+        }
+        left
+    }
+
+    /// Operands of an operation that is gone need no write barrier when nobody else reads them.
+    fn relax(&self, table: &Table, node: &Node) {
+        for (slot, _) in accesses(node) {
+            let entry = table.get(slot).filter(|entry| entry.reads == 0);
+            let (Some(entry), Some(guard)) = (entry, self.guard()) else {
+                continue;
+            };
+            if let Home::Guarded(guarded) = entry.home
+                && guard.state(guarded) == State::Computed
+            {
+                guard.unprotect(guarded);
+            }
+        }
+    }
+}
