@@ -485,6 +485,8 @@ impl<'a> Lower<'a> {
         let cells = [Cell(cell(0)), Cell(cell(1)), Cell(cell(2))];
         let [a, b, c] = [0, 1, 2].map(|i| cells[i].0.as_ptr());
         let out = result.0.as_mut_ptr();
+        // What came before is nobody's condition.
+        mxcsr::take();
         // SAFETY: operands and result are single elements in aligned cells of their own.
         let answer = unsafe { (found.kern)(a, b, c, out, usize::from(found.scale)) };
         if let Some(flags) = self.facts.flags {
