@@ -182,3 +182,21 @@ def test_grandchildren_are_plain(run):
         "sys.stdout.flush(); subprocess.run([sys.executable, '-c', child])"
     )
     assert run("-c", code).stdout == "None\nNone\n"
+
+
+def test_small_arrays_that_broadcast_to_large_ones_are_recorded(run):
+    """Both operands are plain and small; only the result is worth recording."""
+    source = """
+    import numpy as np
+    import arrayloom
+    for n in (200, 3000, 8000):
+        b, c = np.linspace(0, 1, n), np.linspace(1, 2, n)
+        for a in (b[:, None] * c[None, :], b[:, None] - c, c / b[None, :, None], b[:50] + c[:50]):
+            print(n, type(a) is type(np.zeros(100_000)), a.nbytes >= 65536)
+    """
+    done = run("-c", textwrap.dedent(source))
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert len(rows) == 12
+    assert all(lazy == large for _, lazy, large in rows), done.stdout
+    assert sum(large == "True" for _, _, large in rows) == 9, done.stdout

@@ -114,10 +114,11 @@ fn slot_of(block: *mut c_void) -> Option<SlotId> {
 
 /// A block of the arena, if it is large enough for one.
 fn from_arena(size: usize, zeroed: bool) -> Option<*mut c_void> {
-    let state = state::get()?;
+    // First, because NumPy asks for every small array.
     if size < state::min_bytes() || !state::lazy() {
         return None;
     }
+    let state = state::get()?;
     let block = state.engine.new_ready(size, zeroed).ok()?;
     if state.engine.slot_at(block.addr as usize).is_none() {
         // The arena is full: such memory could not be told from others when it is freed.

@@ -249,11 +249,16 @@ impl Arr {
         self.shape().iter().product()
     }
 
-    /// Bytes of all elements.
-    pub(crate) fn nbytes(self) -> usize {
+    /// Bytes of one element.
+    pub(crate) fn itemsize(self) -> usize {
         // SAFETY: the descriptor of a live array is alive.
         let descr = unsafe { &*self.descr().cast::<DescrHead>() };
-        self.len() * usize::try_from(descr.elsize).unwrap_or(0)
+        usize::try_from(descr.elsize).unwrap_or(0)
+    }
+
+    /// Bytes of all elements.
+    pub(crate) fn nbytes(self) -> usize {
+        self.len() * self.itemsize()
     }
 
     /// The object whose memory it is a view of.

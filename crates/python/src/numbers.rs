@@ -92,6 +92,13 @@ unsafe impl Send for Table {}
 // SAFETY: as above; the table never changes.
 unsafe impl Sync for Table {}
 
+impl Table {
+    /// The row behind operator number `which` of [`BINARY`].
+    pub(crate) fn row(&self, which: usize) -> &'static OpEntry {
+        self.binary[which]
+    }
+}
+
 static TABLE: OnceLock<Table> = OnceLock::new();
 
 /// Looks up the slots and rows.
