@@ -115,10 +115,6 @@ impl<'a> Worker<'a> {
         folds: &mut [Option<FoldState>],
     ) {
         let span = self.shared.span;
-        if self.shared.flags.is_some() {
-            // Getting ready converts numbers, such as the start of a fold; that is nobody's condition.
-            mxcsr::take();
-        }
         let mut cursor = Cursor::at(nest, range.start);
         let mut flat = range.start;
         while flat < range.end {
