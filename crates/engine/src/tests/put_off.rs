@@ -167,3 +167,23 @@ fn what_is_made_from_a_dear_temporary_is_stored() {
         release(w, &[&a, &kept, &sum]);
     }
 }
+
+#[test]
+fn what_another_kernel_reads_is_stored() {
+    let (w, _turn) = guarded();
+    let (a, b, _) = two(w);
+    let difference = w.lazy(DType::F64, &[N]);
+    w.map("subtract", &difference, &[read(&a), read(&b)])
+        .unwrap();
+    let steps = w.lazy(DType::F64, &[N - 1]);
+    let [left, right] = [0, 1].map(|start| difference.window(&[start], &[N - 1], 1));
+    w.map("subtract", &steps, &[read(&right), read(&left)])
+        .unwrap();
+    let sum = total(w, &difference);
+    w.engine.sync_read(sum.slot).unwrap();
+    let halves: Vec<f64> = values().iter().map(|v| v * 0.5).collect();
+    assert_eq!(w.floats(&difference), halves);
+    let expected: Vec<f64> = halves.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert_eq!(w.floats(&steps), expected);
+    release(w, &[&a, &b, &difference, &steps, &sum]);
+}
