@@ -183,7 +183,9 @@ fn surely_small(small: Small, args: &[*mut PyObject]) -> bool {
     match (small, args) {
         (Small::Shape, [shape, ..]) => elements_of_shape(*shape).is_some_and(few),
         (Small::Object, [object, ..]) => few_elements(*object),
-        (Small::Integers, [_, ..]) => args.iter().all(|&a| integer(a).is_some_and(|n| few(2 * n))),
+        (Small::Integers, [_, ..]) => args
+            .iter()
+            .all(|&a| integer(a).is_some_and(|n| few(n.saturating_mul(2)))),
         (Small::Side, [side]) => integer(*side).is_some_and(|n| few(n.saturating_mul(n))),
         (Small::Third, [_, _]) => few(50),
         (Small::Third, [_, _, count, ..]) => integer(*count).is_some_and(few),

@@ -55,6 +55,14 @@ pub(crate) fn copy<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
     duplicate(call.this, None, order)
 }
 
+/// `copy.copy(a)`, which keeps the order of the axes.
+pub(crate) fn alike<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
+    if given(call) != 0 {
+        leave!(Keyword)
+    }
+    duplicate(call.this, None, 'K')
+}
+
 /// `a.astype(dtype, order='K', casting='unsafe', subok=True, copy=True)`.
 pub(crate) fn astype<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
     let (Some(dtype), copy) = (argument(call, 0, "dtype")?, argument(call, 4, "copy")?) else {

@@ -13,7 +13,14 @@ use pyo3::prelude::*;
 pub(crate) fn lift(object: &Bound<'_, PyAny>) {
     // SAFETY: a live object.
     let holders = unsafe { ffi::Py_REFCNT(object.as_ptr()) };
-    if object.get_type_ptr() != np::array_type() || holders != 1 {
+    if holders == 1 {
+        lift_held(object);
+    }
+}
+
+/// Does so for an array that a function of NumPy has just made and still holds.
+pub(crate) fn lift_held(object: &Bound<'_, PyAny>) {
+    if object.get_type_ptr() != np::array_type() {
         return;
     }
     let Some(array) = Arr::of(object) else { return };
@@ -27,6 +34,6 @@ pub(crate) fn lift(object: &Bound<'_, PyAny>) {
     let kind = state::lazy_type();
     // SAFETY: a live type; the object holds this reference from now on, as heap types want.
     unsafe { ffi::Py_INCREF(kind.cast()) };
-    // SAFETY: the types have the same size and fields, and nobody else looks at the object.
+    // SAFETY: the types have the same size and fields, and no C code is at work on the object.
     unsafe { (*object.as_ptr()).ob_type = kind };
 }

@@ -6,12 +6,13 @@
 
 use crate::array_ufunc;
 use crate::keywords::Keywords;
+use crate::lift::lift_held;
 use crate::map::Outcome;
 use crate::np::Arr;
 use crate::operand::Reason;
 use crate::slot::{lend, object, owned};
 use crate::{array_function, builtins, copies, delegate, fold, sync};
-use pyo3::exceptions::PyNotImplementedError;
+use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -68,7 +69,7 @@ const fn export(name: &'static CStr) -> Method {
     }
 }
 
-const METHODS: [Method; 44] = [
+const METHODS: [Method; 45] = [
     Method {
         name: c"__array_ufunc__",
         how: How::Ours(ufunc),
@@ -86,6 +87,10 @@ const METHODS: [Method; 44] = [
         how: How::Ours(wrap),
     },
     Method {
+        name: c"__array_namespace__",
+        how: How::Ours(namespace),
+    },
+    Method {
         name: c"argmax",
         how: How::Native(|c| extreme(c, true)),
     },
@@ -99,7 +104,7 @@ const METHODS: [Method; 44] = [
     },
     Method {
         name: c"__copy__",
-        how: How::Native(copies::copy),
+        how: How::Native(copies::alike),
     },
     Method {
         name: c"flatten",
@@ -176,7 +181,7 @@ pub(crate) fn definitions() -> Vec<ffi::PyMethodDef> {
     }
     let functions: [ffi::PyCFunctionFastWithKeywords; METHODS.len()] = entries!(
         0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34
-        35 36 37 38 39 40 41 42 43
+        35 36 37 38 39 40 41 42 43 44
     );
     let define =
         |(method, function): (&Method, ffi::PyCFunctionFastWithKeywords)| ffi::PyMethodDef {
@@ -302,9 +307,24 @@ fn as_array<'py>(call: &Call<'_, 'py>) -> Outcome<'py> {
     Outcome::Numpy(Reason::Library)
 }
 
-/// Results of NumPy's functions stay plain arrays.
+/// `a.__array_namespace__()` is our namespace.
+fn namespace<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+    let py = call.this.py();
+    let own = py
+        .import("numpy")?
+        .getattr("ndarray")?
+        .getattr("__array_namespace__")?;
+    let mut args = vec![delegate::plain(call.this)?];
+    args.extend_from_slice(call.args);
+    own.call(PyTuple::new(py, args)?, call.kwargs)?;
+    Ok(py.import("arrayloom")?.into_any())
+}
+
+/// Results of NumPy's functions in Python are arrays like the operand, if they lie in the arena.
 fn wrap<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
-    let array = &call.args[0];
+    let Some(array) = call.args.first() else {
+        return Err(PyTypeError::new_err("only accepts 1 argument"));
+    };
     let scalar = call
         .args
         .get(2)
@@ -312,6 +332,7 @@ fn wrap<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
     if scalar {
         return array.get_item(PyTuple::empty(array.py()));
     }
+    lift_held(array);
     Ok(array.clone())
 }
 

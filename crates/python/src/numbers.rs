@@ -150,6 +150,11 @@ pub(crate) unsafe extern "C" fn binary<const WHICH: usize>(
             Outcome::Done(result) => return Ok(result),
             Outcome::Numpy(reason) => reason,
         };
+        if reason == Reason::Operand
+            && let Some(result) = right_first(py, [&a, &b], BINARY[WHICH].plain)?
+        {
+            return Ok(result);
+        }
         let own = (BINARY[WHICH].plain)(&table().numbers);
         in_numpy(py, BINARY[WHICH].name, reason, [&a, &b], |a, b| match own {
             // SAFETY: `ndarray`'s own slot, with live operands.
@@ -188,6 +193,62 @@ pub(crate) fn in_numpy<'py>(
     let result = delegate::in_arena(py, || owned(py, own(a.as_ptr(), b.as_ptr())))?;
     lift(&result);
     Ok(result)
+}
+
+/// The type of an operand whose class is derived from `ndarray` by others. Python lets its operators go
+/// before those of `ndarray`, but not before ours, since it is no class of ours.
+fn derived(b: &Bound<'_, PyAny>) -> Option<*mut ffi::PyTypeObject> {
+    (stranger(b) && Arr::of(b).is_some()).then(|| b.get_type_ptr())
+}
+
+/// What the operator of the right operand says, if Python would ask that first.
+fn right_first<'py>(
+    py: Python<'py>,
+    [a, b]: [&Bound<'py, PyAny>; 2],
+    slot: fn(&PyNumberMethods) -> Option<ffi::binaryfunc>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(kind) = derived(b) else {
+        return Ok(None);
+    };
+    // SAFETY: the type of a live object.
+    let methods = unsafe { (*kind).tp_as_number };
+    // SAFETY: likewise; it may have no number methods.
+    let theirs = unsafe { methods.as_ref() }.and_then(slot);
+    match (theirs, slot(&table().numbers)) {
+        (Some(theirs), Some(own)) if !std::ptr::fn_addr_eq(theirs, own) => {
+            // SAFETY: the slot of one of the operands.
+            let result = owned(py, unsafe { theirs(a.as_ptr(), b.as_ptr()) })?;
+            Ok(Some(result).filter(|r| !r.is(py.NotImplemented())))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// What the comparison of the right operand says, if Python would ask that first.
+fn right_compares_first<'py>(
+    py: Python<'py>,
+    [a, b]: [&Bound<'py, PyAny>; 2],
+    which: c_int,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(kind) = derived(b) else {
+        return Ok(None);
+    };
+    let swapped = match which {
+        ffi::Py_LT => ffi::Py_GT,
+        ffi::Py_LE => ffi::Py_GE,
+        ffi::Py_GT => ffi::Py_LT,
+        ffi::Py_GE => ffi::Py_LE,
+        same => same,
+    };
+    // SAFETY: the type of a live object.
+    match unsafe { (*kind).tp_richcompare } {
+        Some(theirs) if !std::ptr::fn_addr_eq(theirs, table().compare) => {
+            // SAFETY: the slot of one of the operands.
+            let result = owned(py, unsafe { theirs(b.as_ptr(), a.as_ptr(), swapped) })?;
+            Ok(Some(result).filter(|r| !r.is(py.NotImplemented())))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// True if nothing about the call is large or not computed yet: the shortest way to NumPy.
@@ -336,6 +397,9 @@ pub(crate) unsafe extern "C" fn matmul(a: *mut PyObject, b: *mut PyObject) -> *m
     object(|py| {
         // SAFETY: the interpreter lends both operands.
         let (a, b) = (unsafe { lend(py, a) }, unsafe { lend(py, b) });
+        if let Some(result) = right_first(py, [&a, &b], |m| m.nb_matrix_multiply)? {
+            return Ok(result);
+        }
         let stranger = stranger(&a) || stranger(&b);
         let reason = if stranger {
             Reason::Operand
@@ -370,6 +434,11 @@ pub(crate) unsafe extern "C" fn compare(
                 Outcome::Numpy(reason) => reason,
             },
         };
+        if reason == Reason::Operand
+            && let Some(result) = right_compares_first(py, [&a, &b], which)?
+        {
+            return Ok(result);
+        }
         let own = table().compare;
         let name = entry.map_or("compare", |e| e.def.name);
         in_numpy(py, name, reason, [&a, &b], |a, b| {

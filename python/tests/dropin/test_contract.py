@@ -1,5 +1,7 @@
 """Small promises of NumPy that programs rely on: identity of results, dtypes to the letter, errors."""
 
+import copy
+
 import numpy as np
 import pytest
 from support.compare import differences, observe
@@ -68,7 +70,53 @@ def identities(m):
     ]  # fmt: skip
 
 
+class Loud(np.ndarray):
+    """Has operators of its own, which Python asks before those of ``ndarray``."""
+
+    def __radd__(self, other):
+        return "radd", type(other).__name__
+
+    def __rmatmul__(self, other):
+        return "rmatmul"
+
+    def __eq__(self, other):
+        return "eq"
+
+    def __gt__(self, other):
+        return "gt"
+
+    def __ge__(self, other):
+        return NotImplemented
+
+    __hash__ = None
+
+
+def derived_classes(m):
+    a, b = m.arange(4.0) + 1, np.arange(4.0).view(Loud)
+    square = m.arange(4.0).reshape(2, 2) + 1
+    matrix, masked = np.matrix([[1.0, 2], [3, 4]]), np.ma.array([1.0, 0, 2, 0], mask=[0, 0, 1, 0])
+    return [
+        a + b, a == b, a < b, a @ b, type(a * b).__name__, square * matrix, matrix * square,
+        square @ matrix, a / masked, a + masked, masked / a, a // masked, a > masked,
+    ]  # fmt: skip
+
+
+def copies(m):
+    a = m.asarray(np.arange(6.0).reshape(2, 3), order="F") + 1
+    return copy.copy(a), copy.deepcopy(a), a.copy(), a.copy("K"), copy.copy(a.T), copy.copy(a[::-1])
+
+
+def namespace(m):
+    a = m.arange(4.0) + 1
+    with pytest.raises(ValueError, match="not supported"):
+        a.__array_namespace__(api_version="1900.01")
+    return a.__array_namespace__() is m, a.__array_namespace__(api_version="2024.12") is m
+
+
 CASES = {
+    "derived classes": derived_classes,
+    "copies": copies,
+    "namespace": namespace,
     "resize": lambda m: resized(m, 12),
     "resize shape": lambda m: resized(m, 2, 5),
     "resize tuple": lambda m: resized(m, (2, 2)),

@@ -94,3 +94,12 @@ def test_values(dtype):
         ours, theirs = call(np), call(numpy)
         assert ours.dtype == theirs.dtype
         assert ours.tobytes() == theirs.tobytes()
+
+
+def test_limits_of_integers():
+    low, high = -(2**63), 2**63 - 1
+    for call in (
+        lambda m: m.arange(low, low + 100),
+        lambda m: m.arange(high - 100_000, high),
+    ):
+        assert call(np).tobytes() == call(numpy).tobytes()
