@@ -27,6 +27,7 @@ mod setup;
 mod sweep;
 mod sweep_band;
 mod sweep_check;
+mod sweep_fold;
 mod sweep_rows;
 mod tasks;
 mod tree;

@@ -53,7 +53,7 @@ pub(crate) unsafe fn run(
     let setup = setup(kernel, launch)?;
     let mut folds = fold::plan(kernel, launch, &setup, env.isa)?;
     // SAFETY: promised by the caller.
-    unsafe { start_values(&setup, &folds) };
+    unsafe { start_values(&setup.nest, &folds) };
     let total = setup.nest.len();
     if total == 0 {
         return Ok(());
@@ -172,8 +172,8 @@ impl Crew<'_> {
 ///
 /// # Safety
 /// The outputs may be written.
-unsafe fn start_values(setup: &Setup, folds: &[Option<FoldPlan>]) {
-    let nest = setup.nest.kept();
+pub(crate) unsafe fn start_values(nest: &Nest, folds: &[Option<FoldPlan>]) {
+    let nest = nest.kept();
     for fold in folds.iter().flatten() {
         if matches!(
             fold.form,

@@ -10,19 +10,22 @@
 )]
 
 use crate::Isa;
-use crate::fold::FoldPlan;
-use crate::lower::Facts;
-use crate::mxcsr::Saved;
+use crate::cell::Cell;
+use crate::fold::{self, FoldPlan};
+use crate::lower::{Facts, note};
+use crate::mxcsr::{self, Saved};
 use crate::program::{self, Program};
-use crate::run::Env;
+use crate::run::{Env, start_values};
 use crate::setup::{Setup, setup_rows};
 use crate::sweep_band::{Runner, Share};
 use crate::sweep_check::StoreCheck;
+use crate::sweep_fold::Whole;
 use crate::sweep_rows::Part;
 use arrayloom_device::{Arg, Buf, Launch, Rows, Stage, Sweep};
 use arrayloom_ir::{Form, Kernel};
 use arrayloom_plan::{Ring, Route, Schedule};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Bands for each thread, so that a slow one does not hold up the rest.
 const EACH: usize = 3;
@@ -54,6 +57,12 @@ pub(crate) struct Prepared<'a> {
     pub(crate) homes: Vec<Home>,
     /// Points of a row.
     pub(crate) row_points: usize,
+    /// For each output, how it folds if it keeps the rows; empty without any fold.
+    pub(crate) folds: Vec<Option<FoldPlan>>,
+    /// Folds over everything.
+    pub(crate) wholes: Vec<Whole>,
+    /// The instruction of each output.
+    values: Vec<usize>,
     pub(crate) flags: Option<&'a [AtomicU8]>,
 }
 
@@ -68,7 +77,12 @@ pub(crate) struct Crew<'a> {
     pub(crate) stores: StoreCheck,
     shares: Vec<Share>,
     next: AtomicUsize,
+    /// Results of folds over everything.
+    kept: Mutex<Vec<Kept>>,
 }
+
+/// Parts of a fold over everything: stage, output, band, and the parts in order.
+type Kept = (usize, usize, usize, Vec<Cell>);
 
 /// Runs a sweep; `false` if it is not taken.
 ///
@@ -88,11 +102,18 @@ pub(crate) unsafe fn sweep(sweep: &Sweep<'_>, env: &Env<'_>) -> Result<bool, Str
         stages.push(prepared);
     }
     let (threads, bands) = bands(sweep, &stages, env);
-    let shares = bands.into_iter().map(|band| {
+    for (stage, timing) in stages.iter_mut().zip(&sweep.schedule.stages) {
+        let row_points = stage.row_points;
+        for whole in &mut stage.wholes {
+            whole.cut(timing, &bands, row_points);
+        }
+    }
+    let shares = bands.into_iter().enumerate().map(|(number, band)| {
         let parts = sweep.blocks.iter().zip(&sweep.schedule.blocks);
         // SAFETY: promised by the caller; no worker has started.
         let parts = parts.map(|(block, owner)| unsafe { Part::new(block, owner, &band) });
         Share {
+            number,
             band,
             parts: parts.collect(),
         }
@@ -106,11 +127,14 @@ pub(crate) unsafe fn sweep(sweep: &Sweep<'_>, env: &Env<'_>) -> Result<bool, Str
         rings: sweep.rings,
         isa: env.isa,
         next: AtomicUsize::new(0),
+        kept: Mutex::default(),
     };
     match env.pool.filter(|_| threads > 1) {
         Some(pool) => pool.run(threads, &|_| crew.work()),
         None => crew.work(),
     }
+    // SAFETY: promised by the caller; all bands are done.
+    unsafe { crew.join() };
     if cfg!(debug_assertions) {
         crew.check();
     }
@@ -129,9 +153,41 @@ impl Crew<'_> {
                 break;
             };
             // SAFETY: the caller of `sweep` vouches for the memory; every band is taken once.
-            unsafe { runner.run(share) };
+            let results = unsafe { runner.run(share) };
+            let results = results.into_iter();
+            let results = results.map(|(stage, output, cells)| (stage, output, number, cells));
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.extend(results);
         }
         drop(saved);
+    }
+
+    /// Writes the results of folds over everything.
+    ///
+    /// # Safety
+    /// Their outputs may be written; all bands are done.
+    unsafe fn join(&self) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.sort_unstable_by_key(|&(stage, output, band, _)| (stage, output, band));
+        for (number, stage) in self.stages.iter().enumerate() {
+            for whole in &stage.wholes {
+                let own = kept.iter().filter(|k| (k.0, k.1) == (number, whole.output));
+                let cells: Vec<Cell> = own.flat_map(|k| k.3.iter().copied()).collect();
+                let lane = stage.setup.outs[whole.output];
+                let out = stage.setup.nest.bases[lane].cast_unsigned();
+                let out = std::ptr::with_exposed_provenance_mut(out);
+                let mut plans = vec![None; whole.output + 1];
+                plans[whole.output] = Some(whole.plan);
+                // SAFETY: promised by the caller.
+                unsafe { start_values(&stage.setup.nest, &plans) };
+                mxcsr::take();
+                // SAFETY: promised by the caller; the element has its starting value.
+                unsafe { whole.join(out, &cells, self.isa) };
+                if let Some(flags) = stage.flags {
+                    note(flags, stage.values[whole.output], whole.plan.raise(), 0);
+                }
+            }
+        }
     }
 
     fn check(&self) {
@@ -163,8 +219,7 @@ fn prepare<'a>(
         reduces: stage.launch.reduces,
         flags: stage.launch.flags,
     };
-    let maps = stage.kernel.outputs.iter().all(|o| o.form == Form::Store);
-    if !maps || stage.launch.shape.is_empty() {
+    if stage.launch.shape.is_empty() {
         return Ok(None);
     }
     let mut setup = setup_rows(stage.kernel, &launch)?;
@@ -179,7 +234,7 @@ fn prepare<'a>(
         setup.cached[output] = is_read_again(sweep, number, route);
     }
     let homes = homes(&setup, stage);
-    let folds: Vec<Option<FoldPlan>> = vec![None; stage.kernel.outputs.len()];
+    let mut folds = fold::plan(stage.kernel, &launch, &setup, env.isa)?;
     let facts = Facts {
         kernel: stage.kernel,
         setup: &setup,
@@ -188,13 +243,40 @@ fn prepare<'a>(
         flags: stage.launch.flags,
     };
     let program = program::build(facts, &folds, env.config)?;
+    let Some(wholes) = wholes(stage, &mut folds, setup.nest.len()) else {
+        return Ok(None);
+    };
+    if folds.iter().all(Option::is_none) && wholes.is_empty() {
+        folds.clear();
+    }
+    let values = stage.kernel.outputs.iter().map(|o| o.value as usize);
     Ok(Some(Prepared {
+        folds,
+        wholes,
+        values: values.collect(),
         row_points: setup.nest.inner_len(outer),
         program,
         homes,
         flags: stage.launch.flags,
         setup,
     }))
+}
+
+/// Takes out the folds over everything. `None` if there is a fold that a sweep cannot do.
+fn wholes(stage: &Stage<'_>, folds: &mut [Option<FoldPlan>], total: usize) -> Option<Vec<Whole>> {
+    let all = (1 << stage.launch.shape.len()) - 1;
+    let mut wholes = Vec::new();
+    for (output, fold) in folds.iter_mut().enumerate() {
+        match stage.kernel.outputs[output].form {
+            Form::Store => {}
+            Form::Reduce { axes, .. } if axes & 1 == 0 => {}
+            Form::Reduce { axes, .. } if axes == all => {
+                wholes.push(Whole::new(output, fold.take()?, total)?);
+            }
+            _ => return None,
+        }
+    }
+    Some(wholes)
 }
 
 /// The arguments with rings at places of their own.

@@ -5,8 +5,12 @@
     reason = "stages run on rows whose places are computed here"
 )]
 
+use crate::cell::Cell;
 use crate::exec::{Shared, Worker};
+use crate::fold::FoldState;
+use crate::mxcsr;
 use crate::nest::Nest;
+use crate::run::start_values;
 use crate::sweep::{Crew, Home, Prepared};
 use crate::sweep_check::RingCheck;
 use crate::sweep_rows::{Part, Rings};
@@ -15,6 +19,8 @@ use std::ops::Range;
 
 /// A band and the blocks as it sees them.
 pub(crate) struct Share {
+    /// Its number.
+    pub(crate) number: usize,
     pub(crate) band: Band,
     pub(crate) parts: Vec<Part>,
 }
@@ -24,6 +30,48 @@ pub(crate) struct Runner<'a> {
     crew: &'a Crew<'a>,
     rings: Rings,
     stages: Vec<(Worker<'a>, Nest)>,
+}
+
+impl Prepared<'_> {
+    /// The states of folds over everything for a band; `None` for other outputs.
+    fn whole_states(&self, band: usize) -> Vec<Option<FoldState>> {
+        let state = |output| {
+            let whole = self.wholes.iter().find(|whole| whole.output == output)?;
+            let parts = whole.parts(band);
+            Some(FoldState::in_parts(whole.plan, &self.setup.nest, parts))
+        };
+        (0..self.folds.len()).map(state).collect()
+    }
+
+    /// Makes folds ready for rows from `row` on: those that keep the rows start anew.
+    ///
+    /// # Safety
+    /// The lanes of `nest` lead to the rows, and outputs may be written.
+    unsafe fn open_folds(
+        &self,
+        nest: &Nest,
+        band: usize,
+        row: usize,
+        states: &mut [Option<FoldState>],
+    ) {
+        // SAFETY: promised by the caller; folds over everything are not among these.
+        unsafe { start_values(nest, &self.folds) };
+        for (plan, state) in self.folds.iter().zip(states.iter_mut()) {
+            if let Some(plan) = plan {
+                let mut plan = *plan;
+                plan.segment = nest.inner_len(plan.inner);
+                *state = Some(FoldState::new(plan, nest, 0, None));
+            }
+        }
+        for whole in &self.wholes {
+            if let Some(parts) = states[whole.output].as_mut().and_then(|s| s.parts.as_mut()) {
+                let start = whole.range(band).start;
+                parts.skip = start.saturating_sub(row * self.row_points);
+            }
+        }
+        // Conditions that preparing has met are none of the program's.
+        mxcsr::take();
+    }
 }
 
 impl<'a> Runner<'a> {
@@ -47,11 +95,18 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Runs all stages over a band.
+    /// Runs all stages over a band. Gives the results of folds over everything: the number of the
+    /// stage, that of the output, and the band's parts.
     ///
     /// # Safety
     /// The memory of all stages may be used as the sweep says, and no other thread runs this band.
-    pub(crate) unsafe fn run(&mut self, share: &Share) {
+    pub(crate) unsafe fn run(&mut self, share: &Share) -> Vec<(usize, usize, Vec<Cell>)> {
+        let mut folds: Vec<Vec<Option<FoldState>>> = self
+            .crew
+            .stages
+            .iter()
+            .map(|stage| stage.whole_states(share.number))
+            .collect();
         let band = &share.band;
         let schedule = self.crew.schedule;
         let step = self.crew.step.cast_signed();
@@ -77,16 +132,31 @@ impl<'a> Runner<'a> {
                 }
                 done[stage] = rows.end;
                 // SAFETY: promised by the caller; the schedule orders the stages.
-                unsafe { self.rows(share, stage, rows) };
+                unsafe { self.rows(share, stage, rows, &mut folds[stage]) };
             }
         }
+        let states = folds.into_iter().enumerate().flat_map(|(stage, states)| {
+            let states = states.into_iter().enumerate();
+            states.map(move |(output, state)| (stage, output, state))
+        });
+        let parts = |(stage, output, state): (usize, usize, Option<FoldState>)| {
+            let parts = state?.parts?;
+            Some((stage, output, parts.cells))
+        };
+        states.filter_map(parts).collect()
     }
 
     /// Runs a stage over some rows, in parts within which every lane goes on evenly.
     ///
     /// # Safety
     /// As for [`Runner::run`].
-    unsafe fn rows(&mut self, share: &Share, stage: usize, rows: Range<usize>) {
+    unsafe fn rows(
+        &mut self,
+        share: &Share,
+        stage: usize,
+        rows: Range<usize>,
+        folds: &mut [Option<FoldState>],
+    ) {
         let prepared = &self.crew.stages[stage];
         let (worker, nest) = &mut self.stages[stage];
         let outer = nest.axes.len() - 1;
@@ -116,8 +186,12 @@ impl<'a> Runner<'a> {
                 count = count.min(even);
             }
             nest.axes[outer].extent = count;
+            if !prepared.folds.is_empty() {
+                // SAFETY: promised by the caller; the lanes were just set for these rows.
+                unsafe { prepared.open_folds(nest, share.number, row, folds) };
+            }
             // SAFETY: promised by the caller; the lanes were just set for these rows.
-            unsafe { worker.run(nest, 0..count * prepared.row_points, &mut []) };
+            unsafe { worker.run(nest, 0..count * prepared.row_points, folds) };
             row += count;
         }
     }

@@ -207,7 +207,7 @@ fn part<R: Addend>(values: &[R], leaf: impl Fn(&[R]) -> Sum<R> + Copy) -> Sum<R>
 }
 
 #[inline(always)]
-fn add<R: Addend>(l: Sum<R>, r: Sum<R>) -> Sum<R> {
+pub(crate) fn add<R: Addend>(l: Sum<R>, r: Sum<R>) -> Sum<R> {
     [l[0] + r[0], l[1] + r[1]]
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn of(item: &Item<'_>, options: &Options) -> Option<Order> {
 }
 
 /// True when the order does not show in the result.
-fn any_order(op: ReduceOp, rounds: bool) -> bool {
+pub(crate) fn any_order(op: ReduceOp, rounds: bool) -> bool {
     match op {
         ReduceOp::Add | ReduceOp::Mul => !rounds,
         _ => true,

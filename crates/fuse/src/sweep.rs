@@ -4,10 +4,11 @@
 //! only other stages read lives in a ring of rows and never reaches memory. Whatever has no simple
 //! relation between rows, such as a transposed view, ends a sweep.
 
+use crate::order::any_order;
 use crate::rows::{self, packed, packed_bytes, relation};
 use crate::{Group, Options, Slots};
-use arrayloom_ir::{Form, Operand, SlotId};
-use arrayloom_plan::{Link, Ring, Route, Schedule, Touch, schedule};
+use arrayloom_ir::{AxisMask, Form, Operand, ReduceOp, SlotId};
+use arrayloom_plan::{LEAF, Link, Ring, Route, Schedule, Touch, schedule};
 use arrayloom_types::{Layout, Overlap, overlap};
 use smallvec::SmallVec;
 
@@ -89,7 +90,7 @@ pub(crate) fn passes(groups: &[Group], slots: &dyn Slots, options: &Options) -> 
     let mut passes = Vec::with_capacity(groups.len());
     let mut draft = Draft::default();
     for (place, group) in groups.iter().enumerate() {
-        if options.sweep && is_stage(group, options) {
+        if options.sweep && is_stage(group) {
             if draft.add(groups, place, slots, options) {
                 continue;
             }
@@ -98,8 +99,7 @@ pub(crate) fn passes(groups: &[Group], slots: &dyn Slots, options: &Options) -> 
             continue;
         }
         draft.close(groups, options, &mut passes);
-        if !(options.sweep && is_stage(group, options) && draft.add(groups, place, slots, options))
-        {
+        if !(options.sweep && is_stage(group) && draft.add(groups, place, slots, options)) {
             passes.push(Pass::Kernel(place));
         }
     }
@@ -107,14 +107,43 @@ pub(crate) fn passes(groups: &[Group], slots: &dyn Slots, options: &Options) -> 
     passes
 }
 
-/// True for kernels that may be a stage: maps over enough rows.
-fn is_stage(group: &Group, options: &Options) -> bool {
-    let stores = group.kernel.outputs.iter();
-    let points: usize = group.shape.iter().product();
+/// True for kernels that may be a stage: maps, folds that keep the rows, and folds over everything.
+fn is_stage(group: &Group) -> bool {
     group.shape.first().is_some_and(|&rows| rows > 1)
-        && points >= options.sweep_points
-        && stores.map(|o| o.form).all(|form| form == Form::Store)
-        && group.outs.iter().all(|(_, l)| rows::pitch(l).is_some())
+        && (0..group.outs.len()).all(|output| match group.kernel.outputs[output].form {
+            Form::Store => rows::pitch(&group.outs[output].1).is_some(),
+            Form::Reduce { op, axes } => folds_rows(group, output, op, axes),
+            Form::Arg { .. } | Form::Scan { .. } => false,
+        })
+}
+
+/// True when a fold goes row by row: each row to an element of its own, or all to one by a tree or in
+/// any order.
+fn folds_rows(group: &Group, output: usize, op: ReduceOp, axes: AxisMask) -> bool {
+    let Some(fold) = &group.folds[output] else {
+        return false;
+    };
+    let dtype = group.kernel.output_dtype(output);
+    let free = any_order(op, dtype.is_float() || dtype.is_complex());
+    let long = fold.order.axes.iter();
+    let mut long = long.filter(|&&a| group.shape[usize::from(a)] > 1);
+    if axes & 1 == 0 {
+        let outermost = free || long.next_back() == Some(&0);
+        return outermost && rows::pitch(&group.outs[output].1).is_some();
+    }
+    let by_tree = op == ReduceOp::Add && fold.order.stream > 0;
+    axes == (1 << group.shape.len()) - 1 && (free || (by_tree && long.is_sorted_by(|a, b| a > b)))
+}
+
+/// Rows before its own that a stage needs: a fold over everything is cut where leaves of its tree begin.
+fn least_warm(group: &Group) -> usize {
+    let whole = |form: Form| matches!(form, Form::Reduce { axes, .. } if axes & 1 == 1);
+    if group.kernel.outputs.iter().any(|o| whole(o.form)) {
+        let row: usize = group.shape[1..].iter().product();
+        LEAF.div_ceil(row.max(1))
+    } else {
+        0
+    }
 }
 
 /// The views of a group; `stage` is its number.
@@ -172,8 +201,10 @@ impl<'a> Draft<'a> {
             return false;
         };
         // A copy of what is in memory may cost nothing at all: blocks can change owners.
-        let copies = groups[place].kernel.code.len() < 2;
-        if copies && !links.iter().any(|link| link.flow) {
+        let group = &groups[place];
+        let small = group.shape.iter().product::<usize>() < options.sweep_points;
+        let copies = group.kernel.code.len() < 2;
+        if (small || copies) && !links.iter().any(|link| link.flow) {
             return false;
         }
         let (old_links, old_accesses) = (self.links.len(), self.accesses.len());
@@ -233,7 +264,7 @@ impl<'a> Draft<'a> {
         let rows: Vec<(usize, usize)> = self
             .groups
             .iter()
-            .map(|&g| (groups[g].shape[0], 0))
+            .map(|&g| (groups[g].shape[0], least_warm(&groups[g])))
             .collect();
         let schedule = schedule(&rows, &self.links, &touches, blocks.len());
         let reach = |&(access, pitch): &(usize, usize)| {

@@ -16,6 +16,8 @@ struct Field<'a> {
     dtype: DType,
     arrays: Vec<Array>,
     temporaries: Vec<Array>,
+    /// Results of folds.
+    results: Vec<Array>,
 }
 
 impl<'a> Field<'a> {
@@ -38,6 +40,7 @@ impl<'a> Field<'a> {
             dtype,
             arrays: Vec::new(),
             temporaries: Vec::new(),
+            results: Vec::new(),
         };
         for start in 0..3 {
             let count: usize = field.shape.iter().product();
@@ -145,6 +148,39 @@ impl<'a> Field<'a> {
         }
     }
 
+    /// A sum or an extreme of a temporary, of all of it or row by row, and a use of row results.
+    fn fold(&mut self) {
+        let whole = self.shape.clone();
+        let shape = self.extents(&whole);
+        let from = self.operand(&shape);
+        let rank = shape.len();
+        let all = (1u32 << rank) - 1;
+        let axes = if rank > 1 && self.dice.roll(2) == 0 {
+            all - 1
+        } else {
+            all
+        };
+        let kept: Vec<usize> = (0..rank)
+            .map(|axis| {
+                if axes >> axis & 1 == 1 {
+                    1
+                } else {
+                    shape[axis]
+                }
+            })
+            .collect();
+        let out = self.w.lazy(self.dtype, &kept);
+        let op = [ReduceOp::Add, ReduceOp::Add, ReduceOp::Max][self.dice.roll(3)];
+        self.w.record(reduce_node(op, axes, &from, &out)).unwrap();
+        if axes != all {
+            let spread = self.w.lazy(self.dtype, &shape);
+            let ins = [read(&from), read(&out)];
+            self.w.map("subtract", &spread, &ins).unwrap();
+            self.temporaries.push(spread);
+        }
+        self.results.push(out);
+    }
+
     fn drop_one(&mut self) {
         if !self.temporaries.is_empty() {
             let at = self.dice.roll(self.temporaries.len());
@@ -156,8 +192,9 @@ impl<'a> Field<'a> {
     /// Runs the program; the bytes of all arrays.
     fn run(mut self, steps: usize) -> Vec<Vec<u8>> {
         for _ in 0..steps {
-            match self.dice.roll(8) {
+            match self.dice.roll(10) {
                 0..=3 => self.compute(),
+                8 | 9 => self.fold(),
                 4 | 5 => self.store(),
                 6 => self.drop_one(),
                 _ => {
@@ -169,8 +206,10 @@ impl<'a> Field<'a> {
         }
         self.w.engine.flush().unwrap();
         let all = self.arrays.iter().chain(&self.temporaries);
+        let all = all.chain(&self.results);
         let bytes = all.map(|array| self.w.bytes(array)).collect();
-        for array in self.arrays.iter().chain(&self.temporaries) {
+        let all = self.arrays.iter().chain(&self.temporaries);
+        for array in all.chain(&self.results) {
             self.w.engine.release(array.slot);
         }
         bytes
