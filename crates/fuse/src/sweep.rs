@@ -249,7 +249,7 @@ impl<'a> Draft<'a> {
     fn close(&mut self, groups: &[Group], options: &Options, passes: &mut Vec<Pass>) {
         let draft = std::mem::take(self);
         match draft.plan {
-            Some(plan) if saved(&plan, groups) >= options.sweep_least => {
+            Some(plan) if plan.groups.len() > 1 && saved(&plan, groups) >= options.sweep_least => {
                 passes.push(Pass::Sweep(plan));
             }
             _ => passes.extend(draft.groups.into_iter().map(Pass::Kernel)),
@@ -381,7 +381,9 @@ impl<'a> Draft<'a> {
             .filter(in_memory)
             .map(|(_, a)| *a)
             .collect();
-        for made in all.iter().filter(|a| a.writes) {
+        // The result of a fold over everything has no rows; nobody else touches it.
+        let has_rows = |a: &&Access<'_>| a.writes && rows::pitch(a.layout).is_some();
+        for made in all.iter().filter(has_rows) {
             if blocks.iter().any(|b| b.slot == made.slot) {
                 continue;
             }
@@ -488,9 +490,6 @@ fn width(block: &Block) -> usize {
 
 /// Bytes that do not pass through memory thanks to the sweep: rings, and what several stages touch.
 fn saved(plan: &Sweep, groups: &[Group]) -> usize {
-    if plan.groups.len() < 2 {
-        return 0;
-    }
     let rings = plan.rings.iter().enumerate().map(|(number, ring)| {
         let here = |route: &Route| matches!(route, Route::Ring { ring, .. } if *ring == number);
         let uses = plan.stages.iter().zip(&plan.schedule.stages);

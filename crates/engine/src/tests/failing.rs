@@ -65,7 +65,7 @@ fn every_failure_can_be_tried_again() {
             assert_eq!(w.engine.pool().stats().live_bytes, live, "{what} {at}");
         }
     }
-    assert!(failures >= 6, "{failures}");
+    assert!(failures >= 4, "{failures}");
     w.engine.release(source.slot);
 }
 

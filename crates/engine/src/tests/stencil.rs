@@ -44,7 +44,7 @@ impl<'a> Field<'a> {
         };
         for start in 0..3 {
             let count: usize = field.shape.iter().product();
-            let values = (0..11u8).map(|i| f64::from(i * 7 % 11) * 0.25 - 1.0);
+            let values = (0..11u8).map(|i| f64::from(i * 7 % 11) * 0.23 - 1.0);
             let values: Vec<f64> = values.cycle().skip(start * 3).take(count).collect();
             let source = w.ready(dtype, &field.shape, &values);
             let array = w.lazy(dtype, &field.shape);
