@@ -203,7 +203,8 @@ impl<'a> Draft<'a> {
         // A copy of what is in memory may cost nothing at all: blocks can change owners.
         let group = &groups[place];
         let small = group.shape.iter().product::<usize>() < options.sweep_points;
-        let copies = group.kernel.code.len() < 2;
+        let stores = group.kernel.outputs.iter().all(|o| o.form == Form::Store);
+        let copies = stores && group.kernel.code.len() < 2;
         if (small || copies) && !links.iter().any(|link| link.flow) {
             return false;
         }
