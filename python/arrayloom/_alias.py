@@ -35,6 +35,10 @@ class _Alias:
             return None
         if fullname.count(".") == 1 and PathFinder.find_spec(fullname, path) is not None:
             return None
+        parent = sys.modules.get(fullname.rpartition(".")[0])
+        if parent is not None and parent.__name__.startswith(_OURS):
+            # A package of ours has its own submodules.
+            return None
         theirs = f"numpy.{fullname.removeprefix(_OURS)}"
         if importlib.util.find_spec(theirs) is None:
             return None

@@ -1,7 +1,7 @@
 # Types of the native module.
 
 from collections.abc import Callable
-from typing import Any, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
 from numpy import ndarray
 
@@ -82,3 +82,55 @@ def before_fork() -> None: ...
 def after_fork_parent() -> None: ...
 def after_fork_child() -> None: ...
 def reinstall_handler() -> None: ...
+
+# An array of any framework.
+_Foreign: TypeAlias = Any
+
+class bridge:  # noqa: N801 - a module that is made in Rust
+    @staticmethod
+    def kind(x: _Foreign, /) -> str | None: ...
+    convert: Callable[..., Any]
+    to_numpy: Callable[..., Any]
+    to_cupy: Callable[..., Any]
+    to_torch: Callable[..., Any]
+    to_tensorflow: Callable[..., Any]
+    to_jax: Callable[..., Any]
+    to_pyclesperanto: Callable[..., Any]
+    to_arrayloom: Callable[..., Any]
+    @staticmethod
+    def register_type(kind: type, name: str | None) -> bool: ...
+    @staticmethod
+    def forget_types() -> None: ...
+    @staticmethod
+    def set_hooks(resolver: Callable[[type], str | None], planner: Callable[..., Any]) -> None: ...
+    @staticmethod
+    def set_direct(from_: str, to: str, call: _Foreign) -> bool: ...
+    @staticmethod
+    def set_watched(watched: bool) -> None: ...
+    @staticmethod
+    def to_capsule(
+        array: _Foreign,
+        versioned: bool,
+        flags: int = 0,
+        element: str | None = None,
+    ) -> object: ...
+    @staticmethod
+    def from_capsule(capsule: object) -> tuple[ndarray[Any, Any], str, bool]: ...
+    @staticmethod
+    def capsule_info(
+        capsule: object,
+    ) -> tuple[bool, int, int, int, str, list[int], list[int]]: ...
+    @staticmethod
+    def plain(array: _Foreign) -> ndarray[Any, Any]: ...
+    @staticmethod
+    def adopt(array: ndarray[Any, Any]) -> ndarray[Any, Any]: ...
+    @staticmethod
+    def adopt_plain(array: _Foreign) -> _Foreign: ...
+    @staticmethod
+    def share_pages(array: _Foreign) -> ndarray[Any, Any] | None: ...
+    @staticmethod
+    def torch_view(tensor: _Foreign) -> tuple[ndarray[Any, Any], str] | None: ...
+    @staticmethod
+    def to_table(
+        array: _Foreign, kind: type, element: str | None = None, flags: int = 0
+    ) -> _Foreign: ...

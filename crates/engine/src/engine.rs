@@ -247,7 +247,7 @@ impl Engine {
         }
     }
 
-    fn append(&self, table: &mut Table, node: Node) -> Result<bool, EngineError> {
+    pub(crate) fn append(&self, table: &mut Table, node: Node) -> Result<bool, EngineError> {
         for (slot, _) in crate::table::accesses(&node) {
             if table.get(slot).is_none() {
                 return Err(EngineError::BadSlot {

@@ -5,6 +5,7 @@ mod array_ufunc;
 mod assign;
 mod backends;
 mod birth;
+mod bridge;
 mod buffer;
 mod builtins;
 mod copies;
@@ -91,5 +92,6 @@ fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     news::init();
     buffer::init(py)?;
     builtins::init(module)?;
+    bridge::init(module)?;
     process::init(module)
 }

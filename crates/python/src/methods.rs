@@ -11,7 +11,7 @@ use crate::map::Outcome;
 use crate::np::Arr;
 use crate::operand::Reason;
 use crate::slot::{lend, object, owned};
-use crate::{array_function, builtins, copies, delegate, fold, sync};
+use crate::{array_function, bridge, builtins, copies, delegate, fold, sync};
 use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -131,7 +131,7 @@ const METHODS: [Method; 45] = [
     export(c"__reduce_ex__"),
     Method {
         name: c"__dlpack__",
-        how: How::Write(Reason::Library),
+        how: How::Ours(bridge::dlpack),
     },
     Method {
         name: c"__setstate__",

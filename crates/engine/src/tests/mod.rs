@@ -3,6 +3,7 @@
 
 mod failing;
 mod heat;
+mod lend;
 mod naive;
 mod put_off;
 mod random;

@@ -1,0 +1,39 @@
+//! Arrays of other frameworks: which kind an object is, DLPack capsules out and in, the exchange table.
+//!
+//! What costs nanoseconds is here. What needs thought (routes, refusals, copies) is in the Python
+//! package `arrayloom.bridge`, which is asked whenever the shortest way does not apply.
+
+mod entry;
+mod export;
+mod import;
+mod kinds;
+mod owner;
+mod share;
+mod table;
+
+pub(crate) use export::dlpack;
+
+use pyo3::prelude::*;
+
+/// The functions for `arrayloom.bridge`, as the attribute `bridge` of the extension module.
+pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let bridge = PyModule::new(py, "arrayloom._ext.bridge")?;
+    bridge.add_function(wrap_pyfunction!(kinds::register_type, &bridge)?)?;
+    bridge.add_function(wrap_pyfunction!(kinds::forget_types, &bridge)?)?;
+    bridge.add_function(wrap_pyfunction!(entry::set_hooks, &bridge)?)?;
+    bridge.add_function(wrap_pyfunction!(entry::set_direct, &bridge)?)?;
+    bridge.add_function(wrap_pyfunction!(entry::set_watched, &bridge)?)?;
+    bridge.add_function(wrap_pyfunction!(export::to_capsule, &bridge)?)?;
+    bridge.add_function(wrap_pyfunction!(export::plain, &bridge)?)?;
+    bridge.add_function(wrap_pyfunction!(import::from_capsule, &bridge)?)?;
+    bridge.add_function(wrap_pyfunction!(import::capsule_info, &bridge)?)?;
+    bridge.add_function(wrap_pyfunction!(import::adopt, &bridge)?)?;
+    bridge.add_function(wrap_pyfunction!(share::share_pages, &bridge)?)?;
+    bridge.add_function(wrap_pyfunction!(entry::adopt_plain, &bridge)?)?;
+    bridge.add_function(wrap_pyfunction!(table::torch_view, &bridge)?)?;
+    bridge.add_function(wrap_pyfunction!(table::to_table, &bridge)?)?;
+    entry::add(&bridge)?;
+    table::init(py)?;
+    module.add("bridge", bridge)
+}

@@ -1,0 +1,442 @@
+"""Conversions: from an array of one framework to the same values in another's.
+
+Every conversion describes its array, plans its route, and only then runs foreign code.
+"""
+
+# Arrays of other frameworks have no types that a checker could know.
+# pyright: basic
+
+import time
+from dataclasses import replace
+from types import ModuleType
+from typing import Any, cast
+
+import numpy as np
+
+from arrayloom import _ext
+from arrayloom.bridge import dtypes, observing, registry
+from arrayloom.bridge.planning import Facts, Plan, check_elements, decide, facts_of
+from arrayloom.bridge.registry import Array, FrameworkSpec, HostArray, Mutability, Options
+from arrayloom.bridge.sources import CudaMemory, host_array
+
+__all__ = ["array_namespace", "device", "from_dlpack", "move_to", "to_dlpack"]
+
+_NO_KIND = "object"
+
+
+def _refuse(x: Array, spec: FrameworkSpec) -> None:
+    for refusal in spec.refused:
+        if refusal.test(x):
+            msg = f"this {spec.name} {type(x).__name__} {refusal.message}; {refusal.cure}"
+            raise TypeError(msg)
+
+
+def _spec_of(x: Array) -> FrameworkSpec | None:
+    name = _ext.bridge.kind(x)
+    return None if name is None else registry.get(name)
+
+
+def _unmask(x: Array, options: Options) -> Array:
+    if not isinstance(x, np.ma.MaskedArray):
+        return x
+    masked = cast("Any", x)
+    if options.fill is None:
+        msg = "a masked array would lose its mask; pass fill=VALUE for the masked elements"
+        raise TypeError(msg)
+    return masked.filled(options.fill)
+
+
+def _host(x: Array, spec: FrameworkSpec | None, options: Options) -> tuple[HostArray, Facts]:
+    """Return the memory of an array of the host, or a copy of another device's, and its facts."""
+    if spec is None:
+        found = host_array(x)
+        if found is None or isinstance(found, CudaMemory):
+            raise _not_an_array(x)
+        return found, facts_of(found, _NO_KIND)
+    _refuse(x, spec)
+    if spec.hooks.prepare is not None:
+        x = spec.hooks.prepare(x, options)
+    array = spec.hooks.to_host(x, options)
+    mutable = {Mutability.ALWAYS: True, Mutability.NEVER: False}.get(spec.mutable)
+    return array, facts_of(array, spec.name, spec.hooks.device(x), mutable=mutable)
+
+
+def _not_an_array(x: object) -> TypeError:
+    msg = (
+        f"{type(x).__module__}.{type(x).__qualname__} is no array: it is of no known framework "
+        f"({', '.join(registry.names())}) and has no DLPack, array interface or buffer"
+    )
+    return TypeError(msg)
+
+
+def describe(x: Array) -> Facts:
+    """Describe an array: kind, device, dtype, shape, steps, address, whether it can be written."""
+    return _host(x, _spec_of(x), Options(detach=True))[1]
+
+
+def _target(to: str | ModuleType | None, like: Array, options: Options) -> tuple[str, Options]:
+    if like is not None:
+        spec = _spec_of(like)
+        if to is not None or spec is None:
+            msg = "pass either a kind or like=ARRAY of a known kind"
+            raise TypeError(msg)
+        place = options.device or spec.hooks.device(like)
+        return spec.name, replace(
+            options, device=place if place in ("cpu",) or ":" in place else None
+        )
+    if isinstance(to, ModuleType):
+        return registry.of_module(to).name, options
+    if not isinstance(to, str):
+        msg = f"the target must be a kind's name or a module, not {type(to).__name__}"
+        raise TypeError(msg)
+    return to, options
+
+
+def _check_words(options: Options) -> None:
+    allowed = {
+        "cast": dtypes.CASTS,
+        "lossy": ("raise", "allow"),
+        "readonly": ("share", "copy", "error", "isolate"),
+        "order": (None, "C", "F"),
+    }
+    for name, values in allowed.items():
+        if getattr(options, name) not in values:
+            msg = f"{name} must be one of {', '.join(map(repr, values))}, not {getattr(options, name)!r}"
+            raise ValueError(msg)
+
+
+def convert(
+    x: Array,
+    to: str | ModuleType | None = None,
+    *,
+    like: Array = None,
+    **words: Any,  # noqa: ANN401
+) -> Array:
+    """Convert an array; the slow half of the builtin of the same name, which documents it."""
+    try:
+        options = Options(**words)
+    except TypeError as error:
+        unknown = sorted(set(words) - set(Options.__dataclass_fields__))
+        msg = f"convert() has no keyword {', '.join(unknown)}"
+        raise TypeError(msg) from error
+    _check_words(options)
+    name, options = _target(to, like, options)
+    start = time.perf_counter_ns()
+    done, plan, source = convert_with(x, registry.get(name), options)
+    record = observing.current()
+    if record is not None:
+        took = time.perf_counter_ns() - start
+        record.add(
+            observing.Row(
+                "convert", source, name, plan.route, plan.nbytes, took, plan.reason, plan.hazards
+            )
+        )
+    return done
+
+
+def convert_with(x: Array, target: FrameworkSpec, options: Options) -> tuple[Array, Plan, str]:
+    """Convert an array, and tell how: `(result, plan, kind of the source)`."""
+    x = _unmask(x, options)
+    source = _spec_of(x)
+    name = source.name if source is not None else type(x).__name__
+    done = None
+    if source is not None and source.name == target.name:
+        done = _same_kind(x, source, options)
+    if done is None:
+        registry.require(target)
+        if source is not None:
+            _refuse(x, source)
+        if source is not None and source.hooks.device(x).partition(":")[0] != "cpu":
+            done = _across(x, source, target, options)
+    if done is None:
+        done = _over_host(x, source, target, options)
+    return (*done, name)
+
+
+def _over_host(
+    x: Array, source: FrameworkSpec | None, target: FrameworkSpec, options: Options
+) -> tuple[Array, Plan]:
+    """Convert by the memory that the host sees, shared or copied."""
+    array, facts = _host(x, source, options)
+    if source is None:
+        facts = replace(facts, kind=type(x).__name__)
+    if options.dtype is not None:
+        array, facts = _cast(array, facts, options)
+    narrowed = check_elements(facts, target, options)
+    if narrowed is not None:
+        array, facts = _cast(array, facts, replace(options, dtype=narrowed, cast="saturate"))
+    plan = decide(facts, target, options)
+    if plan.route == "download":
+        # The download is a copy already: nobody else sees it.
+        here = replace(facts, device="cpu", readonly=target.mutable is Mutability.NEVER)
+        again = decide(here, target, replace(options, copy=None))
+        if again.route == "copy":
+            array = _copy(array, target, options)
+    elif plan.route == "copy":
+        shared = _shared_pages(x, facts, plan, options)
+        array = _copy(array, target, options) if shared is None else shared
+        if shared is not None:
+            plan = Plan("share", 0, "pages given away; a later write takes new ones")
+    return target.hooks.from_host(array, options), plan
+
+
+def _shared_pages(x: Array, facts: Facts, plan: Plan, options: Options) -> HostArray | None:
+    if facts.kind != "arrayloom" or not plan.reason.startswith("isolated") or options.copy is True:
+        return None
+    return _ext.bridge.share_pages(x)
+
+
+def _copy(array: HostArray, target: FrameworkSpec, options: Options) -> HostArray:
+    if target.name == "numpy":
+        # NumPy keeps the byte order and the order of axes.
+        order: Any = options.order or "K"
+        return np.array(array, order=order, copy=True)
+    return dtypes.aligned_copy(array, max(target.align, 64), options.order or "C")
+
+
+def _cast(array: HostArray, facts: Facts, options: Options) -> tuple[HostArray, Facts]:
+    done = dtypes.cast(array, options.dtype, how=options.cast, nan=options.nan)
+    if done is array:
+        return array, facts
+    if options.copy is False:
+        msg = f"copy=False is impossible: a cast from {facts.dtype} to {done.dtype.name} copies"
+        raise BufferError(msg)
+    # Nobody else can write to the result.
+    new = facts_of(done, facts.kind, "cpu")
+    return done, replace(new, readonly=False, protected=False)
+
+
+def _same_kind(x: Array, spec: FrameworkSpec, options: Options) -> tuple[Array, Plan] | None:
+    """Return the array itself, a copy, or None if it must go over the host."""
+    place = spec.hooks.device(x)
+    moved = options.device is not None and options.device != place
+    if options.dtype is not None and dtypes.numpy_dtype(options.dtype).name != spec.hooks.dtype(x):
+        return None
+    if options.order is not None or (moved and spec.hooks.to_device is None):
+        return None
+    if moved and spec.hooks.to_device is not None:
+        if options.copy is False:
+            msg = f"copy=False is impossible from {place} to {options.device}"
+            raise BufferError(msg)
+        made = spec.hooks.to_device(x, str(options.device))
+        return made, Plan("move", 0, f"from {place} to {options.device}")
+    if options.copy is True:
+        made = x.copy() if spec.hooks.copy is None else spec.hooks.copy(x)
+        return made, Plan("copy", getattr(x, "nbytes", 0), "copy=True asked for")
+    return x, Plan("same", 0, "it is of this kind already")
+
+
+def _across(
+    x: Array, source: FrameworkSpec, target: FrameworkSpec, options: Options
+) -> tuple[Array, Plan] | None:
+    """Go from device to device without the host, if both know it."""
+    place = source.hooks.device(x)
+    wanted = options.device in (None, place)
+    if place.partition(":")[0] not in target.devices or target.hooks.adopt is None or not wanted:
+        return None
+    if options.dtype is not None or options.copy is True:
+        return None
+    if source.hooks.prepare is not None:
+        x = source.hooks.prepare(x, options)
+    if target.name == "tensorflow" and source.hooks.synchronize is not None:
+        # TensorFlow takes no stream: the producer has to be done.
+        source.hooks.synchronize(x)
+    return target.hooks.adopt(x, options), Plan("device", 0, f"both know {place}")
+
+
+def device(x: Array) -> str:
+    """Return where an array lies: ``"cpu"``, ``"cuda:0"``, ``"opencl:0"``, ...
+
+    Raises
+    ------
+    TypeError
+        Not an array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> device(np.zeros(3))
+    'cpu'
+    """
+    spec = _spec_of(x)
+    if spec is None:
+        found = host_array(x)
+        if found is None:
+            raise _not_an_array(x)
+        return "cuda" if isinstance(found, CudaMemory) else "cpu"
+    return spec.hooks.device(x)
+
+
+def array_namespace(*arrays: Array) -> ModuleType:
+    """Return the module whose functions take these arrays.
+
+    Raises
+    ------
+    TypeError
+        They are of several kinds, or of none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> array_namespace(np.zeros(3), np.ones(3)).__name__
+    'numpy'
+    """
+    found = {name for x in arrays if (name := _ext.bridge.kind(x)) is not None}
+    if len(found) != 1:
+        msg = f"arrays of one kind are needed, got {sorted(found) or 'none'}"
+        raise TypeError(msg)
+    spec = registry.get(found.pop())
+    module = registry.require(spec)
+    return registry.require(replace(spec, modules=("jax.numpy",))) if spec.name == "jax" else module
+
+
+def to_dlpack(
+    x: Array,
+    *,
+    stream: Any = None,  # noqa: ANN401 - an integer or a framework's stream
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> object:
+    """Export an array as a DLPack capsule.
+
+    The memory is shared, as the protocol says, and lives until the consumer's deleter ran.
+
+    Parameters
+    ----------
+    x : array
+        Of any kind on the host, or of a kind with ``__dlpack__``.
+    stream : optional
+        The consumer's stream on a device; None on the host.
+    max_version : pair of int, optional
+        (1, 0) or later for the versioned form; the form before 1.0 if absent.
+    dl_device : pair of int, optional
+        The device the consumer wants, as DLPack numbers it.
+    copy : bool, optional
+        True for a copy.
+
+    Returns
+    -------
+    capsule
+        Named ``dltensor_versioned`` or ``dltensor``.
+
+    Raises
+    ------
+    BufferError
+        Read-only memory in the old form, a stream on the host, or another device.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a = np.arange(3.0)
+    >>> np.shares_memory(from_dlpack(to_dlpack(a), "numpy"), a)
+    True
+    """
+    spec = _spec_of(x)
+    if spec is not None and spec.hooks.device(x).partition(":")[0] != "cpu":
+        return x.__dlpack__(stream=stream)
+    options = Options(copy=copy)
+    array, facts = _host(x, spec, options)
+    if stream not in (None, -1):
+        msg = f"memory of the host has no stream {stream}; pass None"
+        raise BufferError(msg)
+    if dl_device not in (None, (1, 0)):
+        msg = f"the array lies on the host, DLPack device (1, 0), not on {dl_device}"
+        raise BufferError(msg)
+    if not facts.native:
+        msg = f"DLPack has no elements in the other byte order, such as {array.dtype.str}"
+        raise BufferError(msg)
+    versioned = max_version is not None and max_version[0] >= 1
+    flags = 0
+    if copy is True:
+        array, flags = dtypes.aligned_copy(array, 256), 2
+    elif facts.readonly and (facts.kind in ("numpy", "arrayloom", _NO_KIND)):
+        if not versioned:
+            msg = (
+                "DLPack before 1.0 cannot say that memory is read-only; pass max_version=(1, 0) or "
+                "copy=True"
+            )
+            raise BufferError(msg)
+        flags = 1
+    elif facts.readonly and versioned:
+        flags = 1
+    carrier, element = dtypes.carried(array)
+    return _ext.bridge.to_capsule(carrier, versioned=versioned, flags=flags, element=element)
+
+
+def from_dlpack(
+    x: Array, kind: str = "arrayloom", *, device: str | None = None, copy: bool | None = None
+) -> Array:
+    """Import a capsule, or anything with ``__dlpack__``, as an array of a kind.
+
+    The memory is shared, as the protocol says, unless the target would misuse it.
+
+    Parameters
+    ----------
+    x : capsule or array
+        The producer's. A capsule can be used once.
+    kind : str
+        Of the result.
+    device : str, optional
+        Where the result shall lie.
+    copy : bool, optional
+        As for ``convert``. None shares where the target can use the memory.
+
+    Returns
+    -------
+    array
+        Of the given kind.
+
+    Raises
+    ------
+    BufferError
+        The tensor breaks the protocol, or the capsule was used before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from_dlpack(np.arange(3), "numpy")
+    array([0, 1, 2])
+    """
+    spec = registry.get(kind)
+    options = Options(device=device, copy=copy, borrowed=True)
+    if type(x).__name__ == "PyCapsule":
+        made, element, _ = _ext.bridge.from_capsule(x)
+        x = dtypes.named(made, element)
+    return convert_with(x, spec, options)[0]
+
+
+def move_to(*arrays: Array, xp: Array = None, device: str | None = None) -> Any:  # noqa: ANN401
+    """Bring several arrays to one kind and one device.
+
+    Parameters
+    ----------
+    *arrays : array
+        Of any kinds; None stays None.
+    xp : module or str, optional
+        The target's namespace; that of the first array if absent.
+    device : str, optional
+        Where the results shall lie.
+
+    Returns
+    -------
+    array or tuple of array
+        One result per argument; the result itself if there is one argument.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a, b = move_to(np.zeros(2), [1.0, 2.0])
+    >>> type(b).__name__
+    'ndarray'
+    """
+    if xp is None:
+        kinds = [
+            name for x in arrays if x is not None and (name := _ext.bridge.kind(x)) is not None
+        ]
+        if not kinds:
+            msg = "none of the arguments is an array of a known kind; pass xp="
+            raise TypeError(msg)
+        xp = kinds[0]
+    moved = tuple(None if x is None else convert(x, xp, device=device) for x in arrays)
+    return moved[0] if len(moved) == 1 else moved

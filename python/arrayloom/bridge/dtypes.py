@@ -1,0 +1,274 @@
+"""Element types between frameworks: names, casts that keep units, memory that fits.
+
+Element types are known by the names that NumPy and ml_dtypes give them. Casts keep the unit of a
+measurement: a value stays as near as the target allows. Rounding is half to even, values out of range
+become the nearest limit, and NaN, which no integer has, is an error unless a value is given for it.
+"""
+
+# Arrays of other frameworks have no types that a checker could know.
+# pyright: basic
+
+import importlib
+import math
+from typing import Any
+
+import numpy as np
+
+from arrayloom.bridge.errors import LossyConversionError
+from arrayloom.bridge.registry import HostArray
+
+__all__ = ["cast", "numpy_dtype", "rescale"]
+
+# Elements that NumPy has only by the package ml_dtypes.
+UNNAMED = frozenset(
+    {"bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"}
+)
+CASTS = ("exact", "saturate", "wrap", "rescale")
+
+
+def numpy_dtype(name: Any) -> np.dtype[Any]:  # noqa: ANN401 - names, dtypes, scalar types
+    """Return NumPy's dtype for a name, a dtype or a framework's own dtype object.
+
+    Raises
+    ------
+    TypeError
+        NumPy has no such elements, or needs ml_dtypes for them.
+
+    Examples
+    --------
+    >>> numpy_dtype("float32"), numpy_dtype("torch.int8")
+    (dtype('float32'), dtype('int8'))
+    """
+    text = name if isinstance(name, str) else None
+    if text is None and "torch" in type(name).__module__:
+        text = str(name)
+    text = getattr(name, "name", None) if text is None and not isinstance(name, type) else text
+    text = text.removeprefix("torch.") if isinstance(text, str) else text
+    if text in UNNAMED:
+        try:
+            return np.dtype(getattr(importlib.import_module("ml_dtypes"), text))
+        except ImportError as error:
+            msg = f"NumPy has no {text} of its own; install ml_dtypes, or cast to float32 first"
+            raise TypeError(msg) from error
+    return np.dtype(text if isinstance(text, str) else name)
+
+
+def named(array: HostArray, element: str) -> HostArray:
+    """Give an array of bits the dtype that its elements have."""
+    return array.view(numpy_dtype(element)) if element in UNNAMED else array
+
+
+def carried(array: HostArray) -> tuple[HostArray, str | None]:
+    """Return an array of bits that NumPy can lend, and the name of its elements if that differs."""
+    name = array.dtype.name
+    if name in UNNAMED:
+        return array.view(np.uint16 if name == "bfloat16" else np.uint8), name
+    return array, None
+
+
+def aligned_copy(array: HostArray, align: int, order: str = "C") -> HostArray:
+    """Copy an array to memory whose address is a multiple of `align` bytes, in native byte order."""
+    dtype = array.dtype.newbyteorder("=")
+    room = np.empty(max(array.nbytes, 1) + align, np.uint8)
+    start = -room.ctypes.data % align
+    flat = room[start : start + array.nbytes].view(dtype)
+    copy = flat.reshape(array.shape, order="F" if order == "F" else "C")
+    copy[...] = array
+    return copy
+
+
+def _range(dtype: np.dtype[Any]) -> tuple[int, int]:
+    info = np.iinfo(dtype)
+    return int(info.min), int(info.max)
+
+
+def _without_nan(array: HostArray, target: np.dtype[Any], nan: Any) -> HostArray:  # noqa: ANN401 - a number
+    holes = np.isnan(array)
+    if not holes.any():
+        return array
+    if nan == "raise":
+        msg = (
+            f"{int(holes.sum())} of {array.size} values are NaN, which {target.name} does not have; "
+            "pass nan=0 or another value for them"
+        )
+        raise LossyConversionError(msg)
+    return np.where(holes, np.asarray(nan, array.dtype), array)
+
+
+def _round_to_integer(array: HostArray, target: np.dtype[Any], nan: Any) -> HostArray:  # noqa: ANN401
+    """Half to even, and the nearest limit where it is out of range."""
+    low, high = _range(target)
+    wide = array if array.dtype.itemsize >= 4 else array.astype(np.float32)
+    rounded = np.rint(_without_nan(wide, target, nan))
+    # 2**63 and its like are no limits of the float's own: compare, then replace.
+    above, below = rounded >= float(high), rounded <= float(low)
+    inside = np.where(above | below, 0, rounded).astype(target)
+    return np.where(above, target.type(high), np.where(below, target.type(low), inside))
+
+
+def _saturate(array: HostArray, target: np.dtype[Any], nan: Any) -> HostArray:  # noqa: ANN401
+    source = array.dtype
+    if target.kind in "iu":
+        if source.kind == "b":
+            return array.astype(target)
+        if source.kind in "iu":
+            low, high = _range(target)
+            own_low, own_high = _range(source)
+            return np.clip(array, max(low, own_low), min(high, own_high)).astype(target)
+        if source.kind in "fV":
+            wide = array.astype(np.float32) if source.kind == "V" else array
+            return _round_to_integer(wide, target, nan)
+    if target.kind == "b" and source.kind != "b":
+        return array != 0
+    if source.kind == "c" and target.kind != "c":
+        msg = (
+            f"a cast from {source.name} to {target.name} drops the imaginary part; take .real first"
+        )
+        raise LossyConversionError(msg)
+    if target.kind == "f" and source.kind == "f" and target.itemsize < source.itemsize:
+        limit = float(np.finfo(target).max)
+        return np.where(np.isfinite(array), np.clip(array, -limit, limit), array).astype(target)
+    return array.astype(target)
+
+
+def _equal(a: HostArray, b: HostArray) -> bool:
+    if a.dtype.kind in "iub" and b.dtype.kind in "iub":
+        return bool(np.array_equal(a, b))
+    with np.errstate(invalid="ignore"):
+        back = b.astype(a.dtype)
+    same = back == a
+    if a.dtype.kind in "fcV":
+        same |= (back != back) & (a != a)  # noqa: PLR0124 - NaN differs from itself
+    if b.dtype.kind in "iu" and a.dtype.kind == "f":
+        low, high = _range(b.dtype)
+        same &= (a >= float(low)) & (a < float(high) + 1.0)
+    return bool(np.all(same))
+
+
+def cast(array: HostArray, dtype: Any, *, how: str = "saturate", nan: Any = "raise") -> HostArray:  # noqa: ANN401
+    """Cast an array to another element type.
+
+    Parameters
+    ----------
+    array : ndarray
+        Of any shape and numeric dtype.
+    dtype : dtype or str
+        The target.
+    how : {'exact', 'saturate', 'wrap', 'rescale'}
+        'exact' raises if any value changes. 'saturate' rounds half to even and clips to the range.
+        'wrap' is NumPy's ``astype``. 'rescale' maps the range of the source type to the target's.
+    nan : 'raise' or a number
+        What becomes of NaN in integers.
+
+    Returns
+    -------
+    ndarray
+        A new array, or the same one if it has this dtype already.
+
+    Raises
+    ------
+    LossyConversionError
+        'exact' and a value changes, NaN without a value for it, or an imaginary part would be lost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cast(np.array([0.5, 1.5, 2.5, 300.0]), "uint8")
+    array([  0,   2,   2, 255], dtype=uint8)
+    """
+    target = numpy_dtype(dtype)
+    if array.dtype == target:
+        return array
+    if how not in CASTS:
+        msg = f"cast must be one of {', '.join(CASTS)}, not {how!r}"
+        raise ValueError(msg)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if how == "wrap":
+            return array.astype(target)
+        if how == "rescale":
+            return rescale(array, out_range=target)
+        result = _saturate(array, target, nan)
+        if how == "exact" and not _equal(array, result):
+            msg = (
+                f"values change in a cast from {array.dtype.name} to {target.name}; pass "
+                "cast='saturate' to round and clip, or cast='wrap' for NumPy's astype"
+            )
+            raise LossyConversionError(msg)
+    return result
+
+
+def preserve(array: HostArray, dtype: Any, *, nan: Any = "raise") -> HostArray:  # noqa: ANN401
+    """Cast a result back to the type of its input, as ``dtype="preserve"`` does.
+
+    Floats are rounded and clipped. Integers must fit: labels are never clipped. Booleans stay.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> preserve(np.array([70000]), "uint16")
+    Traceback (most recent call last):
+    ...
+    arrayloom.bridge.errors.LossyConversionError: values up to 70000 do not fit in uint16; ...
+    """
+    target = numpy_dtype(dtype)
+    if array.dtype == target or array.dtype.kind == "b":
+        return array
+    if array.dtype.kind in "iu" and target.kind in "iu" and array.size:
+        low, high = _range(target)
+        most = max(int(array.max()), 0) if int(array.min()) >= low else int(array.min())
+        if not low <= most <= high:
+            msg = (
+                f"values up to {most} do not fit in {target.name}; pass dtype=None to keep "
+                f"{array.dtype.name}, or a wider dtype"
+            )
+            raise LossyConversionError(msg)
+    if array.dtype.kind == "c" and target.kind != "c":
+        return array
+    return cast(array, target, how="saturate", nan=nan)
+
+
+def rescale(
+    array: HostArray,
+    *,
+    in_range: tuple[float, float] | None = None,
+    out_range: Any = "float32",  # noqa: ANN401
+) -> HostArray:
+    """Map a fixed range of values linearly to the range of another element type.
+
+    The ranges do not depend on the values, so a part of an array gives the same as the whole.
+
+    Parameters
+    ----------
+    array : ndarray
+        Of any shape and real dtype.
+    in_range : pair of float, optional
+        The range that is mapped; that of the dtype if absent, 0 to 1 for floats.
+    out_range : dtype or str
+        The target: its whole range, 0 to 1 for floats.
+
+    Returns
+    -------
+    ndarray
+        Of the target's dtype, rounded half to even and clipped.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rescale(np.array([0, 128, 255], np.uint8), out_range="float32").tolist()
+    [0.0, 0.501960813999176, 1.0]
+    """
+    target = numpy_dtype(out_range)
+    low, high = in_range if in_range is not None else _natural(array.dtype)
+    if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
+        msg = f"in_range must be two finite numbers in ascending order, not {(low, high)}"
+        raise ValueError(msg)
+    out_low, out_high = _natural(target)
+    share = (array.astype(np.float64) - low) / (high - low)
+    return cast(share * (out_high - out_low) + out_low, target)
+
+
+def _natural(dtype: np.dtype[Any]) -> tuple[float, float]:
+    if dtype.kind not in "iu":
+        return 0.0, 1.0
+    low, high = _range(dtype)
+    return float(low), float(high)

@@ -1,0 +1,83 @@
+"""CuPy: NumPy's interface on CUDA devices."""
+
+# Arrays of other frameworks have no types that a checker could know.
+# pyright: basic
+
+import sys
+
+import numpy as np
+
+from arrayloom.bridge.registry import (
+    NATIVE,
+    Array,
+    FrameworkSpec,
+    Hooks,
+    HostArray,
+    Mutability,
+    OomRules,
+    Options,
+)
+
+
+def _cupy() -> Array:
+    return sys.modules.get("cupy") or __import__("cupy")
+
+
+def _unavailable() -> str | None:
+    runtime = _cupy().cuda.runtime
+    try:
+        count = runtime.getDeviceCount()
+    except runtime.CUDARuntimeError as error:
+        return str(error)
+    return None if count else "no CUDA device"
+
+
+def _from_host(array: HostArray, options: Options) -> Array:
+    cupy = _cupy()
+    number = int((options.device or "cuda:0").partition(":")[2] or 0)
+    with cupy.cuda.Device(number):
+        return cupy.asarray(array)
+
+
+def _release(device: str | None) -> int:
+    cupy = _cupy()
+    if (device or "cuda").partition(":")[0] != "cuda":
+        return 0
+    pool = cupy.get_default_memory_pool()
+    before = pool.total_bytes()
+    pool.free_all_blocks()
+    cupy.get_default_pinned_memory_pool().free_all_blocks()
+    return before - pool.total_bytes()
+
+
+def _to_device(x: Array, device: str) -> Array:
+    with _cupy().cuda.Device(int(device.partition(":")[2] or 0)):
+        return _cupy().asarray(x)
+
+
+SPEC = FrameworkSpec(
+    name="cupy",
+    modules=("cupy",),
+    array_types=("cupy:ndarray", "cupy._core.core:ndarray"),
+    dtypes=NATIVE,
+    mutable=Mutability.ALWAYS,
+    devices=frozenset({"cuda"}),
+    oom=OomRules(
+        classes=("cupy.cuda.memory:OutOfMemoryError",),
+        coded=("cupy_backends.cuda.api.runtime:CUDARuntimeError",),
+        codes=frozenset({2}),
+        sticky=("cudaErrorIllegalAddress", "cudaErrorAssert"),
+    ),
+    release=_release,
+    hooks=Hooks(
+        to_host=lambda x, _: x.get(),
+        from_host=_from_host,
+        device=lambda x: f"cuda:{x.device.id}",
+        dtype=lambda x: np.dtype(x.dtype).name,
+        copy=lambda x: x.copy(),
+        adopt=lambda x, _: _cupy().from_dlpack(x),
+        to_device=_to_device,
+        unavailable=_unavailable,
+        synchronize=lambda _: _cupy().cuda.get_current_stream().synchronize(),
+    ),
+)

@@ -1,0 +1,62 @@
+"""NumPy: arrays of the host."""
+
+# Arrays of other frameworks have no types that a checker could know.
+# pyright: basic
+
+import numpy as np
+
+from arrayloom.bridge.registry import (
+    EXTRA,
+    NATIVE,
+    Array,
+    FrameworkSpec,
+    Hooks,
+    HostArray,
+    OomRules,
+    Options,
+    Refusal,
+)
+
+_NUMBERS = NATIVE | EXTRA
+
+
+def _no_numbers(x: Array) -> bool:
+    return x.dtype.name not in _NUMBERS
+
+
+def _to_host(x: Array, _options: Options) -> HostArray:
+    return x.view(np.ndarray) if type(x) is not np.ndarray else x
+
+
+def _from_host(array: HostArray, options: Options) -> HostArray:
+    if options.order in ("C", "F"):
+        return np.asarray(array, order=options.order)
+    return array
+
+
+def _restore(state: Array) -> None:
+    np.random.set_state(state)  # noqa: NPY002 - the state that legacy code draws from
+
+
+SPEC = FrameworkSpec(
+    name="numpy",
+    modules=("numpy",),
+    array_types=("numpy:ndarray",),
+    dtypes=_NUMBERS,
+    refused=(
+        Refusal(
+            _no_numbers,
+            "has elements that are not numbers of a machine type",
+            "take a field of it, or cast it with astype",
+        ),
+    ),
+    oom=OomRules(classes=("numpy._core._exceptions:_ArrayMemoryError",)),
+    hooks=Hooks(
+        to_host=_to_host,
+        from_host=_from_host,
+        dtype=lambda x: x.dtype.name,
+        copy=lambda x: x.copy(),
+        save_rng=np.random.get_state,
+        restore_rng=_restore,
+    ),
+)

@@ -1,0 +1,126 @@
+"""TensorFlow: immutable tensors. It ends the process over unaligned memory, so none is ever handed over."""
+
+# Arrays of other frameworks have no types that a checker could know.
+# pyright: basic
+
+import sys
+
+import numpy as np
+
+from arrayloom import _ext
+from arrayloom.bridge import dtypes
+from arrayloom.bridge.registry import (
+    EXTRA,
+    NATIVE,
+    Array,
+    FrameworkSpec,
+    Hooks,
+    HostArray,
+    Layouts,
+    Mutability,
+    OomRules,
+    Options,
+    Refusal,
+)
+
+_BY_VALUE = frozenset({"float8_e4m3fn", "float8_e5m2"})
+
+
+def _tf() -> Array:
+    return sys.modules.get("tensorflow") or __import__("tensorflow")
+
+
+def _named(x: Array, names: tuple[str, ...]) -> bool:
+    return type(x).__name__ in names
+
+
+def _to_host(x: Array, _options: Options) -> HostArray:
+    tf = _tf()
+    if isinstance(x, tf.Variable):
+        x = x.read_value()
+    if x.dtype.name in _BY_VALUE:
+        return np.asarray(x.numpy())
+    if x.dtype.name == "bfloat16":
+        array, element, _ = _ext.bridge.from_capsule(tf.experimental.dlpack.to_dlpack(x))
+        array.flags.writeable = False
+        return dtypes.named(array, element)
+    # A read-only view of the tensor's memory, of shape () for 0-d tensors.
+    if "CPU" in x.device:
+        return np.asarray(memoryview(x))
+    return np.asarray(x.numpy())
+
+
+def _from_host(array: HostArray, _options: Options) -> Array:
+    tf = _tf()
+    if array.dtype.name in _BY_VALUE:
+        return tf.convert_to_tensor(array)
+    carrier, element = dtypes.carried(array)
+    return tf.experimental.dlpack.from_dlpack(
+        _ext.bridge.to_capsule(carrier, versioned=False, element=element)
+    )
+
+
+def _short(x: Array) -> object:
+    if type(x).__name__ != "EagerTensor" or x.dtype.name in dtypes.UNNAMED or "CPU" not in x.device:
+        return NotImplemented
+    return NotImplemented if x.dtype.name == "string" else np.asarray(memoryview(x))
+
+
+def _device(x: Array) -> str:
+    kind, _, number = x.device.rpartition("/device:")[2].partition(":")
+    return "cpu" if kind in ("CPU", "") else f"cuda:{number}"
+
+
+def _adopt(x: Array, options: Options) -> Array:
+    # TensorFlow takes no stream: the caller has waited for the producer.
+    del options
+    return _tf().experimental.dlpack.from_dlpack(x.__dlpack__())
+
+
+SPEC = FrameworkSpec(
+    name="tensorflow",
+    modules=("tensorflow",),
+    array_types=(
+        "tensorflow.python.framework.ops:EagerTensor",
+        "tensorflow.python.framework.tensor:Tensor",
+        "tensorflow.python.ops.resource_variable_ops:BaseResourceVariable",
+        "tensorflow.python.ops.ragged.ragged_tensor:RaggedTensor",
+        "tensorflow.python.framework.sparse_tensor:SparseTensor",
+    ),
+    align=64,
+    layouts=Layouts.COMPACT_C,
+    dtypes=NATIVE | EXTRA,
+    by_value=_BY_VALUE,
+    mutable=Mutability.NEVER,
+    devices=frozenset({"cpu", "cuda"}),
+    refused=(
+        Refusal(
+            lambda x: _named(x, ("SymbolicTensor",)),
+            "is symbolic: it has no value outside of its graph",
+            "convert outside of tf.function",
+        ),
+        Refusal(lambda x: _named(x, ("RaggedTensor",)), "is ragged", "call x.to_tensor() first"),
+        Refusal(
+            lambda x: _named(x, ("SparseTensor",)), "is sparse", "call tf.sparse.to_dense(x) first"
+        ),
+        Refusal(
+            lambda x: x.dtype.name in ("string", "resource", "variant"),
+            "has elements that are not numbers",
+            "decode or cast it with TensorFlow first",
+        ),
+    ),
+    oom=OomRules(
+        classes=("tensorflow.python.framework.errors_impl:ResourceExhaustedError",),
+    ),
+    env_defaults={"TF_FORCE_GPU_ALLOW_GROWTH": "true"},
+    hooks=Hooks(
+        to_host=_to_host,
+        from_host=_from_host,
+        device=_device,
+        dtype=lambda x: x.dtype.name,
+        copy=lambda x: _tf().identity(x + 0 if x.dtype.name != "bool" else x),
+        adopt=_adopt,
+        synchronize=lambda _: None,
+        direct=lambda: (("tensorflow", "numpy", _short),),
+    ),
+)

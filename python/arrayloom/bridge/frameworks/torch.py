@@ -1,0 +1,164 @@
+"""PyTorch: tensors on the host and on accelerators."""
+
+# Arrays of other frameworks have no types that a checker could know.
+# pyright: basic
+
+import sys
+
+from arrayloom import _ext
+from arrayloom.bridge import dtypes
+from arrayloom.bridge.registry import (
+    EXTRA,
+    NATIVE,
+    Array,
+    FrameworkSpec,
+    Hooks,
+    HostArray,
+    Layouts,
+    Mutability,
+    OomRules,
+    Options,
+    Refusal,
+)
+
+
+def _torch() -> Array:
+    return sys.modules["torch"]
+
+
+def _dtype(x: Array) -> str:
+    return str(x.dtype).removeprefix("torch.")
+
+
+def _odd_layout(x: Array) -> bool:
+    return x.layout is not _torch().strided or x.is_quantized
+
+
+def _prepare(x: Array, options: Options) -> Array:
+    """Settle what the memory alone does not say: gradients, conjugation, sign."""
+    if x.requires_grad:
+        if not options.detach:
+            msg = (
+                "a torch tensor that requires gradients cannot leave torch unseen; call x.detach() "
+                "or pass detach=True"
+            )
+            raise BufferError(msg)
+        x = x.detach()
+    if x.is_conj() or x.is_neg():
+        if options.copy is False:
+            msg = (
+                "the values of this torch tensor are not those of its memory (it is conjugated or "
+                "negated lazily), so copy=False is impossible; call x.resolve_conj().resolve_neg()"
+            )
+            raise BufferError(msg)
+        x = x.resolve_conj().resolve_neg()
+    return x
+
+
+def _to_host(x: Array, _options: Options) -> HostArray:
+    found = _ext.bridge.torch_view(x)
+    if found is None:
+        if x.device.type != "cpu":
+            x = x.cpu()
+        array, element, _ = _ext.bridge.from_capsule(x.__dlpack__())
+    else:
+        array, element = found
+    return dtypes.named(array, element)
+
+
+def _from_host(array: HostArray, options: Options) -> Array:
+    torch = _torch()
+    carrier, element = dtypes.carried(array)
+    made = _ext.bridge.to_table(carrier, torch.Tensor, element)
+    if made is None:
+        made = torch.utils.dlpack.from_dlpack(
+            _ext.bridge.to_capsule(carrier, versioned=False, element=element)
+        )
+    if options.device not in (None, "cpu"):
+        made = made.to(options.device)
+    return made
+
+
+def _device(x: Array) -> str:
+    place = x.device
+    return place.type if place.index is None else f"{place.type}:{place.index}"
+
+
+def _release(device: str | None) -> int:
+    torch = _torch()
+    if not torch.cuda.is_available() or (device or "cuda").partition(":")[0] != "cuda":
+        return 0
+    before = torch.cuda.memory_reserved()
+    torch.cuda.empty_cache()
+    return before - torch.cuda.memory_reserved()
+
+
+def _adopt(x: Array, _options: Options) -> Array:
+    return _torch().from_dlpack(x)
+
+
+def _save_rng() -> Array:
+    torch = _torch()
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+    return torch.get_rng_state(), cuda
+
+
+def _restore_rng(state: Array) -> None:
+    torch = _torch()
+    torch.set_rng_state(state[0])
+    if state[1] is not None:
+        torch.cuda.set_rng_state_all(state[1])
+
+
+def _direct() -> tuple[tuple[str, str, Array], ...]:
+    tensor = _torch().Tensor
+    return (("numpy", "torch", tensor), ("arrayloom", "torch", tensor))
+
+
+SPEC = FrameworkSpec(
+    name="torch",
+    modules=("torch",),
+    array_types=("torch:Tensor",),
+    layouts=Layouts.FORWARD,
+    dtypes=NATIVE | EXTRA,
+    mutable=Mutability.ALWAYS,
+    devices=frozenset({"cpu", "cuda"}),
+    refused=(
+        Refusal(
+            lambda x: x.device.type == "meta",
+            "has no memory (device 'meta')",
+            "move it to 'cpu' first",
+        ),
+        Refusal(_odd_layout, "is sparse or quantized", "call x.to_dense() or x.dequantize() first"),
+    ),
+    oom=OomRules(
+        classes=("torch:OutOfMemoryError", "torch.cuda:OutOfMemoryError"),
+        coded=("builtins:RuntimeError", "torch:AcceleratorError"),
+        patterns=(
+            "DefaultCPUAllocator: can't allocate memory",
+            "DefaultCPUAllocator: not enough memory",
+            "CUDA error: out of memory",
+            "CUBLAS_STATUS_ALLOC_FAILED",
+            "CUDNN_STATUS_ALLOC_FAILED",
+            "CUDNN_STATUS_NOT_SUPPORTED",
+            "CUFFT_ALLOC_FAILED",
+        ),
+        sticky=("illegal memory access", "device-side assert", "unspecified launch failure"),
+    ),
+    release=_release,
+    env_defaults={"PYTORCH_ALLOC_CONF": "expandable_segments:True"},
+    hooks=Hooks(
+        to_host=_to_host,
+        from_host=_from_host,
+        prepare=_prepare,
+        dtype=_dtype,
+        device=_device,
+        copy=lambda x: x.clone(),
+        adopt=_adopt,
+        to_device=lambda x, device: x.to(device),
+        version=lambda x: getattr(x, "_version", None),
+        save_rng=_save_rng,
+        restore_rng=_restore_rng,
+        direct=_direct,
+    ),
+)

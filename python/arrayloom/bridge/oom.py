@@ -1,0 +1,212 @@
+"""Out of memory: how it is recognised, and the ladder that leads out of it.
+
+A rung is tried once, in this order: drop what the failed call held, give back the caches of every
+imported framework, collect garbage, give back arrayloom's own pool; then smaller chunks, then the CPU.
+Every rung says how many bytes it freed. What is left is an error that tells all of it.
+"""
+
+# Arrays of other frameworks have no types that a checker could know.
+# pyright: basic
+
+import gc
+import importlib
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from arrayloom.bridge import observing, registry
+from arrayloom.bridge.errors import OutOfMemory
+from arrayloom.bridge.registry import Array, OomRules
+
+__all__ = ["is_oom", "memory", "release"]
+
+
+def _classes(names: tuple[str, ...]) -> tuple[type[BaseException], ...]:
+    """Return the classes that exist by now; a framework that is not imported raises nothing."""
+    found: list[type[BaseException]] = []
+    for name in names:
+        module, _, attribute = name.partition(":")
+        cls = getattr(sys.modules.get(module), attribute, None)
+        if isinstance(cls, type) and issubclass(cls, BaseException):
+            found.append(cls)
+    return tuple(found)
+
+
+def _code_of(error: BaseException) -> int | None:
+    for name in ("status", "code", "error_code"):
+        value = getattr(error, name, None)
+        if isinstance(value, int):
+            return value
+    return None
+
+
+def _says(error: BaseException, rules: OomRules) -> bool:
+    text = str(error)
+    if any(word in text for word in rules.sticky):
+        return False
+    if isinstance(error, _classes(rules.classes)):
+        return True
+    if type(error) not in _classes(rules.coded) and not _subclass_of_own(error, rules):
+        return False
+    if rules.codes and _code_of(error) in rules.codes:
+        return True
+    return any(pattern in text for pattern in rules.patterns)
+
+
+def _subclass_of_own(error: BaseException, rules: OomRules) -> bool:
+    """Tell whether it is a subclass where the class is the framework's own, not Python's RuntimeError."""
+    own = tuple(name for name in rules.coded if not name.startswith("builtins:"))
+    return isinstance(error, _classes(own))
+
+
+def is_oom(error: BaseException) -> bool:
+    """Whether an exception says that memory ran out, by its class and status, never by text alone.
+
+    Parameters
+    ----------
+    error : BaseException
+        Of any framework.
+
+    Examples
+    --------
+    >>> is_oom(MemoryError()), is_oom(ValueError("out of memory"))
+    (True, False)
+    """
+    if isinstance(error, MemoryError):
+        return True
+    return any(_says(error, spec.oom) for spec in registry.imported())
+
+
+def release(device: str | None = None, frameworks: tuple[str, ...] | None = None) -> int:
+    """Give back what the caches of all imported frameworks keep.
+
+    Parameters
+    ----------
+    device : str, optional
+        Only this device's; all if absent.
+    frameworks : tuple of str, optional
+        Only these.
+
+    Returns
+    -------
+    int
+        Bytes given back, as far as the frameworks say.
+
+    Examples
+    --------
+    >>> release() >= 0
+    True
+    """
+    wanted = set(registry.names()) if frameworks is None else set(frameworks)
+    return sum(int(spec.release(device)) for spec in registry.imported() if spec.name in wanted)
+
+
+def memory(device: str = "cpu") -> dict[str, int]:
+    """Return free and total bytes of a device, and what each framework's cache holds of it.
+
+    Raises
+    ------
+    ValueError
+        A device that cannot be asked here.
+
+    Examples
+    --------
+    >>> memory("cpu")["total"] > 0
+    True
+    """
+    family, _, number = device.partition(":")
+    if family == "cpu":
+        os = importlib.import_module("os")
+        page = os.sysconf("SC_PAGE_SIZE")
+        return {
+            "free": page * os.sysconf("SC_AVPHYS_PAGES"),
+            "total": page * os.sysconf("SC_PHYS_PAGES"),
+        }
+    if family == "cuda":
+        for name in ("torch", "cupy"):
+            module: Any = sys.modules.get(name)
+            if module is None:
+                continue
+            if name == "torch" and module.cuda.is_available():
+                free, total = module.cuda.mem_get_info(int(number or 0))
+                return {"free": int(free), "total": int(total)}
+            if name == "cupy" and registry.available().get("cupy") is None:
+                with module.cuda.Device(int(number or 0)):
+                    free, total = module.cuda.runtime.memGetInfo()
+                return {"free": int(free), "total": int(total)}
+    msg = f"the memory of device {device!r} cannot be asked: no imported framework knows it"
+    raise ValueError(msg)
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One step of the ladder and what it gave."""
+
+    name: str
+    freed: int
+
+    def text(self) -> str:
+        """Return it in words."""
+        return f"{self.name}: freed {self.freed} bytes"
+
+
+_one_at_a_time = threading.RLock()
+
+
+def _collect(_device: str | None) -> int:
+    gc.collect()
+    return 0
+
+
+def _own_pool(device: str | None) -> int:
+    return release(device, ("arrayloom",))
+
+
+def _others(device: str | None) -> int:
+    rest = tuple(name for name in registry.names() if name != "arrayloom")
+    return release(device, rest)
+
+
+_RUNGS: tuple[tuple[str, Callable[[str | None], int]], ...] = (
+    ("own pool", _own_pool),
+    ("other caches", _others),
+    ("garbage", _collect),
+    ("other caches again", _others),
+)
+
+
+def climb(device: str | None) -> Iterator[Rung]:
+    """Run the rungs that free memory, one recovery at a time; yields after each."""
+    with _one_at_a_time:
+        for name, action in _RUNGS:
+            rung = Rung(name, action(device))
+            record = observing.current()
+            if record is not None:
+                record.add(observing.Row("oom", "", "", name, rung.freed, 0, "memory ran out"))
+            yield rung
+
+
+def forget(error: BaseException) -> None:
+    """Drop the frames of a failed call, and the arrays that they hold."""
+    seen: BaseException | None = error
+    while seen is not None:
+        traceback.clear_frames(seen.__traceback__)
+        seen.__traceback__ = None
+        seen = seen.__context__
+    for name in ("last_exc", "last_value", "last_traceback"):
+        if getattr(sys, name, None) is not None:
+            setattr(sys, name, None)
+
+
+def gave_up(name: str, report: list[str], sizes: list[Array]) -> OutOfMemory:
+    """Make the error that tells what was tried."""
+    largest = sorted((int(getattr(x, "nbytes", 0)) for x in sizes), reverse=True)[:3]
+    tried = "; ".join(report) or "nothing could be tried"
+    msg = (
+        f"memory ran out in {name} with inputs of {largest} bytes; tried: {tried}; "
+        "smaller inputs, chunk=(axis, halo) or a CPU version (cpu=) would help"
+    )
+    return OutOfMemory(msg, tuple(report))

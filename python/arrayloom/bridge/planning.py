@@ -1,0 +1,336 @@
+"""How an array gets from one kind to another: decided from facts, before foreign code runs.
+
+A hazard that is known to end the process or to change values silently is a branch here.
+"""
+
+# Arrays of other frameworks have no types that a checker could know.
+# pyright: basic
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from arrayloom.bridge import registry
+from arrayloom.bridge.dtypes import numpy_dtype
+from arrayloom.bridge.errors import LossyConversionError
+from arrayloom.bridge.registry import Array, FrameworkSpec, HostArray, Layouts, Mutability, Options
+
+__all__ = ["Facts", "Plan", "plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of an array without copying or waiting."""
+
+    kind: str
+    device: str
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    itemsize: int
+    address: int = 0
+    readonly: bool = False
+    native: bool = True
+    protected: bool = False
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return prod(self.shape) * self.itemsize
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A conversion that has not happened.
+
+    Attributes
+    ----------
+    route : str
+        'same', 'share', 'copy', 'upload', 'download', 'device' or 'move'.
+    nbytes : int
+        Bytes that are copied.
+    reason : str
+        Why there is a copy, or why there is none.
+    hazards : tuple of str
+        What the receiver could do and should not.
+    """
+
+    route: str
+    nbytes: int
+    reason: str
+    hazards: tuple[str, ...] = field(default=())
+
+    @property
+    def zero_copy(self) -> bool:
+        """Whether the result shares the memory."""
+        return self.route in ("same", "share", "device")
+
+
+def facts_of(
+    array: HostArray, kind: str, device: str = "cpu", *, mutable: bool | None = None
+) -> Facts:
+    """Describe an array by the memory that NumPy sees."""
+    return Facts(
+        kind=kind,
+        device=device,
+        dtype=array.dtype.name,
+        shape=array.shape,
+        strides=array.strides,
+        itemsize=array.dtype.itemsize,
+        address=array.ctypes.data if array.size else 0,
+        readonly=not array.flags.writeable if mutable is None else not mutable,
+        native=array.dtype.isnative,
+        protected=not array.flags.writeable and not _owned_by_array(array),
+    )
+
+
+def _owned_by_array(array: HostArray) -> bool:
+    """Whether read-only memory can still be written without harm to others than arrays."""
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        if isinstance(owner, np.memmap):
+            return False
+        if owner.base is None:
+            return bool(owner.flags.owndata)
+        owner = owner.base
+    # Memory of other tensors, lent by DLPack or as a view. Files, bytes and the like are protected.
+    return (
+        registry.resolve(type(owner)) is not None
+        or "PyCapsule" in type(owner).__name__
+        or (isinstance(owner, memoryview) and registry.resolve(type(owner.obj)) is not None)
+    )
+
+
+def _compact(facts: Facts, *, fortran: bool) -> bool:
+    step = facts.itemsize
+    axes = range(len(facts.shape)) if fortran else range(len(facts.shape) - 1, -1, -1)
+    for axis in axes:
+        if facts.shape[axis] != 1 and facts.strides[axis] != step:
+            return False
+        step *= facts.shape[axis]
+    return True
+
+
+def why_layout(facts: Facts, layouts: Layouts) -> str | None:
+    """Return why these steps need a copy, or None."""
+    if prod(facts.shape) == 0 or layouts is Layouts.ANY:
+        return None
+    if layouts is Layouts.COMPACT_C and not _compact(facts, fortran=False):
+        return "not compact row-major memory"
+    if layouts is Layouts.COMPACT and not (
+        _compact(facts, fortran=False) or _compact(facts, fortran=True)
+    ):
+        return "not compact memory"
+    if any(s < 0 for s in facts.strides):
+        return "negative steps"
+    if any(s % facts.itemsize for s in facts.strides):
+        return "steps between elements"
+    return None
+
+
+def why_copy(facts: Facts, spec: FrameworkSpec, options: Options) -> str | None:
+    """Return why a host array must be copied for a framework on the host, or None."""
+    if not facts.native and spec.name != "numpy":
+        return "elements in the other byte order"
+    if facts.dtype in spec.by_value:
+        return f"{spec.name} takes {facts.dtype} only by value"
+    return (
+        why_layout(facts, spec.layouts)
+        or _why_address(facts, spec)
+        or _why_order(facts, options)
+        or _why_protected(facts, spec, options)
+    )
+
+
+def _why_address(facts: Facts, spec: FrameworkSpec) -> str | None:
+    wanted = facts.itemsize if spec.align == 1 and spec.layouts is not Layouts.ANY else spec.align
+    if facts.dtype.startswith("complex") and spec.align == 1:
+        wanted = max(wanted // 2, 1)
+    if prod(facts.shape) and facts.address % wanted:
+        return f"address not aligned to {wanted} bytes"
+    return None
+
+
+def _why_order(facts: Facts, options: Options) -> str | None:
+    if options.order in ("C", "F") and not _compact(facts, fortran=options.order == "F"):
+        return f"order {options.order!r} asked for"
+    return None
+
+
+def _why_protected(facts: Facts, spec: FrameworkSpec, options: Options) -> str | None:
+    if spec.mutable is Mutability.ALWAYS and facts.readonly:
+        if facts.protected:
+            return f"write-protected memory, which {spec.name} would write to"
+        if options.readonly == "copy":
+            return "readonly='copy' asked for"
+        if options.borrowed is False and options.readonly == "isolate":
+            return "immutable memory, and the function may write to its arguments"
+    return None
+
+
+def isolates(facts: Facts, spec: FrameworkSpec, options: Options) -> bool:
+    """Whether memory that can still be written goes to a framework that believes it immutable."""
+    return (
+        spec.mutable is Mutability.NEVER
+        and not facts.readonly
+        and options.copy is not False
+        and not options.borrowed
+    )
+
+
+def check_elements(facts: Facts, spec: FrameworkSpec, options: Options) -> str | None:
+    """Return the element type that the target needs, None for the array's own.
+
+    Raises
+    ------
+    LossyConversionError, TypeError, ValueError
+        The target has no such elements, or no arrays of this shape.
+    """
+    if len(facts.shape) not in spec.ndim:
+        msg = (
+            f"{spec.name} has arrays of {spec.ndim.start} to {spec.ndim.stop - 1} axes, and this "
+            f"{facts.kind} array has the shape {facts.shape}; reshape it first"
+        )
+        raise ValueError(msg)
+    if not spec.empty and prod(facts.shape) == 0:
+        msg = f"{spec.name} has no empty arrays, and this one has the shape {facts.shape}"
+        raise ValueError(msg)
+    narrowed = dict(spec.narrowed)
+    if spec.name == "jax" and facts.dtype in narrowed:
+        from arrayloom.bridge.frameworks import jax  # noqa: PLC0415 - asks the running JAX
+
+        narrowed = jax.narrowing()
+    if facts.dtype in narrowed:
+        if options.lossy == "allow":
+            return narrowed[facts.dtype]
+        cure = (
+            'switch 64-bit elements on with jax.config.update("jax_enable_x64", True), or'
+            if spec.name == "jax"
+            else "cast it yourself with dtype=..., or"
+        )
+        msg = (
+            f"{spec.name} would turn {facts.dtype} of this {facts.kind} array into "
+            f"{narrowed[facts.dtype]}; {cure} pass lossy='allow'"
+        )
+        raise LossyConversionError(msg)
+    if facts.dtype not in spec.dtypes:
+        msg = (
+            f"{spec.name} has no elements of type {facts.dtype}, which this {facts.kind} array has; "
+            "cast it first with dtype=..."
+        )
+        raise TypeError(msg)
+    return None
+
+
+def _impossible(facts: Facts, spec: FrameworkSpec, reason: str) -> BufferError:
+    msg = (
+        f"copy=False is impossible from {facts.kind} on {facts.device} to {spec.name}: {reason}; "
+        "pass copy=None to allow a copy"
+    )
+    return BufferError(msg)
+
+
+def _hazards(facts: Facts, spec: FrameworkSpec, options: Options) -> tuple[str, ...]:
+    if spec.mutable is Mutability.ALWAYS and facts.readonly:
+        if options.readonly == "error":
+            msg = f"{spec.name} would let you write to immutable {facts.kind} memory"
+            raise BufferError(msg)
+        return (f"{spec.name} lets you write to memory that {facts.kind} believes immutable",)
+    if spec.mutable is Mutability.NEVER and not facts.readonly:
+        return (
+            f"writes to the {facts.kind} array are seen by {spec.name}, which believes it immutable",
+        )
+    return ()
+
+
+def decide(facts: Facts, spec: FrameworkSpec, options: Options) -> Plan:
+    """Choose the route for described memory.
+
+    Raises
+    ------
+    BufferError
+        ``copy=False`` is impossible.
+    """
+    target = options.device or ("cpu" if "cpu" in spec.devices else None)
+    family = facts.device.partition(":")[0]
+    nbytes = facts.nbytes
+    if family != "cpu":
+        if family in spec.devices and options.device in (None, facts.device):
+            return Plan("device", 0, f"both know {facts.device}")
+        if options.copy is False:
+            raise _impossible(facts, spec, f"its memory lies on {facts.device}")
+        return Plan("download", nbytes, f"memory on {facts.device}")
+    if target is None or target.partition(":")[0] != "cpu":
+        if options.copy is False:
+            raise _impossible(facts, spec, "its arrays lie on another device")
+        return Plan("upload", nbytes, f"{spec.name} has no arrays on the host")
+    reason = why_copy(facts, spec, options)
+    if reason is None and options.copy is True:
+        reason = "copy=True asked for"
+    if reason is None and isolates(facts, spec, options):
+        reason = f"isolated, since the {facts.kind} array can still be written; copy=False shares"
+    if reason is None:
+        hazards = _hazards(facts, spec, options)
+        return Plan("share", 0, f"{spec.name} takes this memory as it is", hazards)
+    if options.copy is False:
+        raise _impossible(facts, spec, reason)
+    return Plan("copy", nbytes, reason)
+
+
+def plan(
+    x: Array | Facts | Mapping[str, Any], to: str | ModuleType, *, device: str | None = None
+) -> Plan:
+    """Tell how a conversion would go, without doing it.
+
+    Parameters
+    ----------
+    x : array, Facts or mapping
+        An array; or the fields of :class:`Facts`, for arrays that do not exist here.
+    to : str or module
+        The target kind. It need not be installed.
+    device : str, optional
+        Where the result shall lie.
+
+    Returns
+    -------
+    Plan
+        Route, whether memory is shared, bytes copied, the reason, hazards.
+
+    Raises
+    ------
+    LossyConversionError, TypeError, ValueError, BufferError
+        As the conversion itself would.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = plan(np.zeros((4, 4))[::-1], "torch")
+    >>> found.route, found.nbytes, found.reason
+    ('copy', 128, 'negative steps')
+    """
+    spec = registry.of_module(to) if isinstance(to, ModuleType) else registry.get(to)
+    options = Options(device=device)
+    if isinstance(x, Mapping):
+        fields = {"device": "cpu", "strides": None, "itemsize": None, **x}
+        itemsize = fields["itemsize"] or numpy_dtype(fields["dtype"]).itemsize
+        strides = fields["strides"] or _row_major(fields["shape"], itemsize)
+        x = Facts(**{**fields, "itemsize": itemsize, "strides": strides})
+    if not isinstance(x, Facts):
+        from arrayloom.bridge import conversion  # noqa: PLC0415 - it imports this module
+
+        x = conversion.describe(x)
+    if x.kind == spec.name and device in (None, x.device):
+        return Plan("same", 0, "it is of this kind already")
+    check_elements(x, spec, options)
+    return decide(x, spec, options)
+
+
+def _row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    steps = [itemsize]
+    for extent in reversed(shape[1:]):
+        steps.append(steps[-1] * max(extent, 1))
+    return tuple(reversed(steps[: len(shape)]))

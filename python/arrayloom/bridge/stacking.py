@@ -1,0 +1,98 @@
+"""Volumes from slices and slices from volumes, with one allocation and one transfer."""
+
+# Arrays of other frameworks have no types that a checker could know.
+# pyright: basic
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from arrayloom import _ext
+from arrayloom.bridge import dtypes, registry
+from arrayloom.bridge.conversion import convert
+from arrayloom.bridge.registry import Array
+
+__all__ = ["stack", "unstack"]
+
+
+def stack(slices: Sequence[Array], kind: str, *, axis: int = 0, device: str | None = None) -> Array:
+    """Stack slices of any kinds along a new axis.
+
+    Parameters
+    ----------
+    slices : sequence of array
+        Of one shape; their dtypes are promoted as NumPy does.
+    kind : str
+        Of the result.
+    axis : int
+        Where the new axis goes.
+    device : str, optional
+        Where the result shall lie.
+
+    Returns
+    -------
+    array
+        One array, made with one allocation and at most one transfer.
+
+    Raises
+    ------
+    ValueError
+        No slices, or different shapes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> stack([np.zeros((2, 3)), np.ones((2, 3))], "numpy").shape
+    (2, 2, 3)
+    """
+    if len(slices) == 0:
+        msg = "no slices to stack"
+        raise ValueError(msg)
+    hosts = [convert(piece, "numpy") for piece in slices]
+    shapes = {piece.shape for piece in hosts}
+    if len(shapes) != 1:
+        msg = f"slices of different shapes cannot be stacked: {sorted(shapes)}"
+        raise ValueError(msg)
+    whole = (*hosts[0].shape[:axis], len(hosts), *hosts[0].shape[axis:])
+    if axis < 0 or axis > hosts[0].ndim:
+        msg = f"axis {axis} is out of range for slices of {hosts[0].ndim} axes"
+        raise ValueError(msg)
+    dtype = np.result_type(*hosts)
+    volume = dtypes.aligned_copy(np.broadcast_to(np.zeros((), dtype), whole), 256)
+    np.stack(hosts, axis=axis, out=volume)
+    # Nobody else has this memory: immutable kinds may keep it.
+    volume.flags.writeable = registry.get(kind).mutable is not registry.Mutability.NEVER
+    return convert(volume, kind, device=device)
+
+
+def unstack(volume: Array, *, axis: int = 0, kind: str | None = None) -> list[Array]:
+    """Split a volume into its slices along an axis.
+
+    Parameters
+    ----------
+    volume : array
+        Of any kind, at least one axis.
+    axis : int
+        The axis that goes.
+    kind : str, optional
+        Of the slices; that of the volume if absent.
+
+    Returns
+    -------
+    list of array
+        One per index, sharing the volume's memory where the kind can.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [s.shape for s in unstack(np.zeros((2, 3, 4)), axis=1)]
+    [(2, 4), (2, 4), (2, 4)]
+    """
+    own = _ext.bridge.kind(volume)
+    target = kind if kind is not None else own or "numpy"
+    host = convert(volume, "numpy")
+    if not 0 <= axis < host.ndim:
+        msg = f"axis {axis} is out of range for a volume of {host.ndim} axes"
+        raise ValueError(msg)
+    pieces = list(np.moveaxis(host, axis, 0))
+    return [convert(piece, target) for piece in pieces]

@@ -1,0 +1,542 @@
+"""Decorated functions: conversions, dtypes, slices, the ladder out of an exhausted memory, guards."""
+
+import sys
+import threading
+import types
+
+import numpy as np
+import pytest
+
+import arrayloom.bridge as b
+from arrayloom.bridge import dtypes, oom, registry, streams
+from arrayloom.bridge.errors import LossyConversionError
+
+
+@pytest.mark.parametrize(
+    ("values", "target", "expected"),
+    [
+        ([0.5, 1.5, 2.5, -0.5], "uint8", [0, 2, 2, 0]),
+        ([300.0, -7.0, np.inf, -np.inf], "uint8", [255, 0, 255, 0]),
+        ([1e30, -1e30, 2.0**63], "int64", [2**63 - 1, -(2**63), 2**63 - 1]),
+        ([70000.0, 65535.0, 65535.4], "uint16", [65535, 65535, 65535]),
+        ([1e30], "float32", [np.float32(1e30)]),
+        ([1e300], "float32", [np.finfo(np.float32).max]),
+    ],
+)
+def test_casts_round_half_to_even_and_saturate(values, target, expected):
+    made = dtypes.cast(np.array(values), target)
+    assert made.dtype == target
+    assert made.tolist() == expected
+
+
+def test_half_precision_saturates_without_overflow():
+    made = dtypes.cast(np.array([60000, -60000, 100.5], np.float16), "int16")
+    assert made.tolist() == [32767, -32768, 100]
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "target"),
+    [
+        ([1.5], "float64", "int32"),
+        ([2**24 + 1], "int64", "float32"),
+        ([300], "int16", "uint8"),
+        ([2.0**63], "float64", "int64"),
+        ([np.nan], "float32", "uint8"),
+        ([1 + 2j], "complex64", "float32"),
+    ],
+)
+def test_exact_casts_refuse_a_loss(values, dtype, target):
+    with pytest.raises(LossyConversionError):
+        dtypes.cast(np.array(values, dtype), target, how="exact")
+
+
+def test_exact_casts_pass_what_fits():
+    assert dtypes.cast(np.array([1.0, 255.0]), "uint8", how="exact").tolist() == [1, 255]
+    assert np.isnan(dtypes.cast(np.array([np.nan]), "float32", how="exact")[0])
+    assert b.convert(np.array([1.0]), "numpy", dtype="int8").tolist() == [1]
+    with pytest.raises(LossyConversionError, match="values change"):
+        b.convert(np.array([1.5]), "numpy", dtype="int8")
+
+
+def test_preserve_keeps_units_and_labels():
+    image = np.linspace(0.0, 65535.0, 7)
+    assert dtypes.preserve(image, "uint16").tolist() == np.rint(image).astype(int).tolist()
+    with pytest.raises(LossyConversionError, match="70000 do not fit in uint16"):
+        dtypes.preserve(np.array([1, 70000]), "uint16")
+    with pytest.raises(LossyConversionError, match="-1 do not fit"):
+        dtypes.preserve(np.array([-1, 3]), "uint8")
+    mask = np.array([True, False])
+    assert dtypes.preserve(mask, "uint16") is mask
+    with pytest.raises(LossyConversionError, match="1 of 2 values are NaN"):
+        dtypes.preserve(np.array([np.nan, 1.0]), "uint8")
+    assert dtypes.preserve(np.array([np.nan, 1.0]), "uint8", nan=0).tolist() == [0, 1]
+
+
+def test_rescaling_does_not_depend_on_the_values():
+    whole = np.arange(256, dtype=np.uint8)
+    parts = [dtypes.rescale(p, out_range="uint16") for p in np.split(whole, 4)]
+    assert np.array_equal(np.concatenate(parts), dtypes.rescale(whole, out_range="uint16"))
+    assert dtypes.rescale(whole, out_range="uint16")[-1] == 65535
+    with pytest.raises(ValueError, match="ascending"):
+        dtypes.rescale(whole, in_range=(1, 1))
+
+
+def test_arguments_are_converted_and_results_cast():
+    @b.numpy
+    def mean(images, weight=1.0):
+        assert isinstance(images, list)
+        assert all(type(i) is np.ndarray for i in images)
+        return sum(images) * weight / len(images), "note"
+
+    first = b.to_arrayloom(np.array([1, 2], np.uint8))
+    main, note = mean([first, np.array([2, 4], np.uint8)], weight=1.0)
+    assert main.dtype == np.uint8
+    assert note == "note"
+    assert main.tolist() == [2, 3]
+
+
+def test_output_dtype_contract_and_inputs():
+    def positive(result):
+        if (np.asarray(result) < 0).any():
+            msg = "negative"
+            raise ValueError(msg)
+
+    @b.uses("numpy", output="arrayloom", dtype="float32", contract=positive, inputs=("x",))
+    def f(x, y):
+        assert b.kind(y) == "arrayloom"
+        return x + 0.25
+
+    result = f(np.array([1, 2]), b.to_arrayloom(np.zeros(2)))
+    assert (b.kind(result), result.dtype) == ("arrayloom", np.float32)
+    with pytest.raises(ValueError, match="negative"):
+        f(np.array([-5]), b.to_arrayloom(np.zeros(1)))
+
+
+def test_slice_by_slice():
+    seen = []
+
+    @b.numpy
+    def blur(image, shift=0):
+        seen.append(image.shape)
+        return image[::-1] + shift
+
+    volume = np.arange(24, dtype=np.int16).reshape(2, 3, 4)
+    result = blur(volume, shift=1, slice_by_slice=True)
+    assert seen == [(3, 4), (3, 4)]
+    assert np.array_equal(result, volume[:, ::-1] + 1)
+
+    @b.uses("numpy", slices=2)
+    def total(image):
+        return image * 2, int(image.sum())
+
+    whole, sums = total(volume)
+    assert np.array_equal(whole, volume * 2)
+    assert sums == [int(volume[:, :, i].sum()) for i in range(4)]
+
+
+class Metadata:
+    """An array with a name, as image viewers have them."""
+
+    def __init__(self, data, name):
+        self.data, self.name = data, name
+
+    def array_payload_data(self):
+        return self.data
+
+    def with_data(self, data):
+        return Metadata(data, self.name)
+
+
+def test_containers_keep_their_metadata():
+    @b.numpy
+    def invert(x):
+        return -x
+
+    result = invert(Metadata(np.array([1, 2]), "nuclei"))
+    assert (result.name, result.data.tolist()) == ("nuclei", [-1, -2])
+
+
+def test_wrong_rungs_are_named():
+    with pytest.raises(ValueError, match="on_oom takes"):
+        b.uses("numpy", on_oom=("pray",))
+    with pytest.raises(TypeError, match="no array framework"):
+        b.uses("matlab")
+
+
+class Failing:
+    """A function that has no memory for the first calls, or for large inputs."""
+
+    def __init__(self, times=0, largest=None, error=MemoryError):
+        self.times, self.largest, self.error = times, largest, error
+        self.sizes = []
+
+    def check(self, x):
+        self.sizes.append(len(x))
+        if len(self.sizes) <= self.times or (self.largest is not None and len(x) > self.largest):
+            raise self.error
+
+
+def test_a_pure_function_runs_again():
+    failing = Failing(times=1)
+
+    @b.numpy
+    def f(x):
+        failing.check(x)
+        return x + 1
+
+    with b.observe() as record:
+        assert f(np.arange(3)).tolist() == [1, 2, 3]
+    assert failing.sizes == [3, 3]
+    assert [r.route for r in record.rows() if r.event == "oom"] == [
+        "own pool",
+        "other caches",
+        "garbage",
+        "other caches again",
+    ]
+
+
+def test_random_numbers_are_the_same_again():
+    def drawn(times):
+        np.random.seed(3)
+        failing = Failing(times=times)
+
+        @b.numpy
+        def f(x):
+            noise = np.random.rand(3)
+            failing.check(x)
+            return x + noise
+
+        return f(np.zeros(3)).tolist(), float(np.random.rand())
+
+    assert drawn(0) == drawn(1)
+
+
+def test_what_is_not_pure_runs_once():
+    failing = Failing(times=1)
+    data = np.zeros(3)
+
+    @b.numpy(pure=False)
+    def f(x):
+        x += 1
+        failing.check(x)
+        return x
+
+    with pytest.raises(b.OutOfMemory, match="not pure") as caught:
+        f(data)
+    assert data.tolist() == [1, 1, 1]
+    assert isinstance(caught.value.__cause__, MemoryError)
+    assert isinstance(caught.value, MemoryError)
+
+
+@pytest.mark.parametrize("halo", [0, 1, 3])
+def test_chunks_equal_the_whole(halo):
+    weights = np.ones(2 * halo + 1)
+
+    def smooth(x):
+        padded = np.pad(x, [(halo, halo), (0, 0)], mode="edge")
+        return sum(padded[i : i + len(x)] * w for i, w in enumerate(weights))
+
+    data = np.random.default_rng(1).random((37, 4))
+    failing = Failing(largest=15)
+
+    @b.numpy(chunk=(0, halo), dtype=None)
+    def f(x):
+        failing.check(x)
+        return smooth(x)
+
+    assert np.array_equal(f(data), smooth(data))
+    assert max(failing.sizes[2:]) >= 15
+    tries = len(failing.sizes)
+    assert np.array_equal(f(data), smooth(data))
+    # The size that worked is remembered.
+    assert len(failing.sizes) - tries < tries
+
+
+def test_chunks_need_a_result_of_their_size():
+    failing = Failing(largest=3)
+
+    @b.numpy(chunk=(0, 0))
+    def f(x):
+        failing.check(x)
+        return x[:1]
+
+    with pytest.raises(ValueError, match="as long as its input"):
+        f(np.zeros(8))
+
+
+def test_the_cpu_version_is_last():
+    failing = Failing(largest=0)
+
+    @b.numpy(cpu=lambda x: x * 100)
+    def f(x):
+        failing.check(x)
+        return x
+
+    assert f(np.array([1, 2])).tolist() == [100, 200]
+
+
+def test_an_exhausted_ladder_tells_all():
+    failing = Failing(largest=0)
+
+    @b.numpy(chunk=(0, 0))
+    def f(x):
+        failing.check(x)
+        return x
+
+    with pytest.raises(b.OutOfMemory, match=r"inputs of \[16\] bytes") as caught:
+        f(np.zeros(2))
+    assert any("run again" in line for line in caught.value.report)
+    assert any("chunks" in line for line in caught.value.report)
+
+
+def test_other_errors_are_not_touched():
+    calls = []
+
+    @b.numpy
+    def f(x):
+        calls.append(1)
+        msg = "CUDA out of memory, they say"
+        raise ValueError(msg)
+
+    with pytest.raises(ValueError, match="they say"):
+        f(np.zeros(2))
+    assert calls == [1]
+
+
+def test_two_threads_recover():
+    results = []
+
+    def work():
+        failing = Failing(times=1)
+
+        @b.numpy
+        def f(x):
+            failing.check(x)
+            return x + 1
+
+        results.append(f(np.zeros(2)).tolist())
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert results == [[1, 1]] * 4
+
+
+@pytest.fixture
+def fake_modules(monkeypatch):
+    """Modules with the error classes that the rules name, for frameworks that are not here."""
+
+    def make(name, attribute, base):
+        cls = type(attribute, (base,), {})
+        module = types.ModuleType(name)
+        setattr(module, attribute, cls)
+        monkeypatch.setitem(sys.modules, name, module)
+        monkeypatch.setitem(
+            sys.modules, name.partition(".")[0], types.ModuleType(name.partition(".")[0])
+        )
+        return cls
+
+    return make
+
+
+def test_errors_are_known_by_class_and_code(fake_modules):
+    rules = {name: registry.get(name).oom for name in registry.names()}
+    runtime = fake_modules("cupy_backends.cuda.api.runtime", "CUDARuntimeError", RuntimeError)
+
+    def says(name, error):
+        return oom._says(error, rules[name])
+
+    error = runtime("cudaErrorMemoryAllocation: out of memory")
+    error.status = 2
+    assert says("cupy", error)
+    error = runtime("cudaErrorInsufficientDriver: out of memory is not what this is")
+    error.status = 35
+    assert not says("cupy", error)
+    jax = fake_modules("jax.errors", "JaxRuntimeError", RuntimeError)
+    assert says("jax", jax("RESOURCE_EXHAUSTED: Out of memory allocating 8 bytes"))
+    assert says("jax", jax("RESOURCE_EXHAUSTED: Failed to allocate request for 1GiB"))
+    assert not says("jax", jax("INVALID_ARGUMENT: shapes"))
+    exhausted = fake_modules(
+        "tensorflow.python.framework.errors_impl", "ResourceExhaustedError", Exception
+    )
+    assert says("tensorflow", exhausted("OOM when allocating tensor with shape[1]"))
+    assert not says("tensorflow", Exception("InvalidArgumentError: shape, out of memory"))
+    for text in (
+        "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you",
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "cuFFT error: CUFFT_ALLOC_FAILED",
+    ):
+        assert says("torch", RuntimeError(text))
+    assert not says(
+        "torch",
+        RuntimeError(
+            "CUDA error: an illegal memory access was encountered; CUDA error: out of memory"
+        ),
+    )
+    assert not says("torch", ValueError("DefaultCPUAllocator: can't allocate memory"))
+    for text in ("clCreateBuffer: CL_INVALID_BUFFER_SIZE error code: -61", "CL_OUT_OF_RESOURCES"):
+        assert says("pyclesperanto", RuntimeError(text))
+    assert not says("pyclesperanto", RuntimeError("error code: -34"))
+    assert b.is_oom(MemoryError())
+    assert not b.is_oom(RuntimeError("out of memory"))
+
+
+def test_memory_and_release():
+    found = b.memory("cpu")
+    assert 0 < found["free"] <= found["total"]
+    assert b.release("cpu") >= 0
+    with pytest.raises(ValueError, match="cannot be asked"):
+        b.memory("abacus:0")
+
+
+class Driver:
+    """A driver that writes down what it is asked for."""
+
+    def __init__(self):
+        self.calls = []
+
+    def record(self, stream):
+        self.calls.append(("record", stream))
+        return f"event of {stream}"
+
+    def wait(self, stream, event):
+        self.calls.append(("wait", stream, event))
+
+    def synchronize(self, stream):
+        self.calls.append(("synchronize", stream))
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "calls"),
+    [
+        ("torch", "arrayloom", [("record", 5), ("wait", 7, "event of 5")]),
+        ("arrayloom", "cupy", [("record", 5), ("wait", 7, "event of 5")]),
+        ("torch", "tensorflow", [("synchronize", 5)]),
+        ("tensorflow", "jax", [("synchronize", 5)]),
+    ],
+)
+def test_consumers_wait_for_producers(source, target, calls):
+    driver = Driver()
+    streams.hand_over(driver, source, target, 5, 7)
+    assert driver.calls == calls
+    assert streams.hand_over(Driver(), "torch", "cupy", 3, 3) == "same"
+
+
+@pytest.mark.parametrize(
+    ("family", "number", "expected"),
+    [
+        ("cpu", None, None),
+        ("cpu", -1, None),
+        ("cuda", None, 1),
+        ("cuda", 2, 2),
+        ("cuda", -1, None),
+        ("rocm", None, 0),
+        ("rocm", 0, 0),
+        ("cuda", 0, BufferError),
+        ("rocm", 1, BufferError),
+        ("cpu", 1, BufferError),
+        ("cuda", -2, BufferError),
+    ],
+)
+def test_stream_numbers(family, number, expected):
+    if expected is BufferError:
+        with pytest.raises(BufferError):
+            streams.check_stream(family, number)
+    else:
+        assert streams.check_stream(family, number) == expected
+
+
+def test_streams_nest():
+    with b.stream("cuda:0", 7), b.stream("cuda:1", 8), b.stream("cuda:0", 9):
+        assert (streams.current("cuda:0"), streams.current("cuda:1")) == (9, 8)
+    assert streams.current("cuda:0") is None
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_stacks_come_apart(axis):
+    slices = [np.full((3, 4), i, np.uint16) for i in range(5)]
+    volume = b.stack(slices, "numpy", axis=axis)
+    assert volume.shape[axis] == 5
+    assert volume.dtype == np.uint16
+    for piece, original in zip(b.unstack(volume, axis=axis), slices, strict=True):
+        assert np.array_equal(piece, original)
+    with pytest.raises(ValueError, match="no slices"):
+        b.stack([], "numpy")
+    with pytest.raises(ValueError, match="different shapes"):
+        b.stack([np.zeros(2), np.zeros(3)], "numpy")
+    with pytest.raises(ValueError, match="out of range"):
+        b.unstack(volume, axis=3)
+
+
+def test_several_arrays_move_together():
+    x, none, y = b.move_to(b.to_arrayloom(np.zeros(2)), None, [1.0])
+    assert (b.kind(x), none, b.kind(y)) == ("arrayloom", None, "arrayloom")
+    assert b.array_namespace(np.zeros(1)) is np
+    with pytest.raises(TypeError, match="one kind"):
+        b.array_namespace(np.zeros(1), x)
+
+
+class OnGpu:
+    """An array of a framework whose device is not here."""
+
+    def __init__(self, place):
+        self.place = place
+        self.dtype = np.dtype("float32")
+
+
+@pytest.fixture
+def two_gpu_frameworks():
+    log = []
+
+    def spec(name, cls):
+        sys.modules.setdefault(name, types.ModuleType(name))
+        b.register(
+            b.FrameworkSpec(
+                name=name,
+                modules=(name,),
+                array_types=(f"{__name__}:{cls}",),
+                devices=frozenset({"cuda"}),
+                mutable=b.Mutability.ALWAYS,
+                hooks=b.Hooks(
+                    to_host=lambda x, _: log.append("download") or np.ones(3, np.float32),
+                    from_host=lambda a, _: log.append("upload") or OnGpu("cuda:0"),
+                    device=lambda x: x.place,
+                    adopt=lambda x, _: log.append("adopt") or Other(x.place),
+                ),
+            )
+        )
+
+    spec("fake_gpu", "OnGpu")
+    spec("other_gpu", "Other")
+    yield log
+    for name in ("fake_gpu", "other_gpu"):
+        del registry._specs[name]
+        registry._started.discard(name)
+        del sys.modules[name]
+    b.register(registry.get("numpy"))
+
+
+class Other(OnGpu):
+    pass
+
+
+def test_device_memory_stays_on_its_device(two_gpu_frameworks):
+    made = b.convert(OnGpu("cuda:1"), "other_gpu")
+    assert (type(made), made.place, two_gpu_frameworks) == (Other, "cuda:1", ["adopt"])
+    assert b.convert(OnGpu("cuda:1"), "numpy").tolist() == [1, 1, 1]
+    assert two_gpu_frameworks[1:] == ["download"]
+    with pytest.raises(BufferError, match="lies on cuda:1"):
+        b.convert(OnGpu("cuda:1"), "numpy", copy=False)
+    b.convert(np.ones(3, np.float32), "fake_gpu")
+    assert two_gpu_frameworks[-1] == "upload"
+
+
+def test_arguments_on_two_devices_are_an_error(two_gpu_frameworks):
+    @b.uses("fake_gpu")
+    def f(x, y):
+        return x
+
+    with pytest.raises(ValueError, match="different devices: cuda:0, cuda:1"):
+        f(OnGpu("cuda:0"), OnGpu("cuda:1"))
