@@ -35,7 +35,7 @@ impl Engine {
             return Ok(None);
         };
         let turn = self.turns.take();
-        self.run_list()?;
+        self.run_list(None)?;
         let mut table = self.table();
         let nbytes = whole.shape.iter().product::<usize>() * whole.dtype.size();
         let Some(block) = self.lift(&mut table, slot, nbytes) else {
@@ -51,6 +51,7 @@ impl Engine {
             ins: smallvec![Operand::View(source, whole.clone())],
             mask: None,
             site: 0,
+            told: false,
         };
         let must_run = self.append(&mut table, node)?;
         drop(table);

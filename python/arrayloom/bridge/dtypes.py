@@ -63,7 +63,13 @@ def carried(array: HostArray) -> tuple[HostArray, str | None]:
     name = array.dtype.name
     if name in UNNAMED:
         return array.view(np.uint16 if name == "bfloat16" else np.uint8), name
-    return array, None
+    return plain(array), None
+
+
+def plain(array: HostArray) -> HostArray:
+    """Give an array NumPy's usual dtype object: not C's second name for an integer, no metadata."""
+    usual = np.dtype(array.dtype.str) if array.dtype.kind != "V" else array.dtype
+    return array if array.dtype is usual or array.dtype.kind == "V" else array.view(usual)
 
 
 def aligned_copy(array: HostArray, align: int, order: str = "C") -> HostArray:

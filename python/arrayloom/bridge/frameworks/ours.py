@@ -4,6 +4,7 @@
 # pyright: basic
 
 from arrayloom import _ext
+from arrayloom.bridge import dtypes
 from arrayloom.bridge.registry import (
     NATIVE,
     Array,
@@ -22,7 +23,7 @@ def _to_host(x: Array, _options: Options) -> HostArray:
 
 
 def _from_host(array: HostArray, _options: Options) -> Array:
-    return _ext.bridge.adopt(array)
+    return _ext.bridge.adopt(dtypes.plain(array))
 
 
 def _release(_device: str | None) -> int:
