@@ -11,7 +11,7 @@ use crate::kern::{Found, Raise, fill};
 use crate::lower::{Step, call_host, note};
 use crate::mxcsr;
 use crate::nest::{Cursor, Nest, Odometer};
-use crate::place::{fence, fetch, gather, scatter, stream};
+use crate::place::{fence, fetch, gather, pick, scatter, stream};
 use crate::program::{Program, Slot};
 use std::ops::Range;
 use std::sync::atomic::AtomicU8;
@@ -231,6 +231,10 @@ impl<'a> Worker<'a> {
             Step::Gather { lane, size, to } => unsafe {
                 self.gather(tile, lane, size, self.slots[to]);
             },
+            // SAFETY: whoever launched the kernel vouches for the elements; the slots hold the tile.
+            Step::Reach { lane, size, by, to } => unsafe {
+                self.reach(tile, (lane, size), self.slots[by], self.slots[to]);
+            },
             // SAFETY: the slot has room for the tile.
             Step::Iota { lane, to } => unsafe { self.iota(tile, lane, self.slots[to]) },
             Step::Store {
@@ -321,6 +325,21 @@ impl<'a> Worker<'a> {
             let out = out.wrapping_add(at * size);
             // SAFETY: promised by the caller.
             unsafe { gather(size, pointer(from), step, out, n) };
+        });
+    }
+
+    /// # Safety
+    /// The elements `by` bytes from those of the lane may be read; `by` holds the tile and `out` has
+    /// room for it.
+    unsafe fn reach(&self, tile: &Tile<'_>, from: (usize, usize), by: *const u8, out: *mut u8) {
+        let (lane, size) = from;
+        let step = tile.nest.step(lane);
+        // SAFETY: promised by the caller.
+        let by = unsafe { crate::kern::tile::<i64>(by, tile.n) };
+        self.parts(tile, lane, |from, at, n| {
+            let (by, out) = (&by[at..at + n], out.wrapping_add(at * size));
+            // SAFETY: promised by the caller.
+            unsafe { pick(size, (pointer(from), step), by, out) };
         });
     }
 

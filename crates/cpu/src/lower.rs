@@ -79,6 +79,13 @@ pub(crate) enum Step<P> {
     },
     /// Elements of a lane into a tile.
     Gather { lane: usize, size: usize, to: P },
+    /// Elements that lie bytes `by` away from those of a lane into a tile.
+    Reach {
+        lane: usize,
+        size: usize,
+        by: P,
+        to: P,
+    },
     /// Numbers of a lane into a tile of `i64`.
     Iota { lane: usize, to: P },
     /// A tile into memory.
@@ -175,6 +182,11 @@ impl<'a> Lower<'a> {
         let (first, second) = (dtype(ins.a.min(last(code))), dtype(ins.b.min(last(code))));
         let val = match ins.prim.arity() {
             Arity::Leaf => return Ok(()),
+            Arity::Unary if ins.prim == Prim::Gather => {
+                let by = self.value(ins.a)?;
+                let by = self.tile(by, DType::I64.size());
+                self.reach(&ins, by)?
+            }
             Arity::Unary => {
                 let a = self.value(ins.a)?;
                 self.emit(Want::new(ins.prim, (first, first), ins.dtype, at), &[a])?
@@ -190,6 +202,17 @@ impl<'a> Lower<'a> {
         };
         self.vals[at] = Some(val);
         Ok(())
+    }
+
+    /// The elements of a table that lie `by` bytes away.
+    fn reach(&mut self, ins: &Ins, by: Place) -> Result<Val, String> {
+        let Source::Lane(lane) = self.facts.setup.sources[ins.b as usize] else {
+            return Err("a table that is no memory".to_owned());
+        };
+        let size = ins.dtype.size();
+        let to = self.fresh(size);
+        self.push(Step::Reach { lane, size, by, to });
+        Ok(Val::Tile(to))
     }
 
     /// A value in a tile, converted to `dtype`.

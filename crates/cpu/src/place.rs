@@ -60,6 +60,42 @@ pub(crate) unsafe fn scatter(size: usize, from: *const u8, out: *mut u8, step: i
     }
 }
 
+/// Copies the elements that lie `by` bytes from those `step` bytes apart to a tile.
+///
+/// # Safety
+/// The elements may be read and `out` has room for as many as `by` has, aligned; both are apart.
+pub(crate) unsafe fn pick(size: usize, from: (*const u8, isize), by: &[i64], out: *mut u8) {
+    match size {
+        // SAFETY: promised by the caller.
+        1 => unsafe { pick_as::<u8>(from, by, out) },
+        // SAFETY: as above.
+        2 => unsafe { pick_as::<u16>(from, by, out) },
+        // SAFETY: as above.
+        4 => unsafe { pick_as::<u32>(from, by, out) },
+        // SAFETY: as above.
+        8 => unsafe { pick_as::<u64>(from, by, out) },
+        // SAFETY: as above.
+        _ => unsafe { pick_as::<[u64; 2]>(from, by, out) },
+    }
+}
+
+/// # Safety
+/// As for [`pick`].
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "bytes within a block fit an address"
+)]
+unsafe fn pick_as<T: Copy>((from, step): (*const u8, isize), by: &[i64], out: *mut u8) {
+    // SAFETY: promised by the caller.
+    let out = unsafe { std::slice::from_raw_parts_mut(out.cast::<T>(), by.len()) };
+    let mut at = from;
+    for (o, &by) in out.iter_mut().zip(by) {
+        // SAFETY: promised by the caller.
+        *o = unsafe { at.wrapping_offset(by as isize).cast::<T>().read_unaligned() };
+        at = at.wrapping_offset(step);
+    }
+}
+
 /// Writes one element to `n` places that lie `step` bytes apart.
 ///
 /// # Safety

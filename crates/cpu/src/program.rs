@@ -138,7 +138,9 @@ pub(crate) fn reads(step: &Step<Place>) -> [Place; 3] {
         Step::Run { from, .. } | Step::Pair { from, .. } => from,
         Step::Host { from: [a, b], .. } => [a, b, Place::None],
         Step::Gather { .. } | Step::Iota { .. } => [Place::None; 3],
-        Step::Store { from, .. } | Step::Fold { from, .. } => [from, Place::None, Place::None],
+        Step::Store { from, .. } | Step::Fold { from, .. } | Step::Reach { by: from, .. } => {
+            [from, Place::None, Place::None]
+        }
     }
 }
 
@@ -149,6 +151,7 @@ pub(crate) fn makes(step: &Step<Place>) -> Option<usize> {
         | Step::Pair { to, .. }
         | Step::Host { to, .. }
         | Step::Gather { to, .. }
+        | Step::Reach { to, .. }
         | Step::Iota { to, .. } => match to {
             Place::Value(value) => Some(value),
             _ => None,
@@ -353,6 +356,12 @@ fn with_slots(step: &Step<Place>, slot: &mut impl FnMut(Place) -> usize) -> Step
             from: from.map(&mut *slot),
             to: slot(to),
             ins,
+        },
+        Step::Reach { lane, size, by, to } => Step::Reach {
+            lane,
+            size,
+            by: slot(by),
+            to: slot(to),
         },
         Step::Gather { lane, size, to } => Step::Gather {
             lane,

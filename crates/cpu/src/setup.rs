@@ -212,10 +212,12 @@ fn sources(
 ) -> Vec<Source> {
     let mut sources = vec![Source::Unused; launch.ins.len()];
     for (ins, _) in kernel.code.iter().zip(live).filter(|(_, live)| **live) {
-        if ins.prim != Prim::Input {
-            continue;
-        }
-        sources[ins.a as usize] = match &launch.ins[ins.a as usize] {
+        let number = match ins.prim {
+            Prim::Input => ins.a as usize,
+            Prim::Gather => ins.b as usize,
+            _ => continue,
+        };
+        sources[number] = match &launch.ins[number] {
             Arg::Scalar(scalar) => Source::Uniform(*scalar),
             Arg::View {
                 buf,

@@ -9,7 +9,7 @@ use crate::{EngineError, Settings, Stats};
 use arrayloom_device::{Device, DeviceError};
 use arrayloom_fuse::{Cache, split};
 use arrayloom_guard::{Block, Guard, GuardConfig, GuardError, PagePool, PoolLimits, Slot, State};
-use arrayloom_ir::{Node, Operand, SlotId};
+use arrayloom_ir::{Node, SlotId};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -261,8 +261,8 @@ impl Engine {
         let parts = split(node, &mut |bytes| table.add(Home::Internal, bytes, false));
         for part in parts {
             for operand in part.ins.iter().chain(&part.mask) {
-                if let Operand::View(slot, _) = operand {
-                    must_run |= !self.arm(table, *slot);
+                if let Some(slot) = operand.slot() {
+                    must_run |= !self.arm(table, slot);
                 }
             }
             for (slot, _) in &part.outs {

@@ -49,6 +49,7 @@ fn warning_name(node: &Node) -> &'static str {
     match node.action {
         Action::Map(op) if op.name == "_copy" => "cast",
         Action::Map(op) => op.name,
+        Action::Gather => "take",
         Action::Reduce { .. } | Action::Arg { .. } => "reduce",
         Action::Scan { .. } => "accumulate",
     }

@@ -75,10 +75,10 @@ fn folds_behind(list: &[Node], wanted: SlotId) -> Vec<usize> {
         }
         match node.action {
             Action::Reduce { .. } | Action::Arg { .. } => folds.push(place),
-            Action::Map(_) if node.domain().iter().product::<usize>() <= FEW => {
+            Action::Map(_) | Action::Gather if node.domain().iter().product::<usize>() <= FEW => {
                 sought.extend(accesses(node).map(|(slot, _)| slot));
             }
-            Action::Map(_) | Action::Scan { .. } => {}
+            Action::Map(_) | Action::Gather | Action::Scan { .. } => {}
         }
     }
     folds
@@ -111,6 +111,7 @@ impl Chain<'_> {
             && node.ins.iter().all(|operand| match operand {
                 Operand::Scalar(_) => true,
                 Operand::View(read, _) => self.keeps(*read, place),
+                Operand::Table(..) => false,
             })
     }
 

@@ -82,9 +82,18 @@ impl Engine {
     pub(crate) fn check_shadows(&self, group: &Group) -> Result<(), EngineError> {
         let ins = group.ins.iter().filter_map(|operand| match operand {
             Operand::View(slot, layout) => Some((slot, layout)),
-            Operand::Scalar(_) => None,
+            Operand::Scalar(_) | Operand::Table(..) => None,
         });
         let mut table = self.table();
+        // The bytes that an index moves on are those of the value by itself.
+        for operand in &group.ins {
+            if let Operand::Table(slot, _) = operand
+                && let Some(entry) = table.get_mut(*slot)
+                && entry.shadow.is_some()
+            {
+                self.unshadow(entry)?;
+            }
+        }
         for (slot, layout) in ins.chain(group.outs.iter().map(|(slot, layout)| (slot, layout))) {
             if let Some(entry) = table.get_mut(*slot)
                 && entry

@@ -231,6 +231,7 @@ impl Engine {
             ins.push(match operand {
                 Operand::View(slot, layout) => self.place(*slot, layout, false)?,
                 Operand::Scalar(scalar) => Arg::Scalar(*scalar),
+                Operand::Table(slot, table) => self.place(*slot, &table.walk, false)?,
             });
         }
         let reduces: Vec<Option<ReduceArgs>> = group
@@ -449,6 +450,8 @@ pub(crate) fn reduce_args(fold: Option<&Fold>) -> Option<ReduceArgs> {
 fn views(operands: &[Operand]) -> impl Iterator<Item = (SlotId, &Layout)> {
     operands.iter().filter_map(|operand| match operand {
         Operand::View(slot, layout) => Some((*slot, layout)),
+        // As many elements are read as there are points.
+        Operand::Table(slot, table) => Some((*slot, &table.walk)),
         Operand::Scalar(_) => None,
     })
 }

@@ -95,6 +95,7 @@ pub(crate) fn bytes(layout: &Layout) -> u64 {
 pub(crate) fn name_of(node: &Node) -> &'static str {
     match node.action {
         Action::Map(op) => op.name,
+        Action::Gather => "take",
         Action::Reduce { op, .. } => fold_name(op).0,
         Action::Scan { op, .. } => fold_name(op).1,
         Action::Arg { max: true, .. } => "argmax",

@@ -125,6 +125,7 @@ impl Engine {
         let ins = group.ins.iter().zip(&routes.ins);
         let ins = ins.map(|(operand, route)| match operand {
             Operand::View(slot, layout) => place(*slot, layout, route, false),
+            Operand::Table(slot, table) => place(*slot, &table.walk, route, false),
             Operand::Scalar(scalar) => Ok(Arg::Scalar(*scalar)),
         });
         Ok(Bound {

@@ -2,7 +2,7 @@
 
 use crate::shadow::Shadow;
 use arrayloom_guard::{Block, Guard, Slot};
-use arrayloom_ir::{Node, Operand, SlotId};
+use arrayloom_ir::{Node, SlotId};
 
 /// Where a slot's bytes belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,10 +153,8 @@ impl Table {
 
 /// The slots a node touches: reads (false) and writes (true).
 pub(crate) fn accesses(node: &Node) -> impl Iterator<Item = (SlotId, bool)> {
-    let reads = node.ins.iter().chain(&node.mask).filter_map(|o| match o {
-        Operand::View(slot, _) => Some((*slot, false)),
-        Operand::Scalar(_) => None,
-    });
+    let read = node.ins.iter().chain(&node.mask);
+    let reads = read.filter_map(|operand| operand.slot().map(|slot| (slot, false)));
     reads.chain(node.outs.iter().map(|(slot, _)| (*slot, true)))
 }
 

@@ -90,7 +90,7 @@ impl<'a> Names<'a> {
     fn operand(&mut self, operand: &Operand) -> Arg {
         match operand {
             Operand::View(slot, layout) => self.view(*slot, layout),
-            Operand::Scalar(_) => self.input(operand),
+            Operand::Scalar(_) | Operand::Table(..) => self.input(operand),
         }
     }
 
@@ -134,6 +134,7 @@ fn dtype_of(operand: &Operand) -> DType {
     match operand {
         Operand::View(_, layout) => layout.dtype,
         Operand::Scalar(scalar) => scalar.dtype,
+        Operand::Table(_, table) => table.walk.dtype,
     }
 }
 

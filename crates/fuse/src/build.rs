@@ -44,6 +44,7 @@ pub(crate) struct Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum What {
     Map(Row),
+    Gather,
     Reduce(ReduceOp, AxisMask),
     Arg(bool, AxisMask),
     Scan(ReduceOp, u8),
@@ -88,6 +89,7 @@ pub(crate) fn step(
 ) -> Step {
     let what = match item.node.action {
         Action::Map(op) => What::Map(Row(op)),
+        Action::Gather => What::Gather,
         Action::Reduce { op, .. } => What::Reduce(op, item.axes),
         Action::Arg { max, .. } => What::Arg(max, item.axes),
         Action::Scan { op, .. } => What::Scan(op, item.scan_axis),
@@ -150,7 +152,7 @@ pub(crate) fn build(structure: &Structure) -> Built {
 impl What {
     fn form(self) -> Form {
         match self {
-            What::Map(_) => Form::Store,
+            What::Map(_) | What::Gather => Form::Store,
             What::Reduce(op, axes) => Form::Reduce { op, axes },
             What::Arg(max, axes) => Form::Arg { max, axes },
             What::Scan(op, axis) => Form::Scan { op, axis },
@@ -183,7 +185,38 @@ impl Writer<'_> {
         self.builder.un_as(Prim::Cast, dtype, value)
     }
 
+    /// Elements by number: the bytes that all indices together move on, and the element there.
+    fn gather(&mut self, step: &Step) -> SmallVec<[Value; 2]> {
+        let Some((&Arg::Input(table), pairs)) = step.args.split_first() else {
+            return SmallVec::new();
+        };
+        let mut bytes = self.builder.constant(DType::I64, 0.0);
+        for (number, pair) in pairs.chunks_exact(2).enumerate() {
+            let (index, scale) = (self.value(pair[0]), self.value(pair[1]));
+            let index = self.builder.cast(index, DType::I64);
+            let part = self.builder.bin(Prim::Mul, index, scale);
+            bytes = if number == 0 {
+                part
+            } else {
+                self.builder.bin(Prim::Add, bytes, part)
+            };
+        }
+        let value = self.builder.push(Ins {
+            prim: Prim::Gather,
+            dtype: self.structure.inputs[table as usize],
+            a: bytes.0,
+            b: table,
+            c: 0,
+            bits: 0,
+        });
+        let dtypes = step.outs.iter();
+        dtypes.map(|&d| self.builder.cast(value, d)).collect()
+    }
+
     fn step(&mut self, step: &Step) -> SmallVec<[Value; 2]> {
+        if matches!(step.what, What::Gather) {
+            return self.gather(step);
+        }
         let mask = step.mask.map(|arg| self.value(arg));
         let mut operands: SmallVec<[Value; 4]> = SmallVec::new();
         for (&arg, &dtype) in step.args.iter().zip(&step.sig.ins) {
@@ -240,6 +273,10 @@ fn sweep(kernel: &Kernel, origin: &[u32]) -> Built {
             let count = operands(&ins);
             for operand in [&mut ins.a, &mut ins.b, &mut ins.c].into_iter().take(count) {
                 *operand = places[*operand as usize];
+            }
+            if ins.prim == Prim::Gather {
+                inputs.push(ins.b);
+                ins.b = u32::try_from(inputs.len() - 1).unwrap_or(u32::MAX);
             }
         }
         places[at] = u32::try_from(code.len()).unwrap_or(u32::MAX);

@@ -1,7 +1,7 @@
 //! Drops nodes whose results nobody sees: not the program, not a later node that is kept.
 
 use crate::Slots;
-use arrayloom_ir::{Action, Node, Operand, SlotId};
+use arrayloom_ir::{Node, SlotId};
 use arrayloom_types::Layout;
 use std::collections::BTreeMap;
 
@@ -38,8 +38,8 @@ pub(crate) fn sweep(nodes: &[Node], slots: &dyn Slots) -> (Vec<u32>, Vec<u32>) {
             seen.extend(node.outs.iter().map(|(slot, _)| (*slot, true)));
         }
         for operand in node.ins.iter().chain(&node.mask) {
-            if let Operand::View(slot, _) = operand {
-                seen.insert(*slot, true);
+            if let Some(slot) = operand.slot() {
+                seen.insert(slot, true);
             }
         }
     }
@@ -71,9 +71,4 @@ pub fn covers(layout: &Layout, nbytes: usize) -> bool {
         step *= n;
         fits
     })
-}
-
-/// True for actions that give one value per point.
-pub(crate) fn is_pointwise(action: &Action) -> bool {
-    matches!(action, Action::Map(_))
 }

@@ -1,8 +1,8 @@
 //! A node in the form that grouping works on: extent-one axes gone, accesses listed.
 
+use crate::Options;
 use crate::order::{self, Order};
-use crate::{Options, dead};
-use arrayloom_ir::{Action, AxisMask, Node, Operand, SlotId};
+use arrayloom_ir::{Action, AxisMask, Node, Operand, SlotId, Table};
 use arrayloom_types::{Layout, Shape, Strides};
 use smallvec::SmallVec;
 
@@ -25,6 +25,25 @@ pub(crate) struct Item<'a> {
     pub(crate) order: Option<Order>,
 }
 
+/// A view that an item reads.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) struct Read<'a> {
+    pub(crate) slot: SlotId,
+    pub(crate) layout: &'a Layout,
+    /// Each point reads its own element; a table is read anywhere.
+    pub(crate) pointwise: bool,
+}
+
+impl<'a> Read<'a> {
+    fn new(slot: SlotId, layout: &'a Layout, pointwise: bool) -> Read<'a> {
+        Read {
+            slot,
+            layout,
+            pointwise,
+        }
+    }
+}
+
 impl<'a> Item<'a> {
     pub(crate) fn new(node: &'a Node, place: u32, options: &Options) -> Item<'a> {
         let domain = node.domain();
@@ -36,7 +55,7 @@ impl<'a> Item<'a> {
         };
         let axes = match node.action {
             Action::Reduce { axes, .. } | Action::Arg { axes, .. } => renumber(axes),
-            Action::Map(_) | Action::Scan { .. } => 0,
+            Action::Map(_) | Action::Gather | Action::Scan { .. } => 0,
         };
         let scan_axis = match node.action {
             Action::Scan { axis, .. } => renumber(1 << axis).trailing_zeros(),
@@ -45,6 +64,11 @@ impl<'a> Item<'a> {
         let operand = |operand: &Operand| match operand {
             Operand::View(slot, layout) => Operand::View(*slot, squeeze(layout, &keep)),
             Operand::Scalar(scalar) => Operand::Scalar(*scalar),
+            Operand::Table(slot, table) => {
+                let walk = squeeze(&table.walk, &keep);
+                let whole = table.whole.clone();
+                Operand::Table(*slot, Box::new(Table { walk, whole }))
+            }
         };
         let mut item = Item {
             node,
@@ -74,13 +98,14 @@ impl<'a> Item<'a> {
 
     /// True when each result belongs to one point of the domain.
     pub(crate) fn is_map(&self) -> bool {
-        dead::is_pointwise(&self.node.action)
+        self.node.action.is_pointwise()
     }
 
     /// The views that are read, a masked result's old values among them.
-    pub(crate) fn reads(&self) -> impl Iterator<Item = (SlotId, &Layout)> {
+    pub(crate) fn reads(&self) -> impl Iterator<Item = Read<'_>> {
         let views = self.ins.iter().chain(&self.mask).filter_map(|o| match o {
-            Operand::View(slot, layout) => Some((*slot, layout)),
+            Operand::View(slot, layout) => Some(Read::new(*slot, layout, true)),
+            Operand::Table(slot, table) => Some(Read::new(*slot, &table.whole, false)),
             Operand::Scalar(_) => None,
         });
         let old = if self.mask.is_some() {
@@ -88,7 +113,10 @@ impl<'a> Item<'a> {
         } else {
             &[]
         };
-        views.chain(old.iter().map(|(slot, layout)| (*slot, layout)))
+        views.chain(
+            old.iter()
+                .map(|(slot, layout)| Read::new(*slot, layout, true)),
+        )
     }
 }
 
@@ -97,7 +125,7 @@ fn kept_axes(node: &Node, domain: &[usize]) -> SmallVec<[usize; 4]> {
     let long = |axis: &usize| domain[*axis] != 1;
     let mut keep: SmallVec<[usize; 4]> = (0..domain.len()).filter(long).collect();
     match node.action {
-        Action::Map(_) => {}
+        Action::Map(_) | Action::Gather => {}
         Action::Reduce { axes, .. } | Action::Arg { axes, .. } => {
             let named = |axis: &usize| axes >> axis & 1 == 1;
             if !keep.iter().any(named) {

@@ -4,7 +4,7 @@
 //! domain, and it may pass over a later group only when it touches nothing that the group touches in
 //! a conflicting way. So the order of all conflicting accesses stays that of the program.
 
-use crate::item::Item;
+use crate::item::{Item, Read};
 use crate::{Options, Slots};
 use arrayloom_ir::{Action, AxisMask, SlotId};
 use arrayloom_plan::ReduceOrder;
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Draft<'a> {
     pub(crate) items: Vec<usize>,
     shape: &'a [usize],
-    reads: Vec<(SlotId, &'a Layout)>,
+    reads: Vec<Read<'a>>,
     writes: Vec<Write<'a>>,
     /// Bit `slot % 64` is set for each slot touched.
     touched: u64,
@@ -36,7 +36,7 @@ enum Folds<'a> {
 impl<'a> Folds<'a> {
     fn takes(self, item: &Item<'_>) -> bool {
         match (self, item.node.action) {
-            (_, Action::Map(_)) | (Folds::None, _) => true,
+            (_, Action::Map(_) | Action::Gather) | (Folds::None, _) => true,
             (Folds::Over(axes, order), Action::Reduce { .. } | Action::Arg { .. }) => {
                 let wanted = item.order.as_ref().filter(|o| !o.free).map(|o| &o.order);
                 axes == item.axes && (order.is_none() || wanted.is_none() || order == wanted)
@@ -48,7 +48,7 @@ impl<'a> Folds<'a> {
     fn with(self, item: &'a Item<'_>) -> Folds<'a> {
         let wanted = item.order.as_ref().filter(|o| !o.free).map(|o| &o.order);
         match (self, item.node.action) {
-            (known, Action::Map(_)) => known,
+            (known, Action::Map(_) | Action::Gather) => known,
             (_, Action::Scan { .. }) => Folds::Scan,
             (Folds::Over(axes, order), _) => Folds::Over(axes, order.or(wanted)),
             _ => Folds::Over(item.axes, wanted),
@@ -104,7 +104,7 @@ pub(crate) fn last_readers(items: &[Item<'_>], drafts: &[Draft<'_>]) -> BTreeMap
     let mut last = BTreeMap::new();
     for (place, draft) in drafts.iter().enumerate() {
         for &number in &draft.items {
-            last.extend(items[number].reads().map(|(slot, _)| (slot, place)));
+            last.extend(items[number].reads().map(|read| (read.slot, place)));
         }
     }
     last
@@ -151,10 +151,10 @@ impl<'a> Draft<'a> {
     fn add(&mut self, number: usize, item: &'a Item<'a>, slots: &dyn Slots) {
         self.views += self.new_views(item, slots);
         self.items.push(number);
-        for (slot, layout) in item.reads() {
-            self.touched |= bit(slot);
-            if !self.reads.contains(&(slot, layout)) {
-                self.reads.push((slot, layout));
+        for read in item.reads() {
+            self.touched |= bit(read.slot);
+            if !self.reads.contains(&read) {
+                self.reads.push(read);
             }
         }
         for (slot, layout) in &item.outs {
@@ -184,13 +184,14 @@ impl<'a> Draft<'a> {
     /// Views of memory that the item would add.
     fn new_views(&self, item: &Item<'_>, slots: &dyn Slots) -> usize {
         let known = |slot: SlotId, layout: &Layout| {
-            self.reads.contains(&(slot, layout))
+            let same = |read: &Read<'_>| read.slot == slot && read.layout == layout;
+            self.reads.iter().any(same)
                 || self
                     .writes
                     .iter()
                     .any(|w| w.slot == slot && w.layout == layout)
         };
-        let read = item.reads().filter(|(slot, layout)| !known(*slot, layout));
+        let read = item.reads().filter(|read| !known(read.slot, read.layout));
         let written = item
             .outs
             .iter()
@@ -200,27 +201,30 @@ impl<'a> Draft<'a> {
 
     fn relation(&self, item: &Item<'_>) -> Relation {
         let slots = item.outs.iter().fold(0, |all, (slot, _)| all | bit(*slot));
-        let slots = item.reads().fold(slots, |all, (slot, _)| all | bit(slot));
+        let slots = item.reads().fold(slots, |all, read| all | bit(read.slot));
         if slots & self.touched == 0 {
             return Relation::Apart;
         }
         let mut relation = Relation::Apart;
-        for (slot, layout) in item.reads() {
-            for write in self.writes.iter().filter(|w| w.slot == slot) {
-                let same = write.pointwise && write.layout.dtype == layout.dtype;
-                match depends(write.layout, layout, same) {
+        for read in item.reads() {
+            for write in self.writes.iter().filter(|w| w.slot == read.slot) {
+                let both = write.pointwise && read.pointwise;
+                let same = both && write.layout.dtype == read.layout.dtype;
+                match depends(write.layout, read.layout, same) {
                     Relation::Blocked => return Relation::Blocked,
                     Relation::Follows => relation = Relation::Follows,
                     _ => {}
                 }
             }
-            if relation == Relation::Apart && self.reads.iter().any(|(other, _)| *other == slot) {
+            if relation == Relation::Apart && self.reads.iter().any(|other| other.slot == read.slot)
+            {
                 relation = Relation::Shares;
             }
         }
         for (slot, layout) in &item.outs {
-            let reads = self.reads.iter().filter(|(other, _)| other == slot);
-            let reads = reads.map(|(_, read)| depends(read, layout, item.is_map()));
+            let reads = self.reads.iter().filter(|other| other.slot == *slot);
+            let reads =
+                reads.map(|read| depends(read.layout, layout, read.pointwise && item.is_map()));
             let writes = self.writes.iter().filter(|w| w.slot == *slot).map(|w| {
                 let same = w.pointwise && item.is_map() && w.layout.dtype == layout.dtype;
                 depends(w.layout, layout, same)

@@ -21,6 +21,9 @@ impl fmt::Display for Group {
                     writeln!(f, "in {i}: slot {} {}", slot.0, View(layout))?;
                 }
                 Operand::Scalar(scalar) => writeln!(f, "in {i}: one {}", scalar.dtype)?,
+                Operand::Table(slot, table) => {
+                    writeln!(f, "in {i}: table {} {}", slot.0, View(&table.whole))?;
+                }
             }
         }
         for (i, ((slot, layout), fold)) in self.outs.iter().zip(&self.folds).enumerate() {

@@ -20,7 +20,7 @@ pub fn split(node: Node, temporary: &mut dyn FnMut(usize) -> SlotId) -> SmallVec
     for (number, _) in moved.iter().enumerate().filter(|(_, moved)| **moved) {
         let (slot, layout) = node.outs[number].clone();
         let dtype = match node.action {
-            Action::Map(_) => layout.dtype,
+            Action::Map(_) | Action::Gather => layout.dtype,
             Action::Arg { .. } => DType::I64,
             Action::Reduce { .. } | Action::Scan { .. } => node.sig.outs[number],
         };
@@ -52,7 +52,7 @@ pub fn split(node: Node, temporary: &mut dyn FnMut(usize) -> SlotId) -> SmallVec
 /// True when result `number` may not be written straight to its place.
 fn must_move(node: &Node, number: usize) -> bool {
     let (slot, layout) = &node.outs[number];
-    let folds = !matches!(node.action, Action::Map(_));
+    let folds = !node.action.is_pointwise();
     let computed = match node.action {
         Action::Arg { .. } => Some(DType::I64),
         _ => node.sig.outs.get(number).copied(),
@@ -71,6 +71,9 @@ fn must_move(node: &Node, number: usize) -> bool {
         .chain(&node.mask)
         .any(|operand| match operand {
             Operand::View(other, view) => other == slot && clashes(view),
+            Operand::Table(other, table) => {
+                other == slot && overlap(layout, &table.whole) != Overlap::None
+            }
             Operand::Scalar(_) => false,
         });
     let writes = node.outs[..number]

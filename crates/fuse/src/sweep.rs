@@ -107,9 +107,11 @@ pub(crate) fn passes(groups: &[Group], slots: &dyn Slots, options: &Options) -> 
     passes
 }
 
-/// True for kernels that may be a stage: maps, folds that keep the rows, and folds over everything.
+/// True for kernels that may be a stage: maps, folds that keep the rows, and folds over everything,
+/// that read no table.
 fn is_stage(group: &Group) -> bool {
     group.shape.first().is_some_and(|&rows| rows > 1)
+        && !group.ins.iter().any(|o| matches!(o, Operand::Table(..)))
         && (0..group.outs.len()).all(|output| match group.kernel.outputs[output].form {
             Form::Store => rows::pitch(&group.outs[output].1).is_some(),
             Form::Reduce { op, axes } => folds_rows(group, output, op, axes),
@@ -155,6 +157,13 @@ fn accesses(group: &Group, stage: usize) -> impl Iterator<Item = Access<'_>> {
             number,
             slot: *slot,
             layout,
+            writes: false,
+        }),
+        Operand::Table(slot, table) => Some(Access {
+            stage,
+            number,
+            slot: *slot,
+            layout: &table.whole,
             writes: false,
         }),
         Operand::Scalar(_) => None,
@@ -429,7 +438,7 @@ fn routes(group: &Group) -> Routes {
 }
 
 fn reads(group: &Group, slot: SlotId) -> bool {
-    let is = |o: &Operand| matches!(o, Operand::View(other, _) if *other == slot);
+    let is = |o: &Operand| o.slot() == Some(slot);
     group.ins.iter().any(is)
 }
 

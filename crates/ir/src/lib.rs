@@ -17,7 +17,7 @@ mod verify;
 
 pub use builder::{Builder, Value};
 pub use kernel::{Form, Ins, Kernel, Output, ReduceOp};
-pub use node::{Action, AxisMask, Node, Operand, SlotId};
+pub use node::{Action, AxisMask, Node, Operand, SlotId, Table};
 pub use op::{FpFlags, LoopSig, Loops, OpDef, Rule, Values, each};
 pub use prim::{ALL_PRIMS, Arity, Prim};
 pub use verify::{VerifyError, verify};

@@ -18,6 +18,28 @@ pub enum Operand {
     View(SlotId, Layout),
     /// One value, the same at every point.
     Scalar(Scalar),
+    /// A view of a slot of which a `Gather` reads elements by number.
+    Table(SlotId, Box<Table>),
+}
+
+/// What a `Gather` reads from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// Its place at each point of the domain before anything is added; steps are zero on the axes that
+    /// only the index moves along.
+    pub walk: Layout,
+    /// All that may be read.
+    pub whole: Layout,
+}
+
+impl Operand {
+    /// The slot that is read, if any.
+    pub fn slot(&self) -> Option<SlotId> {
+        match self {
+            Operand::View(slot, _) | Operand::Table(slot, _) => Some(*slot),
+            Operand::Scalar(_) => None,
+        }
+    }
 }
 
 /// What an operation does.
@@ -36,6 +58,9 @@ pub enum Action {
         /// The value to start from; the fold's own start if absent.
         initial: Option<Scalar>,
     },
+    /// Elements by number: operand 0 is a table; each further pair of operands is an index (not
+    /// negative, in range) and the bytes that one step of it moves on.
+    Gather,
     /// Index of the smallest or largest element over `axes`; output as for `Reduce`, dtype `i64`.
     Arg {
         /// True for the largest.
@@ -71,11 +96,19 @@ pub struct Node {
     pub told: bool,
 }
 
+impl Action {
+    /// True when every element of a result belongs to one point of the domain.
+    pub fn is_pointwise(&self) -> bool {
+        matches!(self, Action::Map(_) | Action::Gather)
+    }
+}
+
 impl Node {
     /// The shape of the points it visits: of its operands for folds, of its outputs for maps.
     pub fn domain(&self) -> &[usize] {
         match (&self.action, self.ins.first()) {
-            (Action::Map(_), _) | (_, None | Some(Operand::Scalar(_))) => &self.outs[0].1.shape,
+            (Action::Map(_) | Action::Gather, _)
+            | (_, None | Some(Operand::Scalar(_) | Operand::Table(..))) => &self.outs[0].1.shape,
             (_, Some(Operand::View(_, layout))) => &layout.shape,
         }
     }

@@ -49,6 +49,9 @@ prims! {
     /// The index of this point on axis `a`, as `i64`.
     Iota Leaf,
 
+    /// The element of input number `b` of the launch that lies the operand (`i64`) in bytes away from the
+    /// input's place at this point. Whoever launches the kernel vouches that it is there.
+    Gather Unary,
     /// Conversion from the operand's dtype to the result's, as a C cast does on x86-64.
     Cast Unary,
     /// The real part (real result dtype).

@@ -62,16 +62,19 @@ pub fn verify(kernel: &Kernel) -> Result<(), VerifyError> {
             })
         };
         match (ins.prim, types.as_slice()) {
-            (Prim::Input, _) => match kernel.inputs.get(ins.a as usize) {
-                None => {
-                    return Err(VerifyError::Missing {
-                        what: "input",
-                        number: ins.a,
-                    });
+            (Prim::Input | Prim::Gather, index) => {
+                let number = if index.is_empty() { ins.a } else { ins.b };
+                let Some(&dtype) = kernel.inputs.get(number as usize) else {
+                    let what = "input";
+                    return Err(VerifyError::Missing { what, number });
+                };
+                if dtype != ins.dtype {
+                    return bad("input has another dtype");
                 }
-                Some(&d) if d != ins.dtype => return bad("input has another dtype"),
-                Some(_) => {}
-            },
+                if index.iter().any(|&d| d != DType::I64) {
+                    return bad("bytes are counted in int64");
+                }
+            }
             (Prim::Iota, _) if ins.a >= u32::from(kernel.rank) => {
                 return Err(VerifyError::Missing {
                     what: "axis",

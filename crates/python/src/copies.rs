@@ -17,7 +17,7 @@ use pyo3::types::PyDict;
 use smallvec::smallvec;
 
 /// The argument of a method by position or name; `None` if absent.
-fn argument<'py>(
+pub(crate) fn argument<'py>(
     call: &Call<'_, 'py>,
     at: usize,
     name: &str,
@@ -39,7 +39,7 @@ fn order_of(value: Option<&Bound<'_, PyAny>>, default: char) -> Option<char> {
 }
 
 /// Number of arguments that the call has at all.
-fn given(call: &Call<'_, '_>) -> usize {
+pub(crate) fn given(call: &Call<'_, '_>) -> usize {
     call.args.len() + call.kwargs.map_or(0, PyDictMethods::len)
 }
 

@@ -5,11 +5,11 @@
 #![expect(unsafe_code, reason = "C slots of the array type")]
 
 use crate::lift::lift;
-use crate::map::Options;
+use crate::map::{Options, Outcome};
 use crate::np::{self, Arr};
 use crate::operand::Reason;
 use crate::slot::{checked, enter, lend, object, owned};
-use crate::{assign, delegate, fallback, state, sync};
+use crate::{assign, delegate, fallback, gather, state, sync};
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -115,15 +115,20 @@ pub(crate) unsafe extern "C" fn subscript(a: *mut PyObject, key: *mut PyObject) 
         match kind_of(array, &key) {
             Key::View => {}
             Key::Element => sync::read(py, array)?,
-            Key::Other => return gather(py, &a, array, &key),
+            Key::Other => {
+                return match gather::get(&a, &key)? {
+                    Outcome::Done(picked) => Ok(picked),
+                    Outcome::Numpy(_) => in_numpy(py, &a, array, &key),
+                };
+            }
         }
         // SAFETY: `ndarray`'s own slot, with live objects.
         owned(py, unsafe { (own().subscript)(a.as_ptr(), key.as_ptr()) })
     })
 }
 
-/// An index of arrays, masks or fields.
-fn gather<'py>(
+/// An index of arrays, masks or fields that is not recorded.
+fn in_numpy<'py>(
     py: Python<'py>,
     a: &Bound<'py, PyAny>,
     array: Arr,

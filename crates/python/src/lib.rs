@@ -15,6 +15,7 @@ mod error;
 mod fallback;
 mod fold;
 mod functions;
+mod gather;
 mod handler;
 mod host_loops;
 mod index;

@@ -11,7 +11,7 @@ use crate::map::Outcome;
 use crate::np::Arr;
 use crate::operand::Reason;
 use crate::slot::{lend, object, owned};
-use crate::{array_function, bridge, builtins, copies, delegate, fold, sync};
+use crate::{array_function, bridge, builtins, copies, delegate, fold, gather, sync};
 use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -165,7 +165,10 @@ const METHODS: [Method; 45] = [
         how: How::Native(copies::round),
     },
     read(c"searchsorted"),
-    read(c"take"),
+    Method {
+        name: c"take",
+        how: How::Native(gather::take),
+    },
     read(c"trace"),
     write(c"byteswap"),
     write(c"partition"),

@@ -5,7 +5,7 @@ use crate::np::Arr;
 use crate::operand::{Input, View};
 use crate::ops::OpEntry;
 use crate::{error, state, sync};
-use arrayloom_ir::{Action, LoopSig, Node, Operand, SlotId};
+use arrayloom_ir::{Action, LoopSig, Node, Operand, SlotId, Table};
 use arrayloom_types::{Layout, Scalar, Shape, elementwise_strides};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
@@ -46,6 +46,32 @@ impl Draft {
         Ok(())
     }
 
+    /// Adds a view as a table that is read at `walk` of its layout.
+    pub(crate) fn table(
+        &mut self,
+        py: Python<'_>,
+        view: &View,
+        walk: impl Fn(&Layout) -> Layout,
+    ) -> PyResult<()> {
+        let (slot, whole) = self.placed(py, view)?;
+        let walk = walk(&whole);
+        let table = Box::new(Table { walk, whole });
+        self.ins.push(Operand::Table(slot, table));
+        Ok(())
+    }
+
+    /// Adds a view in another layout of its memory.
+    pub(crate) fn view_as(
+        &mut self,
+        py: Python<'_>,
+        view: &View,
+        layout: impl Fn(&Layout) -> Layout,
+    ) -> PyResult<()> {
+        let (slot, own) = self.placed(py, view)?;
+        self.ins.push(Operand::View(slot, layout(&own)));
+        Ok(())
+    }
+
     /// Adds the mask, broadcast to `shape`.
     pub(crate) fn mask(&mut self, py: Python<'_>, view: &View, shape: &[usize]) -> PyResult<()> {
         self.mask = Some(self.operand(py, view, shape)?);
@@ -53,16 +79,20 @@ impl Draft {
     }
 
     fn operand(&mut self, py: Python<'_>, view: &View, shape: &[usize]) -> PyResult<Operand> {
-        let (slot, layout) = match view.slot {
-            Some((slot, _)) => (slot, view.layout.clone()),
-            None => self.outside(py, view.array, &view.layout)?,
-        };
+        let (slot, layout) = self.placed(py, view)?;
         let layout = if layout.shape.as_slice() == shape {
             layout
         } else {
             layout.broadcast_to(shape)
         };
         Ok(Operand::View(slot, layout))
+    }
+
+    fn placed(&mut self, py: Python<'_>, view: &View) -> PyResult<(SlotId, Layout)> {
+        match view.slot {
+            Some((slot, _)) => Ok((slot, view.layout.clone())),
+            None => self.outside(py, view.array, &view.layout),
+        }
     }
 
     /// Makes memory of others known to the engine: small views by a copy, large ones as they are.

@@ -5,7 +5,7 @@
 use crate::value::Val;
 use crate::{arg, fold, memory, points, scalar};
 use arrayloom_device::{Arg, Launch};
-use arrayloom_ir::{Arity, Form, FpFlags, Kernel, Prim};
+use arrayloom_ir::{Arity, Form, FpFlags, Ins, Kernel, Prim};
 use arrayloom_types::DType;
 use std::cell::RefCell;
 use std::sync::atomic::Ordering;
@@ -54,6 +54,7 @@ impl Run<'_> {
             let mut flags = FpFlags::NONE;
             let value = match ins.prim.arity() {
                 Arity::Leaf => self.leaf(number, index),
+                Arity::Unary if ins.prim == Prim::Gather => self.gather(ins, operand(ins.a), index),
                 Arity::Unary => scalar::unary(ins.prim, ins.dtype, operand(ins.a), &mut flags),
                 Arity::Binary => {
                     let (a, b) = (operand(ins.a), operand(ins.b));
@@ -102,6 +103,15 @@ impl Run<'_> {
                 }),
             },
         }
+    }
+
+    /// The element of a table that lies `by` bytes from its place at this point.
+    fn gather(&self, ins: &Ins, by: Val, index: &[usize]) -> Option<Val> {
+        let at = points::address(&self.launch.ins[ins.b as usize], index)?;
+        let Val::Int(_, by) = by else { return None };
+        let at = at.checked_add_signed(isize::try_from(by).ok()?)?;
+        // SAFETY: whoever calls `Device::run` vouches that the element may be read.
+        Some(unsafe { memory::load(at, ins.dtype) })
     }
 
     /// Notes `value` for the place of a point in output `number`.

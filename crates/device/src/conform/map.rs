@@ -7,7 +7,7 @@ use super::place::{PATTERNS, Pattern};
 use super::table::{self, Loop};
 use super::{Suite, Trouble, compare};
 use crate::Device;
-use arrayloom_ir::{Builder, Form, Prim, ops};
+use arrayloom_ir::{Builder, Form, Ins, Prim, ops};
 use arrayloom_types::{ALL_DTYPES, DType, Layout};
 
 /// The values that operand number `nth` of a primitive gets.
@@ -47,6 +47,53 @@ pub(super) fn primitives(suite: &mut Suite<'_>) {
         }
     }
     index_and_constant(suite);
+    for (number, dtype) in (0..).zip(ALL_DTYPES) {
+        for shape in [[5, 13], [3, 700], [1, 2000]] {
+            let job = table_job(dtype, shape, number);
+            let name = format!("map/Gather/{dtype}/{shape:?}");
+            suite.judge(name, &job, Closeness::Bits);
+        }
+    }
+}
+
+/// Elements of a matrix by number of the row, every other column.
+fn table_job(dtype: DType, shape: [usize; 2], seed: u64) -> Job {
+    let (rows, size) = (7, dtype.size().cast_signed());
+    let columns = 2 * shape[1];
+    let mut b = Builder::new();
+    let index = b.input(0, DType::I64);
+    let step = (columns * dtype.size()).cast_signed();
+    let step = b.constant(DType::I64, f64::from(i32::try_from(step).unwrap_or(0)));
+    let bytes = b.bin(Prim::Mul, index, step);
+    let value = b.push(Ins {
+        prim: Prim::Gather,
+        dtype,
+        a: bytes.0,
+        b: 1,
+        c: 0,
+        bits: 0,
+    });
+    let ins = [DType::I64, dtype];
+    let kernel = table::kernel(b, &[(value.0, Form::Store)], &ins, 2);
+    let whole = Layout::contiguous(dtype, &[rows, columns]);
+    let Input::View(_, block) = Input::random(whole, seed, Values::Any) else {
+        return Job::new(kernel, &shape, Vec::new(), Vec::new());
+    };
+    let walk = Layout {
+        dtype,
+        offset: 0,
+        shape: shape.as_slice().into(),
+        strides: [0, 2 * size].as_slice().into(),
+    };
+    let index = Layout::contiguous(DType::I64, &shape);
+    let numbers = Input::random(index, seed + 50, Values::Whole(0, 6));
+    let outs = vec![Layout::contiguous(dtype, &shape)];
+    Job::new(
+        kernel,
+        &shape,
+        vec![numbers, Input::View(walk, block)],
+        outs,
+    )
 }
 
 /// `Iota` and `Const`, which read no operand.

@@ -15,7 +15,7 @@ mod touch;
 use crate::{Engine, EngineError, Settings};
 use arrayloom_cpu::{Cpu, CpuConfig};
 use arrayloom_device::{Buf, Caps, Device, DeviceError, End, Event, Launch, Queue, Sweep};
-use arrayloom_ir::{Action, Kernel, LoopSig, Node, Operand, ReduceOp, SlotId, ops};
+use arrayloom_ir::{Action, Kernel, LoopSig, Node, Operand, ReduceOp, SlotId, Table, ops};
 use arrayloom_reference::Reference;
 use arrayloom_types::{DType, Layout, Scalar};
 use smallvec::smallvec;
@@ -236,6 +236,7 @@ fn map_node(name: &str, out: &Array, ins: &[Operand], mask: Option<Operand>) -> 
     let dtype_of = |o: &Operand| match o {
         Operand::View(_, layout) => layout.dtype,
         Operand::Scalar(scalar) => scalar.dtype,
+        Operand::Table(_, table) => table.walk.dtype,
     };
     let strong: Vec<_> = ins
         .iter()
@@ -278,7 +279,7 @@ fn reduce_node(op: ReduceOp, axes: u32, of: &Array, out: &Array) -> Node {
 fn broadcast(operand: &Operand, shape: &[usize]) -> Operand {
     match operand {
         Operand::View(slot, layout) => Operand::View(*slot, layout.broadcast_to(shape)),
-        Operand::Scalar(scalar) => Operand::Scalar(*scalar),
+        Operand::Scalar(_) | Operand::Table(..) => operand.clone(),
     }
 }
 

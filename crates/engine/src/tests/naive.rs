@@ -43,6 +43,7 @@ impl Naive {
                 (layout.dtype, elements.flatten().copied().collect())
             }
             Operand::Scalar(scalar) => (scalar.dtype, scalar.as_bytes().to_vec()),
+            Operand::Table(slot, table) => (table.walk.dtype, self.slots[slot].clone()),
         }
     }
 
@@ -80,7 +81,11 @@ fn compute(
             b.cast(value, wanted)
         })
         .collect();
+    if let (Action::Gather, Operand::Table(_, table)) = (node.action, &node.ins[0]) {
+        return gather(&table.walk, operands);
+    }
     let (value, form, computed) = match node.action {
+        Action::Gather => unreachable!("the first operand of a gather is a table"),
         Action::Map(op) => (
             (op.body)(&mut b, &values)[number],
             Form::Store,
@@ -118,6 +123,23 @@ fn compute(
     let operands = [(computed, result)];
     let kernel = self::kernel(b, &operands, output, place.shape.len());
     launch(&kernel, &place.shape, &operands, (place.dtype, 0, None))
+}
+
+/// The elements of a table by number, in the order of the domain.
+fn gather(walk: &Layout, operands: &[(DType, Vec<u8>)]) -> Vec<u8> {
+    let whole = |bytes: &[u8]| i64::from_le_bytes(bytes.try_into().unwrap());
+    let mut result = Vec::new();
+    for (point, at) in places(walk).into_iter().enumerate() {
+        let pairs = operands[1..].chunks_exact(2);
+        let moved: i64 = pairs
+            .map(|pair| whole(&pair[0].1[8 * point..8 * point + 8]) * whole(&pair[1].1))
+            .sum();
+        let at = at
+            .checked_add_signed(isize::try_from(moved).unwrap())
+            .unwrap();
+        result.extend_from_slice(&operands[0].1[at..at + walk.dtype.size()]);
+    }
+    result
 }
 
 fn kernel(b: Builder, operands: &[(DType, Vec<u8>)], output: Output, rank: usize) -> Kernel {

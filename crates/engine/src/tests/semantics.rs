@@ -183,3 +183,65 @@ fn a_slot_that_is_gone_is_an_error() {
     assert!(matches!(error, EngineError::BadSlot { .. }));
     assert_eq!(w.engine.pending_nodes(), 0);
 }
+
+/// The node of `out = table[index]`, rows of a matrix by number.
+fn rows(table: &Array, index: &Array, out: &Array) -> Node {
+    let steps = &table.layout.strides;
+    let shape = out.layout.shape.clone();
+    let spread = |layout: &Layout, strides: [isize; 2]| Layout {
+        shape: shape.clone(),
+        strides: strides.as_slice().into(),
+        ..layout.clone()
+    };
+    let entry = Table {
+        walk: spread(&table.layout, [0, steps[1]]),
+        whole: table.layout.clone(),
+    };
+    Node {
+        action: Action::Gather,
+        sig: LoopSig {
+            ins: smallvec![DType::F64],
+            outs: smallvec![DType::F64],
+        },
+        outs: smallvec![(out.slot, out.layout.clone())],
+        ins: smallvec![
+            Operand::Table(table.slot, Box::new(entry)),
+            Operand::View(index.slot, spread(&index.layout, [8, 0])),
+            Operand::Scalar(Scalar::from_i64(DType::I64, steps[0] as i64)),
+        ],
+        mask: None,
+        site: 0,
+        told: false,
+    }
+}
+
+#[test]
+fn a_table_is_read_as_it_was_when_recorded() {
+    let (w, _turn) = guarded();
+    let source = w.ready(DType::F64, &[3, 2], &[0.0, 1.0, 10.0, 11.0, 20.0, 21.0]);
+    let index = w.ready(DType::F64, &[4], &[0.0; 4]);
+    let index = Array {
+        layout: Layout::contiguous(DType::I64, &[4]),
+        ..index
+    };
+    w.write(&index, &[2.0, 0.0, 2.0, 1.0]);
+    let table = w.lazy(DType::F64, &[3, 2]);
+    let (picked, out) = (w.lazy(DType::F64, &[4, 2]), w.lazy(DType::F64, &[4, 2]));
+    w.map("add", &table, &[read(&source), number(1.0)]).unwrap();
+    w.record(rows(&table, &index, &picked)).unwrap();
+    w.map("multiply", &out, &[read(&picked), number(2.0)])
+        .unwrap();
+    w.map("_copy", &table, &[number(0.0)]).unwrap();
+    let back = w.lazy(DType::F64, &[4, 2]);
+    w.record(rows(&table, &index, &back)).unwrap();
+    w.engine.release(picked.slot);
+    assert_eq!(
+        w.floats(&out),
+        [42.0, 44.0, 2.0, 4.0, 42.0, 44.0, 22.0, 24.0]
+    );
+    assert_eq!(w.floats(&back), [0.0; 8]);
+    assert_eq!(w.floats(&table), [0.0; 6]);
+    for array in [source, index, table, out, back] {
+        w.engine.release(array.slot);
+    }
+}

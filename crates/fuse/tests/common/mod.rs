@@ -69,7 +69,7 @@ impl Program {
             .iter()
             .find_map(|o| match o {
                 Operand::View(_, layout) => Some(layout.shape.clone()),
-                Operand::Scalar(_) => None,
+                Operand::Scalar(_) | Operand::Table(..) => None,
             })
             .unwrap();
         let out = self.array(&shape, false);
@@ -106,7 +106,7 @@ impl Program {
 fn broadcast(operand: &Operand, shape: &[usize]) -> Operand {
     match operand {
         Operand::View(slot, layout) => Operand::View(*slot, layout.broadcast_to(shape)),
-        Operand::Scalar(scalar) => Operand::Scalar(*scalar),
+        Operand::Scalar(_) | Operand::Table(..) => operand.clone(),
     }
 }
 
