@@ -42,3 +42,11 @@ sizes:
 # Unsafe blocks per file
 unsafe:
     cargo xtask unsafe
+
+# Tests with torch, JAX, TensorFlow, CuPy and pyclesperanto, in .venv-frameworks
+frameworks *args: build
+    {{python}} tools/frameworks.py {{args}}
+
+# The tests of the package arraybridge against the names of arrayloom.bridge.arraybridge
+arraybridge-suite *args: build
+    {{python}} tools/arraybridge_suite.py {{args}}

@@ -71,6 +71,11 @@ def steps() -> Iterator[Step]:
         (PYTHON, "-m", "pytest", "-q", "--maxfail=20", "-m", "not slow"),
         "after a change of Rust code, first pip install the package again",
     )
+    yield Step(
+        "frameworks",
+        (PYTHON, "tools/frameworks.py"),
+        "tools/frameworks.py --only torch installs less; .venv-frameworks can be deleted",
+    )
 
 
 def run(step: Step, *, fix: bool) -> bool:
