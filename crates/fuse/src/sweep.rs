@@ -7,7 +7,7 @@
 use crate::order::any_order;
 use crate::rows::{self, packed, packed_bytes, relation};
 use crate::{Group, Options, Slots};
-use arrayloom_ir::{AxisMask, Form, Operand, ReduceOp, SlotId};
+use arrayloom_ir::{AxisMask, Form, Operand, Prim, ReduceOp, SlotId};
 use arrayloom_plan::{LEAF, Link, Ring, Route, Schedule, Touch, schedule};
 use arrayloom_types::{Layout, Overlap, overlap};
 use smallvec::SmallVec;
@@ -108,10 +108,11 @@ pub(crate) fn passes(groups: &[Group], slots: &dyn Slots, options: &Options) -> 
 }
 
 /// True for kernels that may be a stage: maps, folds that keep the rows, and folds over everything,
-/// that read no table.
+/// that read no table and do not depend on where they are.
 fn is_stage(group: &Group) -> bool {
     group.shape.first().is_some_and(|&rows| rows > 1)
         && !group.ins.iter().any(|o| matches!(o, Operand::Table(..)))
+        && !group.kernel.code.iter().any(|ins| ins.prim == Prim::Iota)
         && (0..group.outs.len()).all(|output| match group.kernel.outputs[output].form {
             Form::Store => rows::pitch(&group.outs[output].1).is_some(),
             Form::Reduce { op, axes } => folds_rows(group, output, op, axes),

@@ -10,7 +10,7 @@ use crate::map::Outcome;
 use crate::np::{self, Arr};
 use crate::operand::{Input, classify};
 use crate::record::Draft;
-use crate::{copies, delegate, keywords, site, state, sync};
+use crate::{copies, delegate, keywords, ranges, site, state, sync};
 use arrayloom_ir::{Action, LoopSig};
 use arrayloom_types::{DType, Scalar, Shape, contiguous_strides};
 use pyo3::ffi;
@@ -266,6 +266,17 @@ pub(crate) fn asarray<'py>(
     converted("asarray", args, kwargs, false)
 }
 
+/// Return evenly spaced values within a given interval.
+pub(crate) fn arange<'py>(
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    match ranges::arange(args, kwargs)? {
+        Some(range) => Ok(range),
+        None => in_numpy("arange", args, kwargs),
+    }
+}
+
 macro_rules! from_numpy {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
@@ -279,8 +290,6 @@ macro_rules! from_numpy {
 }
 
 from_numpy! {
-    /// Return evenly spaced values within a given interval.
-    arange;
     /// Return evenly spaced numbers over a specified interval.
     linspace;
     /// Return a two-dimensional array with ones on the diagonal and zeros elsewhere.

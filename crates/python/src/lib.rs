@@ -34,6 +34,7 @@ mod ops;
 mod places;
 mod power;
 mod process;
+mod ranges;
 mod record;
 mod runner;
 mod site;

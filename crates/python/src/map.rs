@@ -181,8 +181,9 @@ impl Call<'_> {
         let Some(Input::View(target)) = classify(py, out)? else {
             leave!(Operand)
         };
+        // Nobody tells when the program reads memory that is not ours.
         let Some(slot) = target.slot else {
-            leave!(Operand)
+            leave!(Delegated)
         };
         let [result] = self.sig.outs.as_slice() else {
             leave!(Keyword)
