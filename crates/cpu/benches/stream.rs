@@ -240,19 +240,21 @@ fn touch(cpu: &Cpu, bufs: &[Buf]) -> Result<(), DeviceError> {
 
 fn main() -> Result<(), DeviceError> {
     let bytes = (WIDE * WIDE * 8) as u64;
-    for threads in [1, 2] {
+    for (threads, jit) in [(1, false), (1, true), (2, false), (2, true)] {
         let cpu = Cpu::open(CpuConfig {
             threads,
+            jit,
             ..CpuConfig::default()
         });
         let (a, c, out) = (cpu.alloc(bytes)?, cpu.alloc(bytes)?, cpu.alloc(bytes)?);
         touch(&cpu, &[a, c, out])?;
-        println!("{}, {threads} threads", cpu.caps().detail);
+        println!("{}, {threads} threads, jit {jit}", cpu.caps().detail);
         for case in maps(a, c, out).iter().chain(&folds(c, out)) {
             let secs = case.time(&cpu)?;
             let rate = case.bytes as f64 / secs / 1e9;
             println!("{:24} {:8.3} ms {rate:8.1} GB/s", case.name, secs * 1e3);
         }
+        println!("{:?}", cpu.jit_stats());
     }
     Ok(())
 }

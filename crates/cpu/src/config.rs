@@ -88,6 +88,10 @@ pub struct CpuConfig {
     pub sweep_bytes: usize,
     /// Rows that each stage of a sweep computes at a time; chosen by the cache if absent.
     pub sweep_rows: Option<usize>,
+    /// Compile kernels at run time, where the processor and the system allow it.
+    pub jit: bool,
+    /// Below this many element operations a kernel that is not compiled yet is interpreted.
+    pub min_jit_ops: usize,
     /// Loops of the host.
     pub loops: HostLoops,
 }
@@ -102,6 +106,8 @@ impl Default for CpuConfig {
             stream_bytes: 16 << 20,
             sweep_bytes: 512 << 10,
             sweep_rows: None,
+            jit: true,
+            min_jit_ops: 100_000,
             loops: HostLoops::new(),
         }
     }

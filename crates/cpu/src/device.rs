@@ -7,6 +7,7 @@
 
 use crate::Isa;
 use crate::config::CpuConfig;
+use crate::jit::{Jit, JitStats};
 use crate::pool::Pool;
 use crate::run::{Env, run};
 use crate::sweep::{is_whole, operations, sweep};
@@ -30,6 +31,7 @@ pub struct Cpu {
     threads: AtomicUsize,
     /// Built with the first launch that is worth it.
     pool: Mutex<Option<Pool>>,
+    jit: Jit,
     /// Sizes of the blocks by address.
     blocks: Mutex<BTreeMap<u64, usize>>,
 }
@@ -65,6 +67,7 @@ impl Cpu {
             caps,
             threads: AtomicUsize::new(threads),
             pool: Mutex::new(None),
+            jit: Jit::default(),
             blocks: Mutex::new(BTreeMap::new()),
         })
     }
@@ -72,6 +75,11 @@ impl Cpu {
     /// The instruction set in use.
     pub fn isa(&self) -> Isa {
         self.isa
+    }
+
+    /// What has become of compiled code.
+    pub fn jit_stats(&self) -> JitStats {
+        self.jit.stats()
     }
 
     /// Works with this many threads from the next launch on; at least one.
@@ -119,6 +127,7 @@ impl Cpu {
             isa: self.isa,
             threads: pool.map_or(1, |_| threads),
             pool,
+            jit: self.config.jit.then_some(&self.jit),
         })
     }
 }

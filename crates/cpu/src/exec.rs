@@ -7,12 +7,15 @@
 
 use crate::Isa;
 use crate::fold::FoldState;
+use crate::jit::Scratch;
 use crate::kern::{Found, Raise, fill};
 use crate::lower::{Step, call_host, note};
 use crate::mxcsr;
 use crate::nest::{Cursor, Nest, Odometer};
 use crate::place::{fence, fetch, gather, pick, scatter, stream};
 use crate::program::{Program, Slot};
+use smallvec::SmallVec;
+use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::atomic::AtomicU8;
 
@@ -40,6 +43,8 @@ pub(crate) struct Worker<'a> {
     moving: Vec<(usize, usize)>,
     /// Those of them whose lines are asked for ahead of time.
     fetched: Vec<(usize, usize)>,
+    /// For steps that are run one by one.
+    scratch: RefCell<Scratch>,
 }
 
 /// The place of a tile in the walk.
@@ -98,8 +103,14 @@ impl<'a> Worker<'a> {
             shared,
             _memory: memory,
             slots,
-            fetched: distinct(&moving, nest),
+            // Compiled code asks for its lines in long even streams, which the processor foresees.
+            fetched: if program.segments.is_empty() {
+                distinct(&moving, nest)
+            } else {
+                Vec::new()
+            },
             moving,
+            scratch: RefCell::default(),
         }
     }
 
@@ -189,6 +200,7 @@ impl<'a> Worker<'a> {
                 from: [a, b, c],
                 to,
                 ins,
+                ..
             } => {
                 let [a, b, c, to] = [a, b, c, to].map(|slot| self.slots[slot]);
                 // SAFETY: lowering chose places that fit the kernel.
@@ -227,6 +239,8 @@ impl<'a> Worker<'a> {
                     note(flags, ins, Raise::Register, 0);
                 }
             }
+            // SAFETY: promised by the caller.
+            Step::Compiled { segment } => unsafe { self.compiled(segment, n) },
             // SAFETY: the lane may be read, the slot has room for the tile.
             Step::Gather { lane, size, to } => unsafe {
                 self.gather(tile, lane, size, self.slots[to]);
@@ -242,6 +256,7 @@ impl<'a> Worker<'a> {
                 size,
                 from,
                 around,
+                ..
             } => {
                 let from = self.slots[from];
                 // SAFETY: the lane may be written, the slot holds the tile.
@@ -257,6 +272,40 @@ impl<'a> Worker<'a> {
                     note(flags, ins, fold.plan.raise(), 0);
                 }
             }
+        }
+    }
+
+    /// Runs a compiled segment. If it met conditions that are asked for, its steps are run one by one.
+    ///
+    /// # Safety
+    /// The slots are set for this tile.
+    unsafe fn compiled(&self, segment: usize, n: usize) {
+        let segment = &self.shared.program.segments[segment];
+        let args: SmallVec<[*mut u8; 24]> =
+            segment.args.iter().map(|&slot| self.slots[slot]).collect();
+        let aligned = || {
+            segment
+                .streams
+                .iter()
+                .all(|&arg| args[arg].addr().is_multiple_of(64))
+        };
+        let function = match &segment.around {
+            Some(around) if aligned() => around,
+            _ => &segment.function,
+        };
+        // SAFETY: the arguments are those that the function was compiled for, with `n` elements.
+        let done = unsafe { function.call(&args, n) };
+        let flags = self.shared.flags;
+        let met = flags.is_some() && mxcsr::take() != 0;
+        let start = if met { 0 } else { done };
+        if start < n {
+            let scratch = &mut self.scratch.borrow_mut();
+            // SAFETY: with conditions asked for, no input is overwritten by the function; else only
+            // elements that it has not done are run.
+            unsafe {
+                let replay = &segment.replay;
+                replay.run(&args, start..n, scratch, flags, done < n);
+            };
         }
     }
 

@@ -20,6 +20,13 @@ pub(crate) fn join(lowered: &mut Lowered, isa: Isa, apart: bool) {
         if let Some(value) = makes(step) {
             made[value] = Some(at);
         }
+        if let Step::Compiled { segment } = *step {
+            for &arg in &lowered.segments[segment].args {
+                if let Place::Value(value) = arg {
+                    uses[value] += 1;
+                }
+            }
+        }
     }
     let mut gone = vec![false; lowered.steps.len()];
     for at in 0..lowered.steps.len() {
@@ -66,6 +73,7 @@ fn pair_of(first: &Step<Place>, then: &Step<Place>, back: bool, isa: Isa) -> Opt
             from: [x, y, _],
             to,
             ins,
+            ..
         },
     ) = (first, then)
     else {

@@ -12,6 +12,7 @@
 use crate::Isa;
 use crate::cell::Cell;
 use crate::config::{HostLoop, HostLoops};
+use crate::jit::{Jit, Segment};
 use crate::kern::{Found, Kern, Raise, Splat, find, toward_half};
 use crate::mxcsr;
 use crate::nest::Nest;
@@ -46,12 +47,23 @@ pub(crate) struct HostCall {
     pub(crate) steps: [isize; 3],
 }
 
+/// What a kernel computes: a primitive, the dtypes of its first operands and of its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Verb {
+    pub(crate) prim: Prim,
+    pub(crate) first: DType,
+    pub(crate) second: DType,
+    pub(crate) to: DType,
+    pub(crate) splat: Splat,
+}
+
 /// What is done with a tile, on operands of type `P`: places while lowering, slots in a program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step<P> {
-    /// A kernel.
+    /// A kernel; `verb` says what it does, for those who know a better way.
     Run {
         found: Found,
+        verb: Option<Verb>,
         from: [P; 3],
         to: P,
         ins: usize,
@@ -94,7 +106,11 @@ pub(crate) enum Step<P> {
         size: usize,
         from: P,
         around: bool,
+        /// The output may lie on an input, so everything must be read before.
+        late: bool,
     },
+    /// A compiled segment, by its number.
+    Compiled { segment: usize },
     /// A tile into output number `output`, which folds.
     Fold { output: usize, from: P, ins: usize },
 }
@@ -117,6 +133,8 @@ pub(crate) struct Lowered {
     pub(crate) uniforms: Vec<Cell>,
     /// Tiles that are full of a uniform value: its number and size.
     pub(crate) filled: Vec<(usize, usize)>,
+    /// What [`Step::Compiled`] names.
+    pub(crate) segments: Vec<Segment<Place>>,
 }
 
 /// What lowering reads.
@@ -127,6 +145,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) loops: &'a HostLoops,
     pub(crate) isa: Isa,
     pub(crate) flags: Option<&'a [AtomicU8]>,
+    /// The compiler, if steps are to be compiled.
+    pub(crate) jit: Option<&'a Jit>,
 }
 
 /// Alignment that tiles of elements of `size` bytes need.
@@ -351,10 +371,18 @@ impl<'a> Lower<'a> {
             let found = self.find(&want, Splat::No).ok_or_else(|| want.missing())?;
             return Ok(self.evaluate(&want, found, &numbers));
         }
-        let (found, from) = self.operands(&want, ops)?;
+        let (found, from, splat) = self.operands(&want, ops)?;
         let to = self.fresh(want.to.size());
+        let verb = (!want.toward_half && found.scale == 1).then_some(Verb {
+            prim: want.prim,
+            first: want.first,
+            second: want.second,
+            to: want.to,
+            splat,
+        });
         self.push(Step::Run {
             found,
+            verb,
             from,
             to,
             ins: want.ins,
@@ -363,7 +391,7 @@ impl<'a> Lower<'a> {
     }
 
     /// The kernel and its operands, single values left as they are where a kernel takes them.
-    fn operands(&mut self, want: &Want, ops: &[Val]) -> Result<(Found, [Place; 3]), String> {
+    fn operands(&mut self, want: &Want, ops: &[Val]) -> Result<(Found, [Place; 3], Splat), String> {
         if let &[a, b] = ops {
             let splat = match (a, b) {
                 (Val::Tile(x), Val::Uniform(n)) => Some((Splat::B, [x, Place::Uniform(n)])),
@@ -375,7 +403,7 @@ impl<'a> Lower<'a> {
             if let Some((splat, [x, y])) = splat
                 && let Some(found) = self.find(want, splat)
             {
-                return Ok((found, [x, y, Place::None]));
+                return Ok((found, [x, y, Place::None], splat));
             }
         }
         let found = self.find(want, Splat::No).ok_or_else(|| want.missing())?;
@@ -383,7 +411,7 @@ impl<'a> Lower<'a> {
         for (i, (&op, place)) in ops.iter().zip(&mut from).enumerate() {
             *place = self.tile(op, want.size(i));
         }
-        Ok((found, from))
+        Ok((found, from, Splat::No))
     }
 
     fn find(&self, want: &Want, splat: Splat) -> Option<Found> {

@@ -6,6 +6,7 @@
 use crate::cell::Cell;
 use crate::config::CpuConfig;
 use crate::fold::FoldPlan;
+use crate::jit::{Cutter, Segment, cut};
 use crate::join::join;
 use crate::lower::{Facts, Lower, Lowered, Place, Step, in_place};
 use crate::setup::{Setup, Source};
@@ -28,6 +29,8 @@ pub(crate) enum Slot {
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) steps: Vec<Step<usize>>,
+    /// What [`Step::Compiled`] names.
+    pub(crate) segments: Vec<Segment<usize>>,
     pub(crate) slots: Vec<Slot>,
     pub(crate) uniforms: Vec<Cell>,
     /// Buffers to be filled once: number, uniform value, element size.
@@ -83,6 +86,7 @@ pub(crate) fn build(
                     size,
                     from,
                     around: false,
+                    late: true,
                 });
                 continue;
             }
@@ -96,6 +100,7 @@ pub(crate) fn build(
                 size,
                 from,
                 around,
+                late: false,
             });
         }
     }
@@ -103,6 +108,19 @@ pub(crate) fn build(
         lower.push(step);
     }
     let mut lowered = lower.finish();
+    if let Some(jit) = facts.jit {
+        let points = setup.nest.len();
+        let worth = points.saturating_mul(lowered.steps.len()) >= config.min_jit_ops;
+        let cutter = Cutter {
+            jit,
+            isa: facts.isa,
+            nest: &setup.nest,
+            span: setup.span,
+            flags: facts.flags.is_some(),
+            known: !worth,
+        };
+        cut(&mut lowered, cutter);
+    }
     join(&mut lowered, facts.isa, facts.flags.is_some());
     let mut program = allocate(lowered, setup, config);
     program.aligned_to = aligned_to;
@@ -137,7 +155,7 @@ pub(crate) fn reads(step: &Step<Place>) -> [Place; 3] {
     match *step {
         Step::Run { from, .. } | Step::Pair { from, .. } => from,
         Step::Host { from: [a, b], .. } => [a, b, Place::None],
-        Step::Gather { .. } | Step::Iota { .. } => [Place::None; 3],
+        Step::Gather { .. } | Step::Iota { .. } | Step::Compiled { .. } => [Place::None; 3],
         Step::Store { from, .. } | Step::Fold { from, .. } | Step::Reach { by: from, .. } => {
             [from, Place::None, Place::None]
         }
@@ -156,18 +174,23 @@ pub(crate) fn makes(step: &Step<Place>) -> Option<usize> {
             Place::Value(value) => Some(value),
             _ => None,
         },
-        Step::Store { .. } | Step::Fold { .. } => None,
+        Step::Store { .. } | Step::Fold { .. } | Step::Compiled { .. } => None,
     }
 }
 
 /// All values that a step reads, makes or passes through.
-fn touches(step: &Step<Place>) -> impl Iterator<Item = Place> {
-    let middle = match *step {
-        Step::Pair { middle, .. } => middle,
-        _ => Place::None,
+fn touches<'a>(
+    lowered: &'a Lowered,
+    step: &'a Step<Place>,
+) -> impl Iterator<Item = Place> + use<'a> {
+    let (middle, args) = match *step {
+        Step::Pair { middle, .. } => (middle, [].as_slice()),
+        Step::Compiled { segment } => (Place::None, lowered.segments[segment].args.as_slice()),
+        _ => (Place::None, [].as_slice()),
     };
     let made = makes(step).map(Place::Value);
-    reads(step).into_iter().chain(made).chain([middle])
+    let places = reads(step).into_iter().chain(made).chain([middle]);
+    places.chain(args.iter().copied())
 }
 
 /// Where a value lives.
@@ -191,6 +214,7 @@ fn settle(
             size,
             from: Place::Value(value),
             around: false,
+            ..
         } = *step
             && homes[value] == Home::Nowhere
             && !kernel_overlaps(lane)
@@ -226,7 +250,7 @@ fn near_input(setup: &Setup, lane: usize) -> bool {
 fn scan(lowered: &Lowered, homes: &mut [Home]) -> usize {
     let mut last = vec![0; lowered.sizes.len()];
     for (at, step) in lowered.steps.iter().enumerate() {
-        for place in touches(step) {
+        for place in touches(lowered, step) {
             if let Place::Value(value) = place {
                 last[value] = at;
             }
@@ -234,7 +258,7 @@ fn scan(lowered: &Lowered, homes: &mut [Home]) -> usize {
     }
     let (mut free, mut buffers) = (Vec::new(), 0);
     for (at, step) in lowered.steps.iter().enumerate() {
-        for place in touches(step) {
+        for place in touches(lowered, step) {
             if let Place::Value(value) = place
                 && homes[value] == Home::Nowhere
             {
@@ -245,7 +269,7 @@ fn scan(lowered: &Lowered, homes: &mut [Home]) -> usize {
                 homes[value] = Home::Buffer(buffer);
             }
         }
-        for place in touches(step) {
+        for place in touches(lowered, step) {
             if let Place::Value(value) = place
                 && let Home::Buffer(buffer) = homes[value]
                 && last[value] == at
@@ -272,7 +296,7 @@ fn allocate(mut lowered: Lowered, setup: &Setup, config: &CpuConfig) -> Program 
     let largest = sizes.chain(filled.iter().map(|f| f.2)).max().unwrap_or(8);
     let tile = config
         .tile_elems
-        .unwrap_or_else(|| tile_elems(buffers, largest, lowered.steps.len()))
+        .unwrap_or_else(|| tile_elems(buffers, largest, &lowered))
         .max(1);
     let mut slots = vec![Slot::None];
     let mut slot_of = |place: Place| -> usize {
@@ -294,8 +318,17 @@ fn allocate(mut lowered: Lowered, setup: &Setup, config: &CpuConfig) -> Program 
     };
     let steps = lowered.steps.iter();
     let steps = steps.map(|step| with_slots(step, &mut slot_of)).collect();
+    let segments = lowered.segments.into_iter().map(|segment| Segment {
+        args: segment.args.iter().map(|&arg| slot_of(arg)).collect(),
+        function: segment.function,
+        around: segment.around,
+        streams: segment.streams,
+        replay: segment.replay,
+    });
+    let segments = segments.collect();
     Program {
         steps,
+        segments,
         slots,
         uniforms: lowered.uniforms,
         filled,
@@ -307,11 +340,19 @@ fn allocate(mut lowered: Lowered, setup: &Setup, config: &CpuConfig) -> Program 
     }
 }
 
+/// Bytes of one operand of a tile that compiled code works on: calls are few, buffers fit.
+const COMPILED_BYTES: usize = 8192;
+
 /// As many elements as let all buffers fit, between 128 and one page. Short programs wait for memory
 /// rather than compute: with short tiles they ask for the next lines more evenly.
-fn tile_elems(buffers: usize, size: usize, steps: usize) -> usize {
+fn tile_elems(buffers: usize, size: usize, lowered: &Lowered) -> usize {
     let fit = L1_BYTES / (buffers.max(1) * size);
-    let most = (if steps < 4 { 2048 } else { 4096 } / size).max(128);
+    let most = match lowered.steps.len() {
+        _ if !lowered.segments.is_empty() => COMPILED_BYTES,
+        0..4 => 2048,
+        _ => 4096,
+    };
+    let most = (most / size).max(128);
     let power = fit.checked_ilog2().map_or(1, |bits| 1 << bits);
     power.clamp(128, most)
 }
@@ -320,11 +361,13 @@ fn with_slots(step: &Step<Place>, slot: &mut impl FnMut(Place) -> usize) -> Step
     match *step {
         Step::Run {
             found,
+            verb,
             from,
             to,
             ins,
         } => Step::Run {
             found,
+            verb,
             from: from.map(&mut *slot),
             to: slot(to),
             ins,
@@ -374,12 +417,15 @@ fn with_slots(step: &Step<Place>, slot: &mut impl FnMut(Place) -> usize) -> Step
             size,
             from,
             around,
+            late,
         } => Step::Store {
             lane,
             size,
             from: slot(from),
             around,
+            late,
         },
+        Step::Compiled { segment } => Step::Compiled { segment },
         Step::Fold { output, from, ins } => Step::Fold {
             output,
             from: slot(from),

@@ -10,6 +10,7 @@ use crate::cell::{self, Cell};
 use crate::config::CpuConfig;
 use crate::exec::{Shared, Worker};
 use crate::fold::{self, FoldForm, FoldPlan, FoldState};
+use crate::jit::Jit;
 use crate::kern::fold_run;
 use crate::lower::{Facts, note};
 use crate::mxcsr::{self, Saved};
@@ -32,6 +33,8 @@ pub(crate) struct Env<'a> {
     pub(crate) isa: Isa,
     pub(crate) threads: usize,
     pub(crate) pool: Option<&'a Pool>,
+    /// The compiler, if steps are to be compiled.
+    pub(crate) jit: Option<&'a Jit>,
 }
 
 /// Results that tasks kept to themselves: task, output, value.
@@ -65,6 +68,7 @@ pub(crate) unsafe fn run(
         loops: &env.config.loops,
         isa: env.isa,
         flags: launch.flags,
+        jit: env.jit,
     };
     let program = program::build(facts, &folds, env.config)?;
     let work = total.saturating_mul(program.steps.len());

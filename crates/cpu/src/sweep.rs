@@ -241,6 +241,7 @@ fn prepare<'a>(
         loops: &env.config.loops,
         isa: env.isa,
         flags: stage.launch.flags,
+        jit: env.jit,
     };
     let program = program::build(facts, &folds, env.config)?;
     let Some(wholes) = wholes(stage, &mut folds, setup.nest.len()) else {

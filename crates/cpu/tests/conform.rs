@@ -39,7 +39,7 @@ impl Device for Shared {
     }
 }
 
-fn open(threads: usize, isa: Option<Isa>, tile_elems: Option<usize>) -> Shared {
+fn open(threads: usize, isa: Option<Isa>, tile_elems: Option<usize>, jit: bool) -> Shared {
     let min_parallel_ops = if threads > 1 { 1 } else { usize::MAX };
     // A small bound, so that small launches go around the caches too.
     let stream_bytes = if tile_elems.is_some() { 64 } else { 16 << 20 };
@@ -49,26 +49,46 @@ fn open(threads: usize, isa: Option<Isa>, tile_elems: Option<usize>) -> Shared {
         tile_elems,
         min_parallel_ops,
         stream_bytes,
+        jit,
+        min_jit_ops: 0,
         ..CpuConfig::default()
     }))
 }
 
 mod one_thread {
     use super::{Reference, conform, open};
-    conform::suite!(open(1, None, None), Reference::new());
+    conform::suite!(open(1, None, None, false), Reference::new());
+}
+
+mod compiled {
+    use super::{Reference, conform, open};
+    conform::suite!(open(1, None, None, true), Reference::new());
 }
 
 mod three_threads_tiny_tiles {
     use super::{Reference, conform, open};
-    conform::suite!(open(3, None, Some(3)), Reference::new());
+    conform::suite!(open(3, None, Some(3), false), Reference::new());
+}
+
+mod compiled_three_threads_odd_tiles {
+    use super::{Reference, conform, open};
+    conform::suite!(open(3, None, Some(21), true), Reference::new());
 }
 
 mod two_threads_avx2 {
     use super::{Isa, Reference, conform, open};
-    conform::suite!(open(2, Some(Isa::Avx2), None), Reference::new());
+    conform::suite!(open(2, Some(Isa::Avx2), None, false), Reference::new());
+}
+
+mod compiled_avx2 {
+    use super::{Isa, Reference, conform, open};
+    conform::suite!(open(2, Some(Isa::Avx2), Some(75), true), Reference::new());
 }
 
 mod baseline_odd_tiles {
     use super::{Isa, Reference, conform, open};
-    conform::suite!(open(1, Some(Isa::Baseline), Some(37)), Reference::new());
+    conform::suite!(
+        open(1, Some(Isa::Baseline), Some(37), true),
+        Reference::new()
+    );
 }

@@ -102,6 +102,8 @@ settings! {
     backend: String = String::new(), "ARRAYLOOM_BACKEND";
     /// Highest instruction set of the CPU device: avx512, avx2 or baseline; empty for the best there is.
     isa: String = String::new(), "ARRAYLOOM_ISA";
+    /// The CPU device compiles kernels at run time.
+    jit: bool = true, "ARRAYLOOM_JIT";
     /// Elements of a tile of the CPU device; 0 for as many as its cache likes.
     tile: usize = 0, "ARRAYLOOM_TILE";
     /// Recorded operations that make the engine run.

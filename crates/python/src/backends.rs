@@ -65,6 +65,7 @@ fn open_cpu(py: Python<'_>, settings: &Settings) -> PyResult<Arc<dyn Device>> {
         tile_elems: (settings.tile > 0).then_some(settings.tile),
         threads: settings.threads,
         sweep_rows: (settings.sweep_rows > 0).then_some(settings.sweep_rows),
+        jit: settings.jit,
         loops: host_loops::collect(py)?,
         ..CpuConfig::default()
     };

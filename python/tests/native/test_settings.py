@@ -26,6 +26,7 @@ def run(code, **environment):
         ("ARRAYLOOM_FUSE", "perhaps", "1 or 0"),
         ("ARRAYLOOM_BACKEND", "abacus", "cpu, reference"),
         ("ARRAYLOOM_ISA", "mmx", "avx512, avx2, baseline"),
+        ("ARRAYLOOM_JIT", "sometimes", "1 or 0"),
     ],
 )
 def test_a_value_that_makes_no_sense_is_named(name, value, takes):
@@ -41,6 +42,7 @@ def test_a_value_that_makes_no_sense_is_named(name, value, takes):
     [
         {"ARRAYLOOM_ISA": "baseline"},
         {"ARRAYLOOM_ISA": "avx2"},
+        {"ARRAYLOOM_JIT": "0"},
         {"ARRAYLOOM_TILE": "3", "ARRAYLOOM_THREADS": "3"},
         {"ARRAYLOOM_FUSE": "0"},
         {"ARRAYLOOM_BACKEND": "reference"},

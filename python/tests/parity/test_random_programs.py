@@ -41,6 +41,8 @@ ENGINES = {
     },
     "flush often": {"ARRAYLOOM_MAX_PENDING_NODES": "2"},
     "one thread": {"ARRAYLOOM_THREADS": "1"},
+    "interpreted": {"ARRAYLOOM_JIT": "0"},
+    "avx2": {"ARRAYLOOM_ISA": "avx2"},
 }
 
 

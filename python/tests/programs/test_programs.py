@@ -60,6 +60,7 @@ def test_runner():
         {"ARRAYLOOM_MIN_BYTES": "1"},
         {"ARRAYLOOM_BACKEND": "reference"},
         {"ARRAYLOOM_FUSE": "0"},
+        {"ARRAYLOOM_JIT": "0"},
         {"ARRAYLOOM_TILE": "3", "ARRAYLOOM_THREADS": "3"},
         {"ARRAYLOOM_MAX_PENDING_NODES": "2"},
         {"ARRAYLOOM_LAZY": "0"},

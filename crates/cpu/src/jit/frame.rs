@@ -1,0 +1,251 @@
+//! The function around the body: registers saved, addresses fetched, the loop, the tail.
+//!
+//! `fn(args, n) -> done`: `args` are addresses; `n` elements are asked for, `done` of them computed.
+//! With masks the tail is done under a mask, so `done` is `n`; without, less than one vector is left.
+
+use super::alloc::{Action, Home, Plan, argument_uses};
+use super::ops::Asm;
+use super::ssa::{Code, KONSTS, Node, Source, Ty};
+use crate::Isa;
+use iced_x86::IcedError;
+use iced_x86::code_asm::{
+    AsmMemoryOperand, AsmRegister64, CodeAssembler, CodeLabel, k1, r8, r9, r10, r11, r12, r13, r14,
+    r15, rax, rbp, rbx, rcx, rdi, rdx, rsi,
+};
+
+/// Registers for addresses; those from [`SAVED`] on belong to the caller.
+const ADDRESSES: [AsmRegister64; 11] = [rdx, r8, r9, r10, r11, rbx, rbp, r12, r13, r14, r15];
+const SAVED: usize = 5;
+
+/// Vector registers for values: the rest is for the work inside of operations.
+pub(crate) fn registers(isa: Isa) -> usize {
+    if isa == Isa::Avx512 { 29 } else { 12 }
+}
+
+/// Bytes of a vector.
+fn vector(isa: Isa) -> usize {
+    if isa == Isa::Avx512 { 64 } else { 32 }
+}
+
+/// Operations that make a loop body worth less unrolling.
+const LONG_BODY: usize = 24;
+
+/// The state of writing one function.
+struct Frame<'a> {
+    code: &'a Code,
+    plan: &'a Plan,
+    asm: Asm,
+    /// The register that holds the address of an argument.
+    addresses: Vec<Option<AsmRegister64>>,
+}
+
+/// The bytes of the function for `code` with `args` arguments, to stand anywhere.
+pub(crate) fn assemble(
+    code: &Code,
+    plan: &Plan,
+    args: usize,
+    isa: Isa,
+) -> Result<Vec<u8>, IcedError> {
+    let uses = argument_uses(code, plan, args);
+    let mut wanted: Vec<usize> = (0..args).filter(|&arg| uses[arg] > 0).collect();
+    wanted.sort_by_key(|&arg| std::cmp::Reverse(uses[arg]));
+    wanted.truncate(ADDRESSES.len());
+    let mut addresses = vec![None; args];
+    for (&arg, register) in wanted.iter().zip(ADDRESSES) {
+        addresses[arg] = Some(register);
+    }
+    let mut a = CodeAssembler::new(64)?;
+    a.set_prefer_vex(isa != Isa::Avx512);
+    let frame = Frame {
+        code,
+        plan,
+        asm: Asm {
+            a,
+            masks: isa == Isa::Avx512,
+            lanes: vector(isa) / code.widest(),
+            widest: code.widest(),
+            masked: false,
+            scratch: [0, 1, 2].map(|i| registers(isa) + i),
+        },
+        addresses,
+    };
+    frame.function(wanted.len())
+}
+
+impl Frame<'_> {
+    fn function(mut self, count: usize) -> Result<Vec<u8>, IcedError> {
+        let saved = &ADDRESSES[SAVED.min(count)..count.max(SAVED)];
+        let lanes = i32::try_from(self.asm.lanes).unwrap_or(i32::MAX);
+        let turns = if self.plan.body.len() > LONG_BODY {
+            1
+        } else {
+            2
+        };
+        for &register in saved {
+            self.asm.a.push(register)?;
+        }
+        for (arg, register) in self.addresses.clone().into_iter().enumerate() {
+            if let Some(register) = register {
+                self.asm.a.mov(register, rdi + 8 * offset(arg))?;
+            }
+        }
+        for &value in &self.plan.hoisted {
+            self.fetch(value, 0)?;
+        }
+        let (mut one, mut tail) = (self.asm.a.create_label(), self.asm.a.create_label());
+        let (mut many_top, mut one_top) = (self.asm.a.create_label(), self.asm.a.create_label());
+        let mut end = self.asm.a.create_label();
+        self.asm.a.xor(rcx, rcx)?;
+        if turns > 1 {
+            self.asm.a.sub(rsi, turns * lanes)?;
+            self.asm.a.jl(one)?;
+            self.asm.a.set_label(&mut many_top)?;
+            for turn in 0..turns {
+                self.body(turn)?;
+            }
+            self.asm.a.add(rcx, turns * lanes)?;
+            self.asm.a.cmp(rcx, rsi)?;
+            self.asm.a.jle(many_top)?;
+            self.asm.a.set_label(&mut one)?;
+            self.asm.a.add(rsi, turns * lanes)?;
+        }
+        self.asm.a.sub(rsi, lanes)?;
+        self.asm.a.cmp(rcx, rsi)?;
+        self.asm.a.jg(tail)?;
+        self.asm.a.set_label(&mut one_top)?;
+        self.body(0)?;
+        self.asm.a.add(rcx, lanes)?;
+        self.asm.a.cmp(rcx, rsi)?;
+        self.asm.a.jle(one_top)?;
+        self.asm.a.set_label(&mut tail)?;
+        self.asm.a.add(rsi, lanes)?;
+        if self.asm.masks {
+            self.tail(end)?;
+        }
+        self.asm.a.set_label(&mut end)?;
+        self.asm.a.mov(rax, rcx)?;
+        for &register in saved.iter().rev() {
+            self.asm.a.pop(register)?;
+        }
+        self.asm.a.vzeroupper()?;
+        self.asm.a.ret()?;
+        self.asm.a.assemble(0)
+    }
+
+    /// The elements that do not fill a vector, under a mask: dead lanes are neither read nor written,
+    /// and meet no conditions.
+    fn tail(&mut self, end: CodeLabel) -> Result<(), IcedError> {
+        self.asm.a.sub(rsi, rcx)?;
+        self.asm.a.jz(end)?;
+        self.asm.a.mov(rax, -1i64)?;
+        self.asm.a.bzhi(rax, rax, rsi)?;
+        self.asm.a.kmovq(k1, rax)?;
+        self.asm.masked = true;
+        self.body(0)?;
+        self.asm.masked = false;
+        self.asm.a.add(rcx, rsi)
+    }
+
+    fn body(&mut self, turn: i32) -> Result<(), IcedError> {
+        for &action in &self.plan.body {
+            match action {
+                Action::Fetch(value) => self.fetch(value, turn)?,
+                Action::Compute(value) => self.compute(value, turn)?,
+                Action::Store(number) => self.store(number, turn)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn register(&self, value: usize) -> usize {
+        match self.plan.homes[value] {
+            Home::Register(register) => register,
+            Home::Folded | Home::Nowhere => self.asm.scratch[2],
+        }
+    }
+
+    /// The register with the address of an argument.
+    fn address(&mut self, arg: usize) -> Result<AsmRegister64, IcedError> {
+        if let Some(register) = self.addresses[arg] {
+            return Ok(register);
+        }
+        self.asm.a.mov(rax, rdi + 8 * offset(arg))?;
+        Ok(rax)
+    }
+
+    /// The element of an argument that lane 0 of this turn works on.
+    fn element(&mut self, arg: usize, ty: Ty, turn: i32) -> Result<AsmMemoryOperand, IcedError> {
+        let size = offset(ty.size());
+        let ahead = turn * offset(self.asm.lanes) * size;
+        Ok(self.address(arg)? + rcx * size + ahead)
+    }
+
+    /// Where a single value lies.
+    fn single(&mut self, source: Source) -> Result<AsmMemoryOperand, IcedError> {
+        match source {
+            Source::Arg(arg) => Ok(self.address(arg)? + 0),
+            Source::Konst(konst) => {
+                let place = &raw const KONSTS[konst as usize];
+                self.asm.a.mov(rax, place.addr() as u64)?;
+                Ok(rax + 0)
+            }
+        }
+    }
+
+    fn fetch(&mut self, value: usize, turn: i32) -> Result<(), IcedError> {
+        let (to, ty) = (self.register(value), self.code.values[value].ty);
+        match self.code.values[value].node {
+            Node::Load(arg) => {
+                let from = self.element(arg, ty, turn)?;
+                self.asm.load(ty, to, from)
+            }
+            Node::Splat(source) => {
+                let from = self.single(source)?;
+                let konst = matches!(source, Source::Konst(_));
+                self.asm.repeat(ty, to, from, konst)
+            }
+            Node::Op(..) => Ok(()),
+        }
+    }
+
+    fn compute(&mut self, value: usize, turn: i32) -> Result<(), IcedError> {
+        let made = self.code.values[value];
+        let Node::Op(mop, operands, count) = made.node else {
+            return Ok(());
+        };
+        let mut registers = [0; 4];
+        let mut memory = None;
+        for (register, &operand) in registers.iter_mut().zip(&operands[..count]) {
+            *register = self.register(operand);
+            if self.plan.homes[operand] != Home::Folded {
+                continue;
+            }
+            let leaf = self.code.values[operand];
+            memory = match leaf.node {
+                // Memory operands are read whole, which the tail must not do.
+                Node::Load(_) if self.asm.masked => {
+                    self.fetch(operand, turn)?;
+                    None
+                }
+                Node::Load(arg) => Some((self.element(arg, leaf.ty, turn)?, false)),
+                Node::Splat(source) => Some((self.single(source)?, true)),
+                Node::Op(..) => None,
+            };
+        }
+        let first = self.code.values[operands[0]].ty;
+        let to = self.register(value);
+        self.asm
+            .operation(mop, (first, made.ty), to, &registers[..count], memory)
+    }
+
+    fn store(&mut self, number: usize, turn: i32) -> Result<(), IcedError> {
+        let store = self.code.stores[number];
+        let (from, ty) = (self.register(store.value), self.code.values[store.value].ty);
+        let to = self.element(store.arg, ty, turn)?;
+        self.asm.store(ty, to, from, store.around)
+    }
+}
+
+fn offset(number: usize) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}
