@@ -68,8 +68,7 @@ impl<R: Addend> Tree<R> {
     /// Opens the next subtree: the largest one on the left edge of `n` values that is a leaf or that
     /// the `here` values at hand hold completely.
     fn descend(&mut self, mut n: usize, here: usize) {
-        let most = here.min(WHOLE);
-        while let Some(left) = tree_split(n).filter(|_| n > most) {
+        while let Some(left) = tree_split(n).filter(|_| n > here || !is_whole(n)) {
             self.stack.push(Node::Right(n - left));
             n = left;
         }
@@ -125,11 +124,11 @@ impl<R: Addend> Tree<R> {
     }
 }
 
-/// The sum of a whole subtree of at most [`WHOLE`] values.
+/// The sum of a whole subtree, see [`is_whole`].
 fn sum_whole<R: Addend>(kern: Kern, values: &[R]) -> Sum<R> {
     let mut sum = [R::default(); 2];
     let (from, to) = (values.as_ptr().cast(), (&raw mut sum).cast());
-    // SAFETY: `kern` is one of `leaf::<R>`, and the subtree is small enough: it reads the slice and writes two reals.
+    // SAFETY: `kern` is one of `leaf::<R>`: it reads the slice and writes two reals.
     unsafe { kern(from, from, from, to, values.len()) };
     sum
 }
@@ -151,9 +150,81 @@ fn lanes<R: Addend>(values: &[R]) -> ([R; LANES], &[R]) {
     (std::hint::black_box(lanes), tail)
 }
 
-/// Most values of a subtree that one call of a kernel sums: however they are split twice, no part is
-/// more than a leaf (a right half has up to 8 values more than half).
-const WHOLE: usize = 4 * (LEAF - 2 * LANES);
+/// Most values of a subtree of up to four leaves: however they are split twice, no part is more than a
+/// leaf (a right half has up to 8 values more than half).
+const FOUR: usize = 4 * (LEAF - 2 * LANES);
+
+/// True when one call of a kernel sums a subtree of `n` values: it has four leaves at most, or eight.
+fn is_whole(n: usize) -> bool {
+    n <= FOUR || is_eight(n)
+}
+
+/// True when a subtree of `n` values has eight leaves, all three splits deep.
+#[inline(always)]
+fn is_eight(n: usize) -> bool {
+    let smallest = tree_split(n).and_then(tree_split).unwrap_or(0);
+    smallest > LEAF && n <= 2 * FOUR
+}
+
+/// Where the leaves of a subtree of eight start and end.
+#[inline(always)]
+fn eight_leaves(n: usize) -> [usize; 9] {
+    let mut bounds = [0; 9];
+    bounds[8] = n;
+    for step in [8, 4, 2] {
+        for at in (0..8).step_by(step) {
+            let part = bounds[at + step] - bounds[at];
+            bounds[at + step / 2] = bounds[at] + tree_split(part).unwrap_or(part);
+        }
+    }
+    bounds
+}
+
+/// Sums of neighbours.
+#[inline(always)]
+fn pairs<R: Addend, const N: usize, const HALF: usize>(values: &[R; N]) -> [R; HALF] {
+    std::array::from_fn(|i| values[2 * i] + values[2 * i + 1])
+}
+
+/// The sum of a subtree of eight leaves of reals. Their accumulators run side by side, and the sums of
+/// accumulators and leaves are a tree of neighbours.
+#[inline(always)]
+fn eight<R: Addend>(values: &[R]) -> Sum<R> {
+    let bounds = eight_leaves(values.len());
+    let leaf = |i: usize| &values[bounds[i]..bounds[i + 1]];
+    let least = (0..8).map(|i| leaf(i).len() / LANES).min().unwrap_or(0);
+    let groups: [&[[R; LANES]]; 8] = std::array::from_fn(|i| leaf(i).as_chunks::<LANES>().0);
+    let first: [&[[R; LANES]]; 8] = std::array::from_fn(|i| &groups[i][..least]);
+    let mut lanes: [[R; LANES]; 8] = std::array::from_fn(|i| first[i][0]);
+    for group in 1..least {
+        for (lanes, first) in lanes.iter_mut().zip(&first) {
+            for (lane, &x) in lanes.iter_mut().zip(&first[group]) {
+                *lane = *lane + x;
+            }
+        }
+    }
+    for (lanes, groups) in lanes.iter_mut().zip(&groups) {
+        for group in &groups[least..] {
+            for (lane, &x) in lanes.iter_mut().zip(group) {
+                *lane = *lane + x;
+            }
+        }
+    }
+    let mut flat = [R::default(); 8 * LANES];
+    for (flat, lanes) in flat.chunks_exact_mut(LANES).zip(&lanes) {
+        flat.copy_from_slice(lanes);
+    }
+    // Through memory, as for single leaves.
+    let halves: [R; 32] = pairs(&std::hint::black_box(flat));
+    let quarters: [R; 16] = pairs(&halves);
+    let mut leaves: [R; 8] = pairs(&quarters);
+    // All leaves but the last are whole groups.
+    let (_, tail) = leaf(7).as_chunks::<LANES>();
+    leaves[7] = tail.iter().fold(leaves[7], |sum, &x| sum + x);
+    let fours: [R; 4] = pairs(&leaves);
+    let [left, right]: [R; 2] = pairs(&fours);
+    [left + right, R::default()]
+}
 
 #[inline(always)]
 fn real_leaf<R: Addend>(values: &[R]) -> Sum<R> {
@@ -188,7 +259,7 @@ fn complex_leaf<R: Addend>(values: &[R]) -> Sum<R> {
     [re, im]
 }
 
-/// The sum of a subtree of at most [`WHOLE`] values.
+/// The sum of a subtree of at most four leaves.
 #[inline(always)]
 fn whole<R: Addend>(values: &[R], leaf: impl Fn(&[R]) -> Sum<R> + Copy) -> Sum<R> {
     match tree_split(values.len()) {
@@ -218,7 +289,11 @@ impl<R: Addend> Body for RealLeaf<R> {
         let values = unsafe { tile::<R>(a, n) };
         // SAFETY: as above; two reals.
         let out = unsafe { tile_mut::<R>(out, 2) };
-        out.copy_from_slice(&whole(values, real_leaf));
+        out.copy_from_slice(&if is_eight(n) {
+            eight(values)
+        } else {
+            whole(values, real_leaf)
+        });
         0
     }
 }
@@ -230,12 +305,19 @@ impl<R: Addend> Body for ComplexLeaf<R> {
         let values = unsafe { tile::<R>(a, n) };
         // SAFETY: as above; two reals.
         let out = unsafe { tile_mut::<R>(out, 2) };
-        out.copy_from_slice(&whole(values, complex_leaf));
+        let sum = match tree_split(n).filter(|_| is_eight(n)) {
+            Some(left) => add(
+                whole(&values[..left], complex_leaf),
+                whole(&values[left..], complex_leaf),
+            ),
+            None => whole(values, complex_leaf),
+        };
+        out.copy_from_slice(&sum);
         0
     }
 }
 
-/// The kernel that sums a subtree of `n` reals at its first operand, at most [`WHOLE`], into two reals.
+/// The kernel that sums a subtree of `n` reals at its first operand, see [`is_whole`], into two reals.
 pub(crate) fn leaf<R: Addend>(complex: bool, isa: Isa) -> Kern {
     if complex {
         pick::<ComplexLeaf<R>>(isa)

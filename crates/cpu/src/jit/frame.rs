@@ -30,6 +30,9 @@ fn vector(isa: Isa) -> usize {
 /// Operations that make a loop body worth less unrolling.
 const LONG_BODY: usize = 24;
 
+/// How far ahead lines are asked for, in bytes: a memory access takes as long as the work on that.
+const AHEAD: i32 = 2048;
+
 /// The state of writing one function.
 struct Frame<'a> {
     code: &'a Code,
@@ -146,7 +149,21 @@ impl Frame<'_> {
         self.asm.a.add(rcx, rsi)
     }
 
+    /// Asks for lines that later turns read.
+    fn fetch_ahead(&mut self, turn: i32) -> Result<(), IcedError> {
+        for (arg, size) in self.code.ahead.clone() {
+            let size = offset(size);
+            let ahead = turn * offset(self.asm.lanes) * size + AHEAD;
+            let place = self.address(arg)? + rcx * size + ahead;
+            self.asm.a.prefetcht0(place)?;
+        }
+        Ok(())
+    }
+
     fn body(&mut self, turn: i32) -> Result<(), IcedError> {
+        if !self.asm.masked {
+            self.fetch_ahead(turn)?;
+        }
         for &action in &self.plan.body {
             match action {
                 Action::Fetch(value) => self.fetch(value, turn)?,

@@ -27,6 +27,11 @@ pub(crate) struct Segment<P> {
     pub(crate) replay: Replay,
 }
 
+/// Bytes of an operand that no level-2 cache holds.
+const LARGE: usize = 1 << 20;
+/// Bytes that stay in a level-2 cache while more of the same operand is read.
+const KEPT: usize = 256 << 10;
+
 /// What cutting depends on.
 #[derive(Clone, Copy)]
 pub(crate) struct Cutter<'a> {
@@ -293,6 +298,7 @@ impl Builder<'_> {
         if !masks && draft.code.widest() < 4 {
             return None;
         }
+        draft.code.ahead = self.ahead(&draft);
         let streams: Vec<usize> = draft
             .code
             .stores
@@ -438,6 +444,37 @@ impl Builder<'_> {
                 output(draft, value, Place::Value(value), (size, false, false));
             }
         }
+    }
+
+    /// The arguments that are the first to read a line. Those that walk through the same lines a little
+    /// later find them in the cache.
+    fn ahead(&self, draft: &Draft) -> Vec<(usize, usize)> {
+        let nest = self.cutter.nest;
+        let mut first: Vec<(usize, usize, usize)> = Vec::new();
+        for value in &draft.code.values {
+            let Node::Load(arg) = value.node else {
+                continue;
+            };
+            let Place::Lane(lane) = draft.args[arg] else {
+                continue;
+            };
+            let size = value.ty.size();
+            if nest.len() * size < LARGE {
+                continue;
+            }
+            let same = |&(_, other, _): &(usize, usize, usize)| {
+                nest.bases[lane].abs_diff(nest.bases[other]) < KEPT
+                    && nest.axes.iter().all(|a| a.steps[lane] == a.steps[other])
+            };
+            match first.iter().position(same) {
+                Some(at) if nest.bases[lane] > nest.bases[first[at].1] => {
+                    first[at] = (arg, lane, size);
+                }
+                Some(_) => {}
+                None => first.push((arg, lane, size)),
+            }
+        }
+        first.iter().map(|&(arg, _, size)| (arg, size)).collect()
     }
 
     /// True when elements of a lane follow one another within every tile.

@@ -191,6 +191,8 @@ pub(crate) struct Store {
 pub(crate) struct Code {
     pub(crate) values: Vec<Value>,
     pub(crate) stores: Vec<Store>,
+    /// Arguments whose lines are asked for ahead of time, and their element sizes.
+    pub(crate) ahead: Vec<(usize, usize)>,
     /// The instruction set has no masks: bools fill whole elements.
     pub(crate) wide_truth: bool,
 }
