@@ -104,6 +104,14 @@ impl<'py> Plain<'py> {
         if let Some(user) = swap(&result) {
             return Ok(user);
         }
+        if let Some(array) = Arr::of(&result)
+            && let Some(base) = array.base(result.py())
+            && let Some(user) = swap(&base)
+        {
+            // A view of an argument: its base is what the program knows.
+            let whole = Arr::of(&user).and_then(|user| user.base(result.py()));
+            array.rebase(whole.unwrap_or(user));
+        }
         if let Ok(tuple) = result.cast_exact::<PyTuple>() {
             let items = tuple.iter().map(|item| swap(&item).unwrap_or(item));
             return Ok(PyTuple::new(result.py(), items)?.into_any());

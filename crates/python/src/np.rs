@@ -269,6 +269,15 @@ impl Arr {
         unsafe { Bound::from_borrowed_ptr_or_opt(py, base) }
     }
 
+    /// Makes it a view of another object: one that keeps the same memory alive as its base does.
+    pub(crate) fn rebase(self, base: Bound<'_, PyAny>) {
+        let base = base.into_ptr();
+        // SAFETY: the array is alive; it takes the new reference.
+        let old = unsafe { std::mem::replace(&mut (*self.0).base, base) };
+        // SAFETY: the array gives up its reference to the old base, if it had one.
+        unsafe { ffi::Py_XDECREF(old) };
+    }
+
     /// True if it may be written.
     pub(crate) fn writeable(self) -> bool {
         self.has(flags::NPY_ARRAY_WRITEABLE)

@@ -70,6 +70,15 @@ def identities(m):
     ]  # fmt: skip
 
 
+def bases(m):
+    a = m.arange(6.0) + 1
+    view = a.reshape(2, 3)
+    return [
+        m.einsum("...", view).base is a, m.einsum("ij->ji", view).base is a, view.T.base is a,
+        m.einsum("i", a).base is a, a.byteswap(inplace=True) is a, a.getfield("f8").base is a,
+    ]  # fmt: skip
+
+
 class Loud(np.ndarray):
     """Has operators of its own, which Python asks before those of ``ndarray``."""
 
@@ -115,6 +124,7 @@ def namespace(m):
 
 CASES = {
     "derived classes": derived_classes,
+    "bases": bases,
     "copies": copies,
     "namespace": namespace,
     "resize": lambda m: resized(m, 12),
