@@ -27,6 +27,10 @@ test crate *args:
 py *args: build
     {{python}} -m pytest {{args}}
 
+# NumPy's own tests with arrayloom in its place: mode all, default or untouched
+numpy-suite mode="all" *args: build
+    {{python}} python/tests/numpy_suite/run.py --mode {{mode}} {{args}}
+
 # Programs against NumPy and its peers
 bench *args: build
     {{python}} benchmarks/run.py {{args}}

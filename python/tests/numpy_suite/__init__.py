@@ -1,0 +1,1 @@
+"""NumPy's own test-suite, run with arrayloom in NumPy's place."""

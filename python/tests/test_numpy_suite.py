@@ -1,0 +1,66 @@
+"""A sample of NumPy's own tests, with every array lazy: those about indices and ufuncs.
+
+``python python/tests/numpy_suite/run.py`` runs all of them.
+"""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from numpy_suite.expected import Expected, read
+from numpy_suite.run import EXPECTED, MODES, NUMPY, run
+
+if os.environ.get("ARRAYLOOM_TEST_MODULE") == "numpy":
+    pytest.skip("NumPy itself is under test", allow_module_level=True)
+
+SAMPLE = {
+    "numpy/_core/tests/test_indexing.py": "not Fancy",
+    "numpy/_core/tests/test_ufunc.py": "TestUfunc and (broadcast or where or out or priority)",
+}
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_sample(name):
+    rows = run("all", NUMPY.parent / name, ("-k", SAMPLE[name]))
+    bad = [row for row in rows if row["outcome"] not in {"passed", "skipped", "xfailed"}]
+    assert len(rows) > 20
+    assert not bad, "\n".join(f"{row['outcome']} {row['test']}\n{row['text']}" for row in bad[:5])
+
+
+def test_an_unexpected_failure_is_told(tmp_path):
+    test = tmp_path / "test_wrong.py"
+    test.write_text(
+        "import numpy as np\n"
+        "def test_right():\n    assert np.arange(3).sum() == 3\n"
+        "def test_wrong():\n    assert type(np.arange(3.0) + 1) is np.ndarray\n"
+        "def test_array_is_lazy():\n    assert np.__name__ == 'arrayloom'\n"
+    )
+    outcomes = {row["test"].split("::")[-1]: row["outcome"] for row in run("all", test)}
+    assert outcomes["test_right"] == "passed"
+    assert outcomes["test_wrong"] == "failed"
+
+
+def test_the_list_of_expected_failures():
+    entries = read(EXPECTED)
+    assert entries
+    for entry in entries:
+        assert entry.reason
+        assert set(entry.modes) <= set(MODES)
+        file = NUMPY.parent / entry.pattern.split("::")[0]
+        assert file.exists(), entry.pattern
+    one = Expected(("all",), True, "numpy/x.py::test[a-*]", "because")
+    assert one.matches("numpy/x.py::test[a-b]")
+    assert not one.matches("numpy/x.py::test[b]")
+
+
+def test_the_command_line():
+    script = EXPECTED.parent / "run.py"
+    done = subprocess.run(
+        [sys.executable, str(script), "--mode", "default", "numpy/_core/tests/test_api.py"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 failed" in done.stdout
