@@ -11,7 +11,8 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-VERSION = "0.5.2"
+# Later versions test their own classes of libraries, which their tests cannot be loaded without.
+VERSION = "0.2.9"
 START = (
     "import sys, pytest; from arrayloom.bridge import arraybridge; arraybridge.install(); "
     "sys.exit(pytest.main(sys.argv[1:]))"

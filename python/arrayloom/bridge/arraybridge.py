@@ -22,6 +22,7 @@ from arrayloom import bridge
 from arrayloom.bridge import decorators, oom, registry, stacking
 from arrayloom.bridge.conversion import convert
 from arrayloom.bridge.dtypes import cast, rescale
+from arrayloom.bridge.frameworks.pyclesperanto import keep_symbols_apart
 from arrayloom.bridge.registry import Array
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -507,6 +508,8 @@ _SUBMODULES = (
 
 def install() -> None:
     """Let ``import arraybridge`` lead here, with its submodules, for the rest of the process."""
+    # Code that imports TensorFlow and then pyclesperanto by itself would end the process.
+    keep_symbols_apart()
     own = sys.modules[__name__]
     sys.modules["arraybridge"] = own
     for name in _SUBMODULES:

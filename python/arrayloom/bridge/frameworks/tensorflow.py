@@ -61,9 +61,12 @@ def _from_host(array: HostArray, _options: Options) -> Array:
 
 
 def _short(x: Array) -> object:
-    if type(x).__name__ != "EagerTensor" or x.dtype.name in dtypes.UNNAMED or "CPU" not in x.device:
+    try:
+        array = np.asarray(memoryview(x))
+    except (BufferError, RuntimeError, TypeError, ValueError):
+        # Variables, small floats and the like need a closer look.
         return NotImplemented
-    return NotImplemented if x.dtype.name == "string" else np.asarray(memoryview(x))
+    return array if array.dtype.kind in "biufc" else NotImplemented
 
 
 def _device(x: Array) -> str:
