@@ -4,11 +4,10 @@ use crate::assign;
 use crate::copies;
 use crate::join;
 use crate::map::{self, Options, Outcome, leave};
-use crate::np::{self, Arr};
+use crate::np::Arr;
 use crate::operand::{Input, Reason, classify};
 use crate::{ops, state};
 use arrayloom_types::DType;
-use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString};
 
@@ -24,7 +23,6 @@ pub(crate) fn call<'py>(
         ("copyto", [target, value]) => copy_to(py, target, value, kwargs),
         ("concatenate", _) => join::concatenate(py, args, kwargs),
         ("count_nonzero", [array]) if kwargs.is_empty() => count_nonzero(py, array),
-        ("nanmin" | "nanmax", [array, ..]) => extreme(py, name, array, (&args[1..], kwargs)),
         _ => leave!(Delegated),
     }
 }
@@ -121,41 +119,6 @@ fn count_nonzero<'py>(py: Python<'py>, array: &Bound<'py, PyAny>) -> PyResult<Ou
 /// True when the array has less bytes than lazy arrays have.
 fn array_is_small(array: &Bound<'_, PyAny>) -> bool {
     Arr::of(array).is_none_or(|a| a.nbytes() < state::min_bytes())
-}
-
-/// `np.nanmin` and `np.nanmax`: NumPy's way for arrays that are no subclass.
-fn extreme<'py>(
-    py: Python<'py>,
-    name: &str,
-    array: &Bound<'py, PyAny>,
-    (rest, kwargs): (&[Bound<'py, PyAny>], &Bound<'py, PyDict>),
-) -> PyResult<Outcome<'py>> {
-    let kind = array.get_type_ptr();
-    if rest.len() > 2 || (kind != state::lazy_type() && kind != np::array_type()) {
-        leave!(Delegated)
-    }
-    let words = kwargs.copy()?;
-    for (word, value) in ["axis", "out"].iter().zip(rest) {
-        words.set_item(word, value)?;
-    }
-    if !words.contains("axis")? {
-        words.set_item("axis", py.None())?;
-    }
-    let numpy = py.import("numpy")?;
-    let ufunc = if name == "nanmin" { "fmin" } else { "fmax" };
-    let found = numpy
-        .getattr(ufunc)?
-        .call_method("reduce", (array,), Some(&words))?;
-    let unset = numpy
-        .call_method1("isnan", (&found,))?
-        .call_method0("any")?;
-    if unset.is_truthy()? {
-        let class = py.get_type::<PyRuntimeWarning>();
-        let text = "All-NaN slice encountered";
-        py.import("warnings")?
-            .call_method1("warn", (text, class, 1))?;
-    }
-    Ok(Outcome::Done(found))
 }
 
 /// `a.round(decimals=0)` of real numbers: NumPy multiplies by a power of ten, rounds and divides.

@@ -19,6 +19,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyEllipsis, PyInt, PyList, PySlice, PyTuple};
 use smallvec::smallvec;
 
+/// Elements that one number picks at most: longer rows NumPy copies as a block each.
+const LONG_ROW: usize = 8;
+
 /// An index array and the axis of the view that it moves along.
 struct Along<'py> {
     axis: usize,
@@ -233,6 +236,10 @@ impl<'py> Pick<'py> {
             leave!(Mismatch)
         };
         let place = self.place(&view, &numbers);
+        let kept = place.from.iter().flatten();
+        if kept.map(|&axis| view.layout.shape[axis]).product::<usize>() > LONG_ROW {
+            leave!(Delegated)
+        }
         let pending = view.pending || indices.iter().any(|index| index.pending);
         let dtype = view.layout.dtype;
         if place.shape.contains(&0) || !(pending || birth::worth_it(dtype, &place.shape)) {
