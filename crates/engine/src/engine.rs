@@ -247,6 +247,16 @@ impl Engine {
         }
     }
 
+    /// Records an operation and runs the list for the sake of its first result.
+    ///
+    /// # Errors
+    /// As for [`Engine::record`]; after a failure the operation stays recorded.
+    pub fn compute(&self, node: Node) -> Result<(), EngineError> {
+        let wanted = node.outs[0].0;
+        self.append(&mut self.table(), node)?;
+        self.sync_read(wanted)
+    }
+
     pub(crate) fn append(&self, table: &mut Table, node: Node) -> Result<bool, EngineError> {
         for (slot, _) in crate::table::accesses(&node) {
             if table.get(slot).is_none() {

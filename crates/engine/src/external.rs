@@ -15,6 +15,30 @@ impl Engine {
         slot
     }
 
+    /// A slot that holds a copy of `bytes`. Nobody but recorded operations sees it;
+    /// [`Engine::release`] ends the caller's part in it.
+    ///
+    /// # Errors
+    /// [`EngineError::OutOfMemory`].
+    pub fn copy_of(&self, bytes: &[u8]) -> Result<SlotId, EngineError> {
+        let block = self.block(bytes.len().max(1), false)?;
+        let (to, from) = (block.ptr(), bytes.as_ptr().cast_mut());
+        let (to, from) = (End::Host(to), End::Host(from));
+        let size = bytes.len() as u64;
+        if let Err(error) = self.device.copy(Queue::default(), to, from, size) {
+            self.pool().put(block);
+            return Err(error.into());
+        }
+        let mut table = self.table();
+        let slot = table.add(Home::Internal, bytes.len().max(1), true);
+        if let Some(entry) = table.get_mut(slot) {
+            entry.block = Some(block);
+        }
+        drop(table);
+        self.pending.set(slot.0, false);
+        Ok(slot)
+    }
+
     /// The caller's memory is no longer a slot. Operations that still need it make the list run. If that
     /// fails they keep a copy of it, and the failure waits in [`Engine::take_failure`].
     pub fn forget_external(&self, slot: SlotId) {

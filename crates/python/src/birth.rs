@@ -114,9 +114,8 @@ fn wrap<'py>(
 
 /// A slot that holds a copy of small memory of others; the caller releases it.
 pub(crate) fn copy_in(py: Python<'_>, start: *const u8, bytes: usize) -> PyResult<SlotId> {
-    let new = state::engine().new_ready(bytes.max(1), false);
-    let new = new.map_err(|e| error::to_python(py, &e))?;
-    // SAFETY: the view of a live array spans these bytes; the new block has as many and is writable.
-    unsafe { std::ptr::copy_nonoverlapping(start, new.addr, bytes) };
-    Ok(new.slot)
+    // SAFETY: the view of a live array spans these bytes.
+    let bytes = unsafe { std::slice::from_raw_parts(start, bytes) };
+    let slot = state::engine().copy_of(bytes);
+    slot.map_err(|e| error::to_python(py, &e))
 }

@@ -208,7 +208,6 @@ fn converted<'py>(
     kwargs: Option<&Bound<'py, PyDict>>,
     copy: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let py = args.py();
     if args.len() == 1 && kwargs.is_none_or(PyDictMethods::is_empty) {
         let object = args.get_item(0)?;
         if object.get_type_ptr() == state::lazy_type() {
@@ -220,10 +219,19 @@ fn converted<'py>(
             }
         }
     }
+    converted_by_numpy(name, args, kwargs)
+}
+
+/// Lets NumPy convert the first argument, whose value it needs.
+fn converted_by_numpy<'py>(
+    name: &str,
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
     if let Ok(object) = args.get_item(0)
         && let Some(array) = Arr::of(&object)
     {
-        sync::read(py, array)?;
+        sync::read(args.py(), array)?;
     }
     let result = in_numpy(name, args, kwargs)?;
     Ok(viewed(&result).unwrap_or(result))
@@ -328,7 +336,7 @@ pub(crate) fn ascontiguousarray<'py>(
     {
         return Ok(copied);
     }
-    converted("ascontiguousarray", args, kwargs, false)
+    converted_by_numpy("ascontiguousarray", args, kwargs)
 }
 
 /// The layout facts of a prototype that a `*_like` function copies, if it is an array of ours.

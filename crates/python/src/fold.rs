@@ -1,14 +1,14 @@
 //! Reductions, running folds, and the places of extremes.
 #![expect(unsafe_code, reason = "reads computed results and hands them to NumPy")]
 
-use crate::birth::{self, Born};
+use crate::birth;
 use crate::keywords::Keywords;
 use crate::map::{Outcome, leave};
 use crate::np::{self, Arr};
 use crate::operand::{Input, Reason, View, classify};
 use crate::ops::OpEntry;
 use crate::record::Draft;
-use crate::{masked, site, state, sync};
+use crate::{masked, site, state};
 use arrayloom_ir::{Action, AxisMask, LoopSig, ReduceOp, SlotId};
 use arrayloom_types::{DType, Kind, Layout, Scalar, Shape, Strides, fold_strides, result_strides};
 use pyo3::prelude::*;
@@ -175,30 +175,40 @@ fn fold<'py>(
         Action::Arg { .. } => arrayloom_types::contiguous_strides(&kept.shape, dtype.size()),
         _ => fold_strides(&view.layout, axes, words.keepdims, dtype.size()),
     };
-    let Some(born) = birth::lazy(py, dtype, &kept.shape, &steps)? else {
-        leave!(Off)
-    };
-    let layout = kept.spread(&born.layout);
-    draft.record(py, action, sig, smallvec![(born.slot, layout)], site)?;
-    finish(py, born)
-}
-
-/// Scalars are read now; small arrays become plain ones.
-fn finish<'py>(py: Python<'py>, born: Born<'py>) -> PyResult<Outcome<'py>> {
-    let large = born.layout.len() * born.layout.dtype.size() >= state::min_bytes();
-    if large && !born.layout.shape.is_empty() {
+    let bytes = dtype.size() * kept.shape.iter().product::<usize>();
+    let place = kept.spread(&Layout {
+        dtype,
+        offset: 0,
+        shape: kept.shape.clone(),
+        strides: steps.clone(),
+    });
+    if !kept.shape.is_empty() && bytes >= state::min_bytes() {
+        let Some(born) = birth::lazy(py, dtype, &kept.shape, &steps)? else {
+            leave!(Off)
+        };
+        draft.record(py, action, sig, smallvec![(born.slot, place)], site)?;
         return Ok(Outcome::Done(born.array));
     }
-    // SAFETY: a new array of ours.
-    let array = unsafe { Arr::new(born.array.as_ptr()) };
-    sync::read(py, array)?;
-    let plain = np::plain_view(&born.array)?;
-    let value = if born.layout.shape.is_empty() {
-        plain.get_item(PyTuple::empty(py))?
-    } else {
-        plain.call_method1("copy", ("K",))?
-    };
-    Ok(Outcome::Done(value))
+    // Small results are wanted now, in memory of NumPy's own.
+    let array = np::empty(py, dtype, &kept.shape, &steps)?;
+    // SAFETY: a new array.
+    let memory = unsafe { Arr::new(array.as_ptr()) }.addr() as *const u8;
+    let held = External(state::engine().adopt_external(memory, bytes));
+    draft.compute(py, action, sig, smallvec![(held.0, place)], site)?;
+    drop(held);
+    if kept.shape.is_empty() {
+        return array.get_item(PyTuple::empty(py)).map(Outcome::Done);
+    }
+    Ok(Outcome::Done(array))
+}
+
+/// Memory of NumPy that the engine writes, until this is dropped.
+struct External(SlotId);
+
+impl Drop for External {
+    fn drop(&mut self) {
+        state::engine().forget_external(self.0);
+    }
 }
 
 /// What is left of a domain when some axes are folded away.

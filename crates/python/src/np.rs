@@ -383,6 +383,24 @@ pub(crate) fn new_array<'py>(py: Python<'py>, place: &Place<'_>) -> PyResult<Bou
     unsafe { Bound::from_owned_ptr_or_err(py, object) }
 }
 
+/// A new plain array with memory of NumPy's own, whose bytes are arbitrary.
+pub(crate) fn empty<'py>(
+    py: Python<'py>,
+    dtype: DType,
+    shape: &[usize],
+    strides: &[isize],
+) -> PyResult<Bound<'py, PyAny>> {
+    let place = Place {
+        kind: array_type(),
+        dtype,
+        shape,
+        strides,
+        data: std::ptr::null_mut(),
+        flags: 0,
+    };
+    new_array(py, &place)
+}
+
 /// The same elements as a plain `numpy.ndarray`, without touching memory.
 pub(crate) fn plain_view<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = array.py();

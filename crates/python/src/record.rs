@@ -127,7 +127,35 @@ impl Draft {
         outs: SmallVec<[(SlotId, Layout); 1]>,
         site: u32,
     ) -> PyResult<()> {
-        let node = Node {
+        let done = state::engine().record(self.node(action, sig, outs, site));
+        done.map_err(|e| error::to_python(py, &e))?;
+        if self.borrowed.is_empty() {
+            return sync::news(py);
+        }
+        sync::flush(py)
+    }
+
+    /// Records the node and waits for its first result.
+    pub(crate) fn compute(
+        mut self,
+        py: Python<'_>,
+        action: Action,
+        sig: LoopSig,
+        outs: SmallVec<[(SlotId, Layout); 1]>,
+        site: u32,
+    ) -> PyResult<()> {
+        let node = self.node(action, sig, outs, site);
+        sync::force(py, || state::engine().compute(node))
+    }
+
+    fn node(
+        &mut self,
+        action: Action,
+        sig: LoopSig,
+        outs: SmallVec<[(SlotId, Layout); 1]>,
+        site: u32,
+    ) -> Node {
+        Node {
             action,
             sig,
             outs,
@@ -135,13 +163,7 @@ impl Draft {
             mask: self.mask.take(),
             site,
             told: false,
-        };
-        let done = state::engine().record(node);
-        done.map_err(|e| error::to_python(py, &e))?;
-        if self.borrowed.is_empty() {
-            return sync::news(py);
         }
-        sync::flush(py)
     }
 }
 

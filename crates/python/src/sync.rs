@@ -58,7 +58,10 @@ pub(crate) fn flush(py: Python<'_>) -> PyResult<()> {
     force(py, || state::engine().flush())
 }
 
-fn force(py: Python<'_>, work: impl Send + FnOnce() -> Result<(), EngineError>) -> PyResult<()> {
+pub(crate) fn force(
+    py: Python<'_>,
+    work: impl Send + FnOnce() -> Result<(), EngineError>,
+) -> PyResult<()> {
     py.detach(work).map_err(|e| error::to_python(py, &e))?;
     site::warn_of_events(py)
 }

@@ -349,3 +349,11 @@ def test_write_after_read_through_every_kind_of_view(xp):
 
         found = differences(observe(body, np), observe(body, xp))
         assert not found, (name, found)
+
+
+def test_small_views_of_large_arrays_become_contiguous(xp_default):
+    """The view is too small to be copied by us."""
+    check(
+        lambda m: m.ascontiguousarray(cube(m).repeat(300)[::-1][:9:2]).flags["C_CONTIGUOUS"],
+        xp_default,
+    )
