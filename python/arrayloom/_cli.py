@@ -19,8 +19,10 @@ from arrayloom.errors import FallbackWarning
 __all__ = ["main", "parse"]
 
 _WITH_VALUE = frozenset({"--threads", "--min-bytes", "--scope", "--output"})
+_VOLUME_COMMANDS = frozenset({"filter", "convert", "plan", "view"})
 _USAGE = """python -m arrayloom [options] (script.py | -m module | -c code | -) [args ...]
-       python -m arrayloom info [--json]"""
+       python -m arrayloom info [--json]
+       python -m arrayloom (filter | convert | plan | view) --help"""
 
 
 class Options(argparse.Namespace):
@@ -50,7 +52,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="arrayloom",
         usage=_USAGE,
         description="Run a NumPy program as it is: fused, on all cores.",
-        epilog="commands: info shows versions, devices and a self-test.",
+        epilog="commands: info shows versions, devices and a self-test; filter, convert, plan and view "
+        "work on volumes in files.",
         allow_abbrev=False,
     )
     add = parser.add_argument
@@ -147,7 +150,12 @@ def _info(options: Options) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` and return the exit status."""
-    options, program = parse(sys.argv[1:] if argv is None else argv)
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words and words[0] in _VOLUME_COMMANDS and not os.path.exists(words[0]):
+        from arrayloom import _volume_cli  # noqa: PLC0415 - slow, and only needed here
+
+        return _volume_cli.main(words[0], words[1:])
+    options, program = parse(words)
     if options.shim:
         _preload.restart_with_shim()
     _apply(options)

@@ -134,3 +134,52 @@ class bridge:  # noqa: N801 - a module that is made in Rust
     def to_table(
         array: _Foreign, kind: type, element: str | None = None, flags: int = 0
     ) -> _Foreign: ...
+
+_Axis = tuple[int, int, str, float]
+_Taps = tuple[int, list[float], int, str, float]
+_Need = tuple[int, int, int] | None
+_Corners = tuple[list[int], list[int]]
+
+class VolumeExpr:
+    def __init__(self) -> None: ...
+    def array(self, array: ndarray[Any, Any], letter: str) -> int: ...
+    def reader(self, function: Callable[..., object], shape: list[int], letter: str) -> int: ...
+    def linear(self, input: int, axes: list[_Taps], letter: str) -> int: ...
+    def extremum(
+        self, input: int, maximum: bool, axes: list[_Axis], mask: list[bool] | None
+    ) -> int: ...
+    def rank(self, input: int, axes: list[_Axis], mask: list[bool], rank: int) -> int: ...
+    def correlate(
+        self, input: int, axes: list[_Axis], mask: list[bool], weights: list[float], letter: str
+    ) -> int: ...
+    def call(
+        self,
+        function: Callable[..., object],
+        name: str,
+        inputs: list[int],
+        needs: list[list[_Need]] | list[list[tuple[int, int, int]]],
+        shape: list[int],
+        letter: str,
+        work: int,
+    ) -> int: ...
+    def shape(self, value: int) -> list[int]: ...
+    def letter(self, value: int) -> str: ...
+    def plan(self, budget: int, threads: int, align: list[int]) -> dict[str, Any]: ...
+    def needs(self, threads: int, lo: list[int], hi: list[int]) -> list[_Corners]: ...
+    def run_to_array(
+        self,
+        out: ndarray[Any, Any],
+        budget: int,
+        threads: int,
+        progress: Callable[[int, int, int], object] | None,
+    ) -> dict[str, Any]: ...
+    def run_to_sink(
+        self,
+        write: Callable[..., object],
+        budget: int,
+        threads: int,
+        align: list[int],
+        done: list[tuple[tuple[int, ...], tuple[int, ...]]],
+        progress: Callable[[int, int, int], object] | None,
+        written: Callable[..., object] | None,
+    ) -> dict[str, Any]: ...

@@ -6,6 +6,8 @@ keep working.
 
 __all__ = [
     "ArrayloomError",
+    "BudgetError",
+    "CancelledError",
     "DeviceError",
     "FallbackWarning",
     "InternalError",
@@ -50,6 +52,20 @@ class OutOfMemoryError(ArrayloomError, MemoryError):
     """The memory for a result could not be had, not even after pending work was finished.
 
     Cure: smaller arrays, or drop references to arrays that are no longer needed.
+    """
+
+
+class BudgetError(ArrayloomError, MemoryError):
+    """A memory limit in which not even the smallest block of a volume fits.
+
+    Cure: the message says the least that works; smaller windows and smaller file chunks need less.
+    """
+
+
+class CancelledError(ArrayloomError, RuntimeError):
+    """A run on a volume was stopped; blocks that were written stay.
+
+    Cure: the same call with ``resume=True`` goes on where it stopped.
     """
 
 

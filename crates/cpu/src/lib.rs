@@ -32,9 +32,11 @@ mod sweep_fold;
 mod sweep_rows;
 mod tasks;
 mod tree;
+mod wide;
 
 pub use config::{CpuConfig, HostLoop, HostLoopFn, HostLoops};
 pub use device::Cpu;
 pub use isa::Isa;
 pub use jit::JitStats;
 pub use setup::{Fold, is_order_free};
+pub use wide::{Wide, wide};

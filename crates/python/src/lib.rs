@@ -42,6 +42,7 @@ mod slot;
 mod state;
 mod stats;
 mod sync;
+mod volume;
 
 use pyo3::prelude::*;
 
@@ -55,6 +56,9 @@ mod ext {
     use super::runner::enable_runner_patches;
     #[pymodule_export]
     use super::stats::{configure, devices, flush, reset_stats, stats, trim};
+
+    #[pymodule_export]
+    use super::volume::VolumeExpr;
 
     use super::{Bound, PyModule, PyResult, start};
 

@@ -7,6 +7,7 @@ mod error;
 mod layout;
 mod overlap;
 mod promote;
+mod region;
 mod scalar;
 mod shape;
 
@@ -18,5 +19,6 @@ pub use layout::{
 };
 pub use overlap::{Overlap, overlap};
 pub use promote::{Operand, can_cast_safely, promote};
+pub use region::{Coords, Region};
 pub use scalar::Scalar;
 pub use shape::{BroadcastError, Shape, broadcast, broadcast_many, count};

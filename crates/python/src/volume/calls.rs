@@ -1,0 +1,117 @@
+//! Sources, sinks and operations that are Python functions.
+//!
+//! Functions get boxes as `(lo, hi)` tuples and voxels as memory views, which they must not keep.
+
+use super::memory::{self, Bytes};
+use arrayloom_plan::AxisNeed;
+use arrayloom_types::{DType, Region};
+use arrayloom_volume::{Ctx, Op, Sink, Source, View, ViewMut, VolumeError, copy_box};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+
+/// The corners of a box.
+fn corners<'py>(py: Python<'py>, region: &Region) -> PyResult<Bound<'py, PyTuple>> {
+    let lo = PyTuple::new(py, region.lo.iter())?;
+    let hi = PyTuple::new(py, region.hi.iter())?;
+    PyTuple::new(py, [lo, hi])
+}
+
+/// An array in memory.
+pub(super) struct ArraySource {
+    pub(super) bytes: Bytes,
+    pub(super) shape: Vec<i64>,
+    pub(super) size: usize,
+}
+
+impl Source for ArraySource {
+    fn read(&self, region: &Region, to: &mut [u8]) -> Result<(), String> {
+        let whole = Region::whole(&self.shape);
+        copy_box((&whole, self.bytes.get()), (region, to), region, self.size);
+        Ok(())
+    }
+
+    fn in_memory(&self) -> Option<&[u8]> {
+        Some(self.bytes.get())
+    }
+}
+
+/// `function((lo, hi), view)` fills the view.
+pub(super) struct CallSource(pub(super) Py<PyAny>);
+
+impl Source for CallSource {
+    fn read(&self, region: &Region, to: &mut [u8]) -> Result<(), String> {
+        Python::attach(|py| -> PyResult<()> {
+            let view = memory::writeable(py, to)?;
+            self.0.call1(py, (corners(py, region)?, view)).map(drop)
+        })
+        .map_err(|error| error.to_string())
+    }
+}
+
+/// `function((lo, hi), view)` takes the voxels.
+pub(super) struct CallSink(pub(super) Py<PyAny>);
+
+impl Sink for CallSink {
+    fn write(&self, region: &Region, from: &[u8]) -> Result<(), String> {
+        Python::attach(|py| -> PyResult<()> {
+            let view = memory::readable(py, from)?;
+            self.0.call1(py, (corners(py, region)?, view)).map(drop)
+        })
+        .map_err(|error| error.to_string())
+    }
+}
+
+/// `function(boxes, views, (lo, hi), out)`: any operation that works on boxes.
+pub(super) struct CallOp {
+    pub(super) function: Py<PyAny>,
+    pub(super) name: String,
+    pub(super) dtype: DType,
+    pub(super) needs: Vec<Vec<AxisNeed>>,
+    /// Bytes of working memory for each voxel of the result.
+    pub(super) work: u64,
+}
+
+impl Op for CallOp {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    fn needs(&self, operand: usize) -> Vec<AxisNeed> {
+        self.needs[operand].clone()
+    }
+
+    fn scratch(&self, extents: &[i64], _: usize) -> u64 {
+        extents
+            .iter()
+            .map(|e| e.max(&0).unsigned_abs())
+            .product::<u64>()
+            * self.work
+    }
+
+    fn cost_ns(&self) -> f64 {
+        1.0
+    }
+
+    fn run(&self, _: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {
+        let ViewMut { region, data, .. } = out;
+        Python::attach(|py| -> PyResult<()> {
+            let (boxes, views) = (PyList::empty(py), PyList::empty(py));
+            for input in inputs {
+                boxes.append(corners(py, input.region)?)?;
+                views.append(memory::readable(py, input.data)?)?;
+            }
+            let to = memory::writeable(py, data)?;
+            self.function
+                .call1(py, (boxes, views, corners(py, region)?, to))
+                .map(drop)
+        })
+        .map_err(|error| VolumeError::Compute {
+            region: region.clone(),
+            message: error.to_string(),
+        })
+    }
+}

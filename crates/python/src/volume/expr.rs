@@ -1,0 +1,433 @@
+//! The class `VolumeExpr`: an expression on volumes, built value by value and run.
+
+use super::calls::{ArraySource, CallOp, CallSink, CallSource};
+use super::memory::Bytes;
+use super::to_python;
+use crate::np::Arr;
+use arrayloom_plan::{AxisNeed, Plan, Window};
+use arrayloom_types::{DType, Region};
+use arrayloom_volume::ops::{
+    BoxExtremum, Correlate, Extremum, FootprintExtremum, Linear, LinearAxis, Neighbourhood, Rank,
+    WindowAxis,
+};
+use arrayloom_volume::{
+    Expr, Mode, Op, Options, Progress, Report, Target, VolumeError, plan_for, run,
+};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A window along one axis as Python gives it: points, points before the center, mode, constant.
+type PyAxis = (usize, i64, String, f64);
+/// Taps along one axis: axis, taps, points before the center, mode, constant.
+type PyTaps = (usize, Vec<f64>, i64, String, f64);
+/// A map of one axis: axis of the result or -1, step, offset; or `None` for all of it.
+type PyNeed = Option<(i64, i64, i64)>;
+/// Corners of a box.
+type PyBox = (Vec<i64>, Vec<i64>);
+
+fn mode(name: &str, cval: f64) -> PyResult<Mode> {
+    match name {
+        "reflect" | "grid-mirror" => Ok(Mode::Reflect),
+        "mirror" => Ok(Mode::Mirror),
+        "nearest" => Ok(Mode::Nearest),
+        "wrap" | "grid-wrap" => Ok(Mode::Wrap),
+        "constant" | "grid-constant" => Ok(Mode::Constant(cval)),
+        "renormalize" => Ok(Mode::Renormalize),
+        other => Err(PyValueError::new_err(format!(
+            "boundary mode {other:?} not supported; use reflect, mirror, nearest, constant, wrap or \
+             renormalize"
+        ))),
+    }
+}
+
+fn window_axes(axes: Vec<PyAxis>) -> PyResult<Vec<WindowAxis>> {
+    let one = |(len, before, name, cval): PyAxis| {
+        Ok(WindowAxis {
+            len,
+            before,
+            mode: mode(&name, cval)?,
+        })
+    };
+    axes.into_iter().map(one).collect()
+}
+
+fn dtype_of(letter: char) -> PyResult<DType> {
+    let unknown = || PyTypeError::new_err(format!("dtype {letter:?} is not supported on volumes"));
+    DType::from_letter(letter).ok_or_else(unknown)
+}
+
+fn which(maximum: bool) -> Extremum {
+    if maximum {
+        Extremum::Maximum
+    } else {
+        Extremum::Minimum
+    }
+}
+
+/// An expression on volumes. Values are numbers; the last one is the result.
+#[pyclass(module = "arrayloom._ext")]
+#[derive(Default)]
+pub(crate) struct VolumeExpr {
+    expr: Expr,
+}
+
+impl VolumeExpr {
+    fn same_shape(&mut self, py: Python<'_>, op: Arc<dyn Op>, input: usize) -> PyResult<usize> {
+        let shape = self.expr.shape(input).to_vec();
+        self.expr
+            .apply(op, &[input], &shape)
+            .map_err(|e| to_python(py, &e))
+    }
+
+    fn add(
+        &mut self,
+        py: Python<'_>,
+        op: Result<impl Op + 'static, VolumeError>,
+        input: usize,
+    ) -> PyResult<usize> {
+        let op = op.map_err(|e| to_python(py, &e))?;
+        self.same_shape(py, Arc::new(op), input)
+    }
+
+    fn check(&self, input: usize) -> PyResult<()> {
+        if input < self.expr.nodes().len() {
+            return Ok(());
+        }
+        Err(PyValueError::new_err(format!("there is no value {input}")))
+    }
+}
+
+#[pymethods]
+impl VolumeExpr {
+    #[new]
+    fn new() -> VolumeExpr {
+        VolumeExpr::default()
+    }
+
+    /// The array `array`, C-contiguous and aligned.
+    fn array(&mut self, array: &Bound<'_, PyAny>, letter: char) -> PyResult<usize> {
+        let dtype = dtype_of(letter)?;
+        let bytes = Bytes::of(array, false)?;
+        let Some(arr) = Arr::of(array) else {
+            return Err(PyTypeError::new_err("an array is needed"));
+        };
+        let shape: Vec<i64> = arr
+            .shape()
+            .iter()
+            .map(|&n| i64::try_from(n))
+            .collect::<Result<_, _>>()?;
+        let source = ArraySource {
+            bytes,
+            shape: shape.clone(),
+            size: dtype.size(),
+        };
+        Ok(self.expr.source(Arc::new(source), &shape, dtype))
+    }
+
+    /// A volume that `function((lo, hi), view)` reads.
+    fn reader(&mut self, function: Py<PyAny>, shape: Vec<i64>, letter: char) -> PyResult<usize> {
+        Ok(self
+            .expr
+            .source(Arc::new(CallSource(function)), &shape, dtype_of(letter)?))
+    }
+
+    /// Weighted sums along axes, one after the other.
+    fn linear(
+        &mut self,
+        py: Python<'_>,
+        input: usize,
+        axes: Vec<PyTaps>,
+        letter: char,
+    ) -> PyResult<usize> {
+        self.check(input)?;
+        let one = |(axis, taps, before, name, cval): PyTaps| -> PyResult<LinearAxis> {
+            Ok(LinearAxis {
+                axis,
+                taps,
+                before,
+                mode: mode(&name, cval)?,
+            })
+        };
+        let axes = axes.into_iter().map(one).collect::<PyResult<Vec<_>>>()?;
+        let rank = self.expr.shape(input).len();
+        self.add(py, Linear::new(rank, axes, dtype_of(letter)?), input)
+    }
+
+    /// Minimum or maximum over a box, or over the points of `mask`.
+    fn extremum(
+        &mut self,
+        py: Python<'_>,
+        input: usize,
+        maximum: bool,
+        axes: Vec<PyAxis>,
+        mask: Option<Vec<bool>>,
+    ) -> PyResult<usize> {
+        self.check(input)?;
+        let (axes, dtype) = (window_axes(axes)?, self.expr.dtype(input));
+        match mask {
+            None => self.add(py, BoxExtremum::new(which(maximum), axes, dtype), input),
+            Some(mask) => {
+                let window = Neighbourhood::new(axes, &mask);
+                let op = window.map(|w| FootprintExtremum::new(which(maximum), w, dtype));
+                self.add(py, op, input)
+            }
+        }
+    }
+
+    /// The value of one rank among the points of `mask`.
+    fn rank(
+        &mut self,
+        py: Python<'_>,
+        input: usize,
+        axes: Vec<PyAxis>,
+        mask: Vec<bool>,
+        rank: usize,
+    ) -> PyResult<usize> {
+        self.check(input)?;
+        let window = Neighbourhood::new(window_axes(axes)?, &mask);
+        let dtype = self.expr.dtype(input);
+        self.add(py, window.and_then(|w| Rank::new(w, rank, dtype)), input)
+    }
+
+    /// A weighted sum over the points of `mask`.
+    fn correlate(
+        &mut self,
+        py: Python<'_>,
+        input: usize,
+        axes: Vec<PyAxis>,
+        mask: Vec<bool>,
+        weights: Vec<f64>,
+        letter: char,
+    ) -> PyResult<usize> {
+        self.check(input)?;
+        let dtype = dtype_of(letter)?;
+        let window = Neighbourhood::new(window_axes(axes)?, &mask);
+        self.add(
+            py,
+            window.and_then(|w| Correlate::new(w, weights, dtype)),
+            input,
+        )
+    }
+
+    /// Any operation on boxes: `function(boxes, views, (lo, hi), out)`.
+    #[expect(clippy::too_many_arguments, reason = "all facts of an operation")]
+    fn call(
+        &mut self,
+        py: Python<'_>,
+        function: Py<PyAny>,
+        name: String,
+        inputs: Vec<usize>,
+        needs: Vec<Vec<PyNeed>>,
+        shape: Vec<i64>,
+        letter: char,
+        work: u64,
+    ) -> PyResult<usize> {
+        let need = |need: &PyNeed| match *need {
+            None => Ok(AxisNeed::Whole),
+            Some((-1, ..)) => Ok(AxisNeed::One),
+            Some((_, 0, _)) => Err(PyValueError::new_err("a view has no step of zero")),
+            Some((axis, step, offset)) => Ok(AxisNeed::Window {
+                axis: usize::try_from(axis)?,
+                window: Window::view(offset, step),
+                edge: arrayloom_plan::Edge::Clip,
+            }),
+        };
+        let needs = needs.iter().map(|n| n.iter().map(need).collect());
+        let needs = needs.collect::<PyResult<Vec<Vec<AxisNeed>>>>()?;
+        if needs.len() != inputs.len() {
+            return Err(PyValueError::new_err("one list of needs for each operand"));
+        }
+        let op = CallOp {
+            function,
+            name,
+            dtype: dtype_of(letter)?,
+            needs,
+            work,
+        };
+        self.expr
+            .apply(Arc::new(op), &inputs, &shape)
+            .map_err(|e| to_python(py, &e))
+    }
+
+    /// Extents of a value.
+    fn shape(&self, value: usize) -> PyResult<Vec<i64>> {
+        self.check(value)?;
+        Ok(self.expr.shape(value).to_vec())
+    }
+
+    /// Type letter of a value.
+    fn letter(&self, value: usize) -> PyResult<char> {
+        self.check(value)?;
+        Ok(self.expr.dtype(value).letter())
+    }
+
+    /// The plan for the result, as a dictionary.
+    fn plan<'py>(
+        &self,
+        py: Python<'py>,
+        budget: u64,
+        threads: usize,
+        align: Vec<i64>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let values = self.expr.values(threads);
+        let Some(last) = values.len().checked_sub(1) else {
+            return Err(PyValueError::new_err("an expression without values"));
+        };
+        let whole = Region::whole(self.expr.shape(last));
+        let plan = plan_for(&values, &whole, budget, &align).map_err(|e| to_python(py, &e))?;
+        plan_dict(py, &plan)
+    }
+
+    /// For a box of the result: the box of each value that it needs.
+    fn needs(&self, threads: usize, lo: Vec<i64>, hi: Vec<i64>) -> Vec<PyBox> {
+        let boxes = arrayloom_plan::needs(&self.expr.values(threads), &Region::new(&lo, &hi));
+        boxes
+            .into_iter()
+            .map(|r| (r.lo.to_vec(), r.hi.to_vec()))
+            .collect()
+    }
+
+    /// Computes the result into the array `out`.
+    fn run_to_array(
+        &self,
+        py: Python<'_>,
+        out: &Bound<'_, PyAny>,
+        budget: u64,
+        threads: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Py<PyDict>> {
+        let mut bytes = Bytes::of(out, true)?;
+        let rank = self
+            .expr
+            .nodes()
+            .len()
+            .checked_sub(1)
+            .map_or(0, |v| self.expr.shape(v).len());
+        let extra = Extra {
+            align: vec![1; rank],
+            done: Vec::new(),
+            progress,
+            written: None,
+        };
+        let ran = self.go(
+            py,
+            |options| run(&self.expr, &mut Target::Memory(bytes.get_mut()), options),
+            budget,
+            threads,
+            extra,
+        )?;
+        Ok(report_dict(py, &ran)?.unbind())
+    }
+
+    /// Computes the result; `write((lo, hi), view)` takes each block.
+    #[expect(clippy::too_many_arguments, reason = "all settings of a run")]
+    fn run_to_sink(
+        &self,
+        py: Python<'_>,
+        write: Py<PyAny>,
+        budget: u64,
+        threads: usize,
+        align: Vec<i64>,
+        done: Vec<PyBox>,
+        progress: Option<Py<PyAny>>,
+        written: Option<Py<PyAny>>,
+    ) -> PyResult<Py<PyDict>> {
+        let sink = CallSink(write);
+        let done = done.iter().map(|(lo, hi)| Region::new(lo, hi)).collect();
+        let extra = Extra {
+            align,
+            done,
+            progress,
+            written,
+        };
+        let ran = self.go(
+            py,
+            |options| run(&self.expr, &mut Target::Sink(&sink), options),
+            budget,
+            threads,
+            extra,
+        )?;
+        Ok(report_dict(py, &ran)?.unbind())
+    }
+}
+
+struct Extra {
+    align: Vec<i64>,
+    done: Vec<Region>,
+    progress: Option<Py<PyAny>>,
+    written: Option<Py<PyAny>>,
+}
+
+impl VolumeExpr {
+    /// Runs without the interpreter lock; an exception of a callback comes back as it was raised.
+    fn go(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Options<'_>) -> Result<Report, VolumeError> + Send,
+        budget: u64,
+        threads: usize,
+        extra: Extra,
+    ) -> PyResult<Report> {
+        let raised: Mutex<Option<PyErr>> = Mutex::new(None);
+        let keep = |error: PyErr| {
+            *raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        };
+        let watch = |p: Progress| {
+            Python::attach(|py| {
+                let asked = py.check_signals().and_then(|()| match &extra.progress {
+                    Some(f) => f.call1(py, (p.voxels, p.total, p.used)).map(drop),
+                    None => Ok(()),
+                });
+                asked.map_err(keep).is_ok()
+            })
+        };
+        let written = |region: &Region| -> Result<(), String> {
+            let Some(f) = &extra.written else {
+                return Ok(());
+            };
+            let (lo, hi) = (region.lo.to_vec(), region.hi.to_vec());
+            Python::attach(|py| f.call1(py, (lo, hi)).map(drop)).map_err(|e| e.to_string())
+        };
+        let options = Options {
+            budget,
+            threads,
+            align: extra.align.as_slice().into(),
+            done: extra.done.clone(),
+            watch: Some(&watch),
+            written: Some(&written),
+            meter: None,
+        };
+        let result = py.detach(|| work(&options));
+        if let Some(error) = raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return Err(error);
+        }
+        result.map_err(|e| to_python(py, &e))
+    }
+}
+
+fn plan_dict<'py>(py: Python<'py>, plan: &Plan) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("bounds", &plan.bounds)?;
+    out.set_item("sweep", plan.sweep)?;
+    out.set_item("blocks", plan.len())?;
+    out.set_item("peak", plan.peak)?;
+    out.set_item("read_bytes", plan.read_bytes)?;
+    out.set_item("source_bytes", plan.source_bytes)?;
+    out.set_item("redundancy", plan.redundancy())?;
+    out.set_item("bound_bytes", plan.bound_bytes)?;
+    out.set_item("seconds", plan.seconds)?;
+    out.set_item("overlapped", plan.buffers.source > 1)?;
+    Ok(out)
+}
+
+fn report_dict<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("blocks", report.blocks)?;
+    out.set_item("peak", report.peak)?;
+    out.set_item("planned_peak", report.planned_peak)?;
+    out.set_item("halved", report.halved)?;
+    out.set_item("read_bytes", report.read_bytes)?;
+    Ok(out)
+}

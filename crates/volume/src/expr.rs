@@ -1,0 +1,198 @@
+//! Expressions on volumes: sources, operations on them, and where results go.
+
+use crate::VolumeError;
+use crate::op::Op;
+use arrayloom_plan::{AxisNeed, Edge, Operand, Value};
+use arrayloom_types::{Coords, DType, Region};
+use std::sync::Arc;
+
+/// A volume that is read in boxes, from several threads.
+pub trait Source: Send + Sync {
+    /// Reads the voxels of `region`, which lies inside the volume, in C order.
+    ///
+    /// # Errors
+    /// Why it could not be read.
+    fn read(&self, region: &Region, to: &mut [u8]) -> Result<(), String>;
+
+    /// All voxels in C order, if they lie in memory.
+    fn in_memory(&self) -> Option<&[u8]> {
+        None
+    }
+}
+
+/// A place for a result. Boxes come in the order of the plan, from one thread, and never overlap.
+pub trait Sink: Send + Sync {
+    /// Writes the voxels of `region`, given in C order.
+    ///
+    /// # Errors
+    /// Why it could not be written.
+    fn write(&self, region: &Region, from: &[u8]) -> Result<(), String>;
+}
+
+/// One value.
+#[derive(Clone)]
+pub enum Node {
+    /// A volume that is read.
+    Source(Arc<dyn Source>),
+    /// An operation on earlier values.
+    Apply(Arc<dyn Op>, Vec<usize>),
+}
+
+/// A list of values, operands before their users; the last one is the result.
+#[derive(Clone, Default)]
+pub struct Expr {
+    nodes: Vec<Node>,
+    shapes: Vec<Coords>,
+    dtypes: Vec<DType>,
+}
+
+impl Expr {
+    /// An expression without values.
+    pub fn new() -> Expr {
+        Expr::default()
+    }
+
+    /// Adds a source and returns its number.
+    pub fn source(&mut self, source: Arc<dyn Source>, shape: &[i64], dtype: DType) -> usize {
+        self.push(Node::Source(source), shape, dtype)
+    }
+
+    /// Adds an operation with a result of extents `shape` and returns its number.
+    ///
+    /// # Errors
+    /// [`VolumeError::Argument`] if an operand does not exist, or its rank is not what the operation
+    /// reads.
+    pub fn apply(
+        &mut self,
+        op: Arc<dyn Op>,
+        inputs: &[usize],
+        shape: &[i64],
+    ) -> Result<usize, VolumeError> {
+        for (i, &input) in inputs.iter().enumerate() {
+            let rank = self.shapes.get(input).map(Coords::len);
+            let wanted = op.needs(i).len();
+            if rank != Some(wanted) {
+                return Err(VolumeError::Argument(format!(
+                    "{} reads an operand of {wanted} axes, got {}",
+                    op.name(),
+                    rank.map_or_else(|| "none".to_owned(), |r| r.to_string()),
+                )));
+            }
+        }
+        let dtype = op.dtype();
+        Ok(self.push(Node::Apply(op, inputs.to_vec()), shape, dtype))
+    }
+
+    fn push(&mut self, node: Node, shape: &[i64], dtype: DType) -> usize {
+        self.nodes.push(node);
+        self.shapes.push(shape.into());
+        self.dtypes.push(dtype);
+        self.nodes.len() - 1
+    }
+
+    /// The values.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// Extents of a value.
+    pub fn shape(&self, value: usize) -> &[i64] {
+        &self.shapes[value]
+    }
+
+    /// Element type of a value.
+    pub fn dtype(&self, value: usize) -> DType {
+        self.dtypes[value]
+    }
+
+    /// What the planner needs to know, with `threads` threads.
+    pub fn values(&self, threads: usize) -> Vec<Value> {
+        let wrapped = self.wrapped();
+        let each = self.nodes.iter().enumerate().map(|(v, node)| {
+            let bytes = self.dtypes[v].size() as u64;
+            let mut value = Value::source(&self.shapes[v], bytes);
+            // A box around a wrapped axis is put together from pieces.
+            let pieces = if wrapped[v] { bytes } else { 0 };
+            let volume = |extents: &[i64]| -> u64 {
+                extents.iter().map(|e| e.max(&0).unsigned_abs()).product()
+            };
+            let Node::Apply(op, inputs) = node else {
+                value.scratch = Arc::new(move |extents| pieces * volume(extents));
+                return value;
+            };
+            value.cost_ns = op.cost_ns();
+            let operand = |(i, &input): (usize, &usize)| Operand {
+                value: input,
+                needs: op.needs(i),
+            };
+            value.operands = inputs.iter().enumerate().map(operand).collect();
+            let crops: Vec<(Operand, Coords, u64)> = value
+                .operands
+                .iter()
+                .filter(|o| wrapped[o.value] || self.users(o.value) > 1)
+                .map(|o| {
+                    (
+                        o.clone(),
+                        self.shapes[o.value].clone(),
+                        self.dtypes[o.value].size() as u64,
+                    )
+                })
+                .collect();
+            let op = Arc::clone(op);
+            value.scratch = Arc::new(move |extents| {
+                let cropped = crops.iter().map(|(o, shape, bytes)| {
+                    8 + bytes * volume(&read_extents(&o.needs, shape, extents))
+                });
+                op.scratch(extents, threads) + pieces * volume(extents) + cropped.sum::<u64>()
+            });
+            value
+        });
+        each.collect()
+    }
+
+    fn users(&self, value: usize) -> usize {
+        let uses = self.nodes.iter().map(|n| match n {
+            Node::Apply(_, inputs) => inputs.iter().filter(|&&i| i == value).count(),
+            Node::Source(_) => 0,
+        });
+        uses.sum()
+    }
+
+    /// Values of which some axis is read around its ends.
+    fn wrapped(&self) -> Vec<bool> {
+        let mut wrapped = vec![false; self.nodes.len()];
+        for node in self.nodes.iter().rev() {
+            let Node::Apply(op, inputs) = node else {
+                continue;
+            };
+            for (i, &input) in inputs.iter().enumerate() {
+                let wraps = |need: &AxisNeed| {
+                    matches!(
+                        need,
+                        AxisNeed::Window {
+                            edge: Edge::Wrap,
+                            ..
+                        }
+                    )
+                };
+                wrapped[input] |= op.needs(i).iter().any(wraps);
+            }
+        }
+        wrapped
+    }
+}
+
+/// Extents that a box of `extents` reads at most.
+fn read_extents(needs: &[AxisNeed], shape: &[i64], extents: &[i64]) -> Vec<i64> {
+    let each = needs.iter().zip(shape).map(|(need, &n)| match need {
+        AxisNeed::One => n.min(1),
+        AxisNeed::Whole => n,
+        AxisNeed::Window { axis, window, .. } => {
+            let halo = window.before.max(0)
+                + window.after.max(0)
+                + window.before.abs().max(window.after.abs());
+            (extents[*axis] * window.step.abs() + halo + 1).min(n)
+        }
+    });
+    each.collect()
+}

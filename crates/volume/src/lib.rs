@@ -1,0 +1,27 @@
+//! Filters and expressions on volumes of any size.
+//!
+//! An [`Expr`] lists values: sources that are read in boxes, and operations on them. [`run`] plans it
+//! (`arrayloom-plan`), then reads, computes and writes block after block through a memory budget. The
+//! bits of a result depend on the volume alone, never on blocks, threads or memory.
+
+mod block;
+mod emit;
+mod error;
+mod expr;
+mod fold;
+mod memory;
+mod op;
+pub mod ops;
+mod pixel;
+mod run;
+mod select;
+mod separable;
+mod state;
+
+pub use block::{Block, View, ViewMut, copy_box, region_bytes};
+pub use error::VolumeError;
+pub use expr::{Expr, Node, Sink, Source};
+pub use memory::{Buf, Meter, Scratch};
+pub use op::{Mode, Op};
+pub use run::{Options, Progress, Report, Target, Watch, Written, plan_for, run};
+pub use separable::Ctx;

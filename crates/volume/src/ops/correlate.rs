@@ -1,0 +1,163 @@
+//! Weighted sums over windows of any shape.
+
+use super::linear::{emit_f32, emit_f64, in_double};
+use super::window::{self, Fill, Neighbourhood, Tile, tile_elems, tile_voxels, tiles};
+use crate::VolumeError;
+use crate::block::{View, ViewMut};
+use crate::fold::{Fir, Real, Rule as _};
+use crate::op::{Mode, Op, voxels, worth};
+use crate::pixel::{Pixel, with_pixel};
+use crate::separable::Ctx;
+use arrayloom_plan::AxisNeed;
+use arrayloom_types::{Coords, DType};
+
+/// A weighted sum over the points of a window, in C order.
+#[derive(Clone, Debug)]
+pub struct Correlate {
+    window: Neighbourhood,
+    weights: Vec<f64>,
+    out: DType,
+}
+
+impl Correlate {
+    /// One weight for each point of `window`.
+    ///
+    /// # Errors
+    /// [`VolumeError::Argument`] if their numbers differ.
+    pub fn new(
+        window: Neighbourhood,
+        weights: Vec<f64>,
+        out: DType,
+    ) -> Result<Correlate, VolumeError> {
+        if weights.len() != window.points.len() {
+            return Err(VolumeError::Argument(format!(
+                "{} weights for a window of {} points",
+                weights.len(),
+                window.points.len()
+            )));
+        }
+        Ok(Correlate {
+            window,
+            weights,
+            out,
+        })
+    }
+
+    fn run_in<S: Pixel, W: Real>(
+        &self,
+        ctx: &Ctx,
+        input: &View<'_>,
+        out: ViewMut<'_>,
+        load: impl Fn(S) -> W + Copy + Sync,
+        emit: &(dyn Fn(&[W], &mut [u8]) + Sync),
+    ) -> Result<(), VolumeError> {
+        let constant = self.window.axes.iter().find_map(|a| match a.mode {
+            Mode::Constant(value) => Some(value),
+            _ => None,
+        });
+        let fill = Fill {
+            axes: &self.window.axes,
+            nothing: W::of(constant.unwrap_or(0.0)),
+            extra: window::row_elems(&out.region.extents()),
+        };
+        let rule = Fir::new(vec![self.weights.iter().map(|&w| W::of(w)).collect()]);
+        let size = out.dtype.size();
+        tiles(ctx, input, out, &fill, load, |tile, sums, result| {
+            let offsets = tile.offsets(&self.window);
+            let len = tile.row_len();
+            let sums = &mut sums[..len];
+            let mut rows: Vec<&[W]> = Vec::with_capacity(offsets.len());
+            for (row, base, at) in tile.rows() {
+                rows.clear();
+                rows.extend(offsets.iter().map(|o| &tile.data[base + o..base + o + len]));
+                rule.fold(0, &rows, |v| v, sums);
+                if tile.clipped {
+                    self.mend(tile, (base, &offsets), at, sums);
+                }
+                emit(sums, &mut result[row * len * size..(row + 1) * len * size]);
+            }
+        })
+    }
+
+    /// Clipped windows: weights are scaled to those that are left, or made to cancel.
+    fn mend<W: Real>(
+        &self,
+        tile: &Tile<'_, W>,
+        (base, offsets): (usize, &[usize]),
+        mut at: Coords,
+        sums: &mut [W],
+    ) {
+        let last = at.len() - 1;
+        let all: f64 = self.weights.iter().sum();
+        let size: f64 = self.weights.iter().map(|w| w.abs()).sum();
+        for (i, sum) in sums.iter_mut().enumerate() {
+            at[last] = tile.region.lo[last] + i64::try_from(i).unwrap_or(0);
+            let Some(there) = tile.present(&self.window, &at) else {
+                continue;
+            };
+            let left: f64 = there.iter().map(|&p| self.weights[p]).sum();
+            #[expect(clippy::cast_precision_loss, reason = "windows are small")]
+            let count = there.len() as f64;
+            let scaled = all.abs() > 1e-12 * size && left.abs() > 1e-12 * size;
+            let weight = |p: usize| {
+                let w = self.weights[p];
+                if scaled {
+                    w * (all / left)
+                } else {
+                    w - left / count
+                }
+            };
+            let each = there
+                .iter()
+                .map(|&p| (weight(p), tile.data[base + offsets[p] + i]));
+            let total: f64 = each.map(|(w, v)| w * v.to_f64()).sum();
+            *sum = W::of(total);
+        }
+    }
+}
+
+impl Op for Correlate {
+    fn name(&self) -> &'static str {
+        "correlate"
+    }
+
+    fn dtype(&self) -> DType {
+        self.out
+    }
+
+    fn needs(&self, _: usize) -> Vec<AxisNeed> {
+        window::needs(&self.window.axes)
+    }
+
+    fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
+        let elems = tile_elems(&self.window.axes, extents) + window::row_elems(extents) as u64;
+        let each = 8 * elems + self.out.size() as u64 * tile_voxels(extents) + 64;
+        worth(threads, voxels(extents)) as u64 * each
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    fn cost_ns(&self) -> f64 {
+        1.0 + 0.08 * self.weights.len() as f64
+    }
+
+    fn run(&self, ctx: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {
+        let (input, dtype) = (&inputs[0], out.dtype);
+        let ctx = &Ctx {
+            threads: worth(ctx.threads, out.region.voxels()),
+            ..ctx.clone()
+        };
+        let refused = Err(VolumeError::DType {
+            op: "correlate",
+            dtype: input.dtype,
+        });
+        with_pixel!(input.dtype, S => {
+            if in_double(input.dtype) {
+                let emit = move |v: &[f64], out: &mut [u8]| emit_f64(dtype, v, out);
+                self.run_in::<S, f64>(ctx, input, out, Pixel::to_f64, &emit)
+            } else {
+                let emit = move |v: &[f32], out: &mut [u8]| emit_f32(dtype, v, out);
+                self.run_in::<S, f32>(ctx, input, out, Pixel::to_f32, &emit)
+            }
+        }, complex => refused)
+    }
+}

@@ -1,0 +1,172 @@
+//! Medians and other ranks over any window.
+
+use super::window::{self, Fill, Neighbourhood, Tile, tile_elems, tile_voxels, tiles};
+use crate::VolumeError;
+use crate::block::{View, ViewMut};
+use crate::op::{Mode, Op, voxels, worth};
+use crate::pixel::{Key, Pixel, with_pixel};
+use crate::select::Selector;
+use crate::separable::Ctx;
+use arrayloom_plan::AxisNeed;
+use arrayloom_types::{Coords, DType};
+
+/// The value of one rank among the points of a window.
+///
+/// In a clipped window of `m` of `n` points it is the value of rank `r * m / n`, and `m / 2` for the
+/// median. A window with a NaN gives NaN.
+#[derive(Clone, Debug)]
+pub struct Rank {
+    window: Neighbourhood,
+    place: usize,
+    dtype: DType,
+}
+
+impl Rank {
+    /// The value with `rank` smaller ones among the points of `window`.
+    ///
+    /// # Errors
+    /// [`VolumeError::Argument`] for a rank that the window does not have.
+    pub fn new(window: Neighbourhood, rank: usize, dtype: DType) -> Result<Rank, VolumeError> {
+        let n = window.points.len();
+        if rank >= n {
+            return Err(VolumeError::Argument(format!(
+                "rank {rank} of a window of {n} points; ranks go from 0 to {}",
+                n - 1
+            )));
+        }
+        Ok(Rank {
+            window,
+            place: rank,
+            dtype,
+        })
+    }
+
+    fn run_in<T: Pixel>(
+        &self,
+        ctx: &Ctx,
+        input: &View<'_>,
+        out: ViewMut<'_>,
+    ) -> Result<(), VolumeError> {
+        let n = self.window.points.len();
+        let selector = Selector::new(n, self.place, T::Key::BITS);
+        let constant = self.window.axes.iter().find_map(|a| match a.mode {
+            Mode::Constant(value) => Some(T::from_f64(value).key(false)),
+            _ => None,
+        });
+        let fill = Fill {
+            axes: &self.window.axes,
+            nothing: constant.unwrap_or(T::Key::MAX),
+            extra: selector.work() + window::row_elems(&out.region.extents()),
+        };
+        let nan = T::of_key(T::Key::MAX).is_nan().then_some(T::Key::MAX);
+        tiles(
+            ctx,
+            input,
+            out,
+            &fill,
+            |v: T| v.key(false),
+            |tile, extra, result| {
+                let offsets = tile.offsets(&self.window);
+                let result: &mut [T] = bytemuck::cast_slice_mut(result);
+                let len = tile.row_len();
+                let (work, keys) = extra.split_at_mut(selector.work());
+                let has_nan = nan.is_some_and(|nan| tile.data.contains(&nan));
+                for (row, base, at) in tile.rows() {
+                    let keys = &mut keys[..len];
+                    selector.row(tile.data, base, &offsets, work, keys);
+                    let place = Place {
+                        base,
+                        offsets: &offsets,
+                        nan: nan.filter(|_| has_nan),
+                    };
+                    self.mend(tile, &place, at, keys);
+                    crate::emit::cast(keys, &mut result[row * len..(row + 1) * len], T::of_key);
+                }
+            },
+        )
+    }
+
+    /// Computes the voxels of a row again whose window is clipped or holds a NaN.
+    fn mend<K: Key>(
+        &self,
+        tile: &Tile<'_, K>,
+        place: &Place<'_, K>,
+        mut at: Coords,
+        keys: &mut [K],
+    ) {
+        if !tile.clipped && place.nan.is_none() {
+            return;
+        }
+        let last = at.len() - 1;
+        let mut values = Vec::new();
+        for (i, key) in keys.iter_mut().enumerate() {
+            at[last] = tile.region.lo[last] + i64::try_from(i).unwrap_or(0);
+            let there = tile.present(&self.window, &at);
+            if there.is_none() && place.nan.is_none() {
+                continue;
+            }
+            let value = |p: usize| tile.data[place.base + place.offsets[p] + i];
+            values.clear();
+            match &there {
+                Some(points) => values.extend(points.iter().map(|&p| value(p))),
+                None => values.extend((0..place.offsets.len()).map(value)),
+            }
+            let (m, n) = (values.len(), place.offsets.len());
+            let rank = if self.place == n / 2 {
+                m / 2
+            } else {
+                self.place * m / n
+            };
+            if place.nan.is_some_and(|nan| values.contains(&nan)) {
+                *key = K::MAX;
+            } else if !values.is_empty() {
+                *key = *values.select_nth_unstable(rank).1;
+            }
+        }
+    }
+}
+
+struct Place<'a, K> {
+    base: usize,
+    offsets: &'a [usize],
+    nan: Option<K>,
+}
+
+impl Op for Rank {
+    fn name(&self) -> &'static str {
+        "rank_filter"
+    }
+
+    fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    fn needs(&self, _: usize) -> Vec<AxisNeed> {
+        window::needs(&self.window.axes)
+    }
+
+    fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
+        let size = self.dtype.size() as u64;
+        let work = 32 * self.window.points.len() as u64 + window::row_elems(extents) as u64;
+        let each = size * (tile_elems(&self.window.axes, extents) + work + tile_voxels(extents));
+        worth(threads, voxels(extents)) as u64 * (each + 64)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    fn cost_ns(&self) -> f64 {
+        0.4 * self.window.points.len() as f64
+    }
+
+    fn run(&self, ctx: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {
+        let input = &inputs[0];
+        let ctx = &Ctx {
+            threads: worth(ctx.threads, out.region.voxels()),
+            ..ctx.clone()
+        };
+        let refused = Err(VolumeError::DType {
+            op: "rank_filter",
+            dtype: input.dtype,
+        });
+        with_pixel!(input.dtype, T => self.run_in::<T>(ctx, input, out), complex => refused)
+    }
+}

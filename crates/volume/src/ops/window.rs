@@ -1,0 +1,350 @@
+//! Filters that look at all voxels of a window at once, tile by tile.
+//!
+//! A tile is a padded copy of a small box in the arithmetic of the filter: what lies outside of the
+//! volume is filled in, so the inner loops know no faces. Voxels whose window is clipped (mode
+//! `renormalize`) are computed again one by one.
+
+use crate::block::{View, ViewMut, axis_len, copy_box, offset};
+use crate::op::Mode;
+use crate::separable::{Ctx, in_threads, locate};
+use crate::{Scratch, VolumeError};
+use arrayloom_plan::{AxisNeed, Window};
+use arrayloom_types::{Coords, Region};
+use bytemuck::Pod;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+/// The window along one axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WindowAxis {
+    /// Points.
+    pub len: usize,
+    /// Points before the center.
+    pub before: i64,
+    /// What lies outside.
+    pub mode: Mode,
+}
+
+pub(crate) fn check(axes: &[WindowAxis]) -> Result<(), VolumeError> {
+    let inside = |a: &WindowAxis| usize::try_from(a.before).is_ok_and(|b| b < a.len);
+    if axes.is_empty() || !axes.iter().all(inside) {
+        return Err(VolumeError::Argument(
+            "a window needs at least one point on every axis, and its center inside".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+pub(crate) fn needs(axes: &[WindowAxis]) -> Vec<AxisNeed> {
+    let need = |(axis, a): (usize, &WindowAxis)| {
+        let after = i64::try_from(a.len).unwrap_or(i64::MAX) - 1 - a.before;
+        let window = Window::halo(a.before, after);
+        AxisNeed::Window {
+            axis,
+            window,
+            edge: a.mode.edge(),
+        }
+    };
+    axes.iter().enumerate().map(need).collect()
+}
+
+/// The points of a window: any subset of a box.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Neighbourhood {
+    /// The box.
+    pub axes: Vec<WindowAxis>,
+    /// The points, as places in the box, in C order.
+    pub points: Vec<Vec<usize>>,
+}
+
+impl Neighbourhood {
+    /// The points where `mask` is true; `mask` is the box in C order.
+    ///
+    /// # Errors
+    /// [`VolumeError::Argument`] if nothing is true, or the mask has another size than the box.
+    pub fn new(axes: Vec<WindowAxis>, mask: &[bool]) -> Result<Neighbourhood, VolumeError> {
+        check(&axes)?;
+        let size: usize = axes.iter().map(|a| a.len).product();
+        if size != mask.len() || !mask.contains(&true) {
+            return Err(VolumeError::Argument(format!(
+                "a footprint of {} points for a window of {size}; it needs at least one true point",
+                mask.len()
+            )));
+        }
+        let place = |mut i: usize| {
+            let mut at = vec![0; axes.len()];
+            for (d, axis) in axes.iter().enumerate().rev() {
+                at[d] = i % axis.len;
+                i /= axis.len;
+            }
+            at
+        };
+        let points = mask
+            .iter()
+            .enumerate()
+            .filter(|(_, m)| **m)
+            .map(|(i, _)| place(i));
+        Ok(Neighbourhood {
+            points: points.collect(),
+            axes,
+        })
+    }
+
+    /// True if some axis clips its windows.
+    pub(crate) fn clips(&self) -> bool {
+        self.axes.iter().any(|a| a.mode == Mode::Renormalize)
+    }
+}
+
+/// Most voxels of a tile along its axes, innermost first.
+const TILE: [i64; 3] = [128, 16, 8];
+
+/// The extents of a tile for a box with these extents.
+fn tile_extents(extents: &[i64]) -> Coords {
+    let rank = extents.len();
+    (0..rank)
+        .map(|d| extents[d].min(*TILE.get(rank - 1 - d).unwrap_or(&1)).max(0))
+        .collect()
+}
+
+/// Elements of a padded tile.
+pub(crate) fn tile_elems(axes: &[WindowAxis], extents: &[i64]) -> u64 {
+    let tile = tile_extents(extents);
+    tile.iter()
+        .zip(axes)
+        .map(|(&e, a)| e.unsigned_abs() + a.len as u64)
+        .product()
+}
+
+/// Voxels of a tile of the output.
+pub(crate) fn tile_voxels(extents: &[i64]) -> u64 {
+    tile_extents(extents)
+        .iter()
+        .map(|e| e.unsigned_abs())
+        .product()
+}
+
+/// A padded tile.
+pub(crate) struct Tile<'a, W> {
+    /// The voxels.
+    pub(crate) data: &'a [W],
+    /// Steps of its axes, in elements.
+    pub(crate) steps: Vec<usize>,
+    /// The box of the output.
+    pub(crate) region: Region,
+    /// Extents of the volume.
+    pub(crate) shape: &'a [i64],
+    /// Voxels outside stand for nothing.
+    pub(crate) clipped: bool,
+}
+
+impl<W> Tile<'_, W> {
+    /// The places of the window's points, relative to the place of its first corner.
+    pub(crate) fn offsets(&self, window: &Neighbourhood) -> Vec<usize> {
+        let place = |p: &Vec<usize>| p.iter().zip(&self.steps).map(|(a, b)| a * b).sum();
+        window.points.iter().map(place).collect()
+    }
+
+    /// Rows of the output: number, first corner of the window of the first voxel, its coordinates.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (usize, usize, Coords)> {
+        let rank = self.region.rank();
+        let outer: usize = (0..rank - 1).map(|d| axis_len(&self.region, d)).product();
+        (0..outer).map(move |row| {
+            let (mut rest, mut base) = (row, 0);
+            let mut at = self.region.lo.clone();
+            for d in (0..rank - 1).rev() {
+                let n = axis_len(&self.region, d);
+                base += rest % n * self.steps[d];
+                at[d] += i64::try_from(rest % n).unwrap_or(0);
+                rest /= n;
+            }
+            (row, base, at)
+        })
+    }
+
+    /// Voxels in a row of the output.
+    pub(crate) fn row_len(&self) -> usize {
+        axis_len(&self.region, self.region.rank() - 1)
+    }
+
+    /// For the voxel at `at`: whether every point of the window exists, and if not, which do.
+    pub(crate) fn present(&self, window: &Neighbourhood, at: &[i64]) -> Option<Vec<usize>> {
+        let clips = |d: usize| {
+            let axis = &window.axes[d];
+            let first = at[d] - axis.before;
+            let end = first + i64::try_from(axis.len).unwrap_or(0);
+            axis.mode == Mode::Renormalize && (first < 0 || end > self.shape[d])
+        };
+        if !self.clipped || !(0..at.len()).any(clips) {
+            return None;
+        }
+        let exists = |p: &Vec<usize>| {
+            (0..at.len()).all(|d| {
+                let axis = &window.axes[d];
+                let here = at[d] - axis.before + i64::try_from(p[d]).unwrap_or(0);
+                axis.mode != Mode::Renormalize || (0..self.shape[d]).contains(&here)
+            })
+        };
+        let points = window.points.iter().enumerate().filter(|(_, p)| exists(p));
+        Some(points.map(|(i, _)| i).collect())
+    }
+}
+
+/// How a tile is filled.
+pub(crate) struct Fill<'a, W> {
+    /// The box of the window.
+    pub(crate) axes: &'a [WindowAxis],
+    /// What stands where nothing is.
+    pub(crate) nothing: W,
+    /// Extra elements of working memory for each thread.
+    pub(crate) extra: usize,
+}
+
+/// Computes `out` tile by tile: `compute(tile, extra, result)` for each, in parallel.
+pub(crate) fn tiles<S: Pod + Sync, W: Pod + Send + Sync>(
+    ctx: &Ctx,
+    input: &View<'_>,
+    out: ViewMut<'_>,
+    fill: &Fill<'_, W>,
+    load: impl Fn(S) -> W + Copy + Sync,
+    compute: impl Fn(&Tile<'_, W>, &mut [W], &mut [u8]) + Sync,
+) -> Result<(), VolumeError> {
+    let extents = out.region.extents();
+    let tile = tile_extents(&extents);
+    let grid: Vec<u64> = extents
+        .iter()
+        .zip(&tile)
+        .map(|(&e, &t)| e.unsigned_abs().div_ceil(t.max(1).unsigned_abs()))
+        .collect();
+    let count: u64 = grid.iter().product();
+    let next = AtomicU64::new(0);
+    let (whole, size) = (out.region, out.dtype.size());
+    let data = Mutex::new(out.data);
+    let source: &[S] = bytemuck::cast_slice(input.data);
+    let padded = usize::try_from(tile_elems(fill.axes, &extents)).unwrap_or(usize::MAX);
+    let result_bytes = usize::try_from(tile_voxels(&extents)).unwrap_or(usize::MAX) * size;
+    in_threads(ctx.threads, || {
+        let mut space: Scratch<W> = Scratch::new(&ctx.meter, padded + fill.extra)?;
+        let mut result: Scratch<u8> = Scratch::new(&ctx.meter, result_bytes)?;
+        loop {
+            let number = next.fetch_add(1, Relaxed);
+            if number >= count {
+                return Ok(());
+            }
+            let region = tile_region(whole, &tile, &grid, number);
+            let (data_in, extra) = space.get_mut().split_at_mut(padded);
+            let mut one = Tile {
+                data: &[],
+                steps: steps(fill.axes, &region),
+                region,
+                shape: input.shape,
+                clipped: fill.axes.iter().any(|a| a.mode == Mode::Renormalize),
+            };
+            fill_tile(input, source, &one, fill, load, data_in);
+            one.data = data_in;
+            let bytes = usize::try_from(one.region.voxels()).unwrap_or(0) * size;
+            let result = &mut result.get_mut()[..bytes];
+            compute(&one, extra, result);
+            let mut data = data.lock().unwrap_or_else(PoisonError::into_inner);
+            copy_box((&one.region, result), (whole, &mut data), &one.region, size);
+        }
+    })
+}
+
+fn tile_region(whole: &Region, tile: &[i64], grid: &[u64], mut number: u64) -> Region {
+    let mut region = whole.clone();
+    for d in (0..grid.len()).rev() {
+        let at = i64::try_from(number % grid[d]).unwrap_or(0);
+        number /= grid[d];
+        region.lo[d] = whole.lo[d] + at * tile[d];
+        region.hi[d] = (region.lo[d] + tile[d]).min(whole.hi[d]);
+    }
+    region
+}
+
+fn steps(axes: &[WindowAxis], region: &Region) -> Vec<usize> {
+    let mut steps = vec![1; axes.len()];
+    for d in (1..axes.len()).rev() {
+        steps[d - 1] = steps[d] * (axis_len(region, d) + axes[d].len - 1);
+    }
+    steps
+}
+
+/// Fills the padded tile of `one` row by row.
+fn fill_tile<S: Pod, W: Pod>(
+    input: &View<'_>,
+    source: &[S],
+    one: &Tile<'_, W>,
+    fill: &Fill<'_, W>,
+    load: impl Fn(S) -> W + Copy,
+    to: &mut [W],
+) {
+    let rank = fill.axes.len();
+    let constant = |d: usize| match fill.axes[d].mode {
+        Mode::Constant(_) | Mode::Renormalize => Some(fill.nothing),
+        _ => None,
+    };
+    let places: Vec<Vec<isize>> = (0..rank)
+        .map(|d| {
+            let axis = &fill.axes[d];
+            let first = one.region.lo[d] - axis.before;
+            let len = i64::try_from(axis_len(&one.region, d) + axis.len - 1).unwrap_or(0);
+            let (lo, hi) = (input.region.lo[d], input.region.hi[d]);
+            (first..first + len)
+                .map(|at| locate(axis.mode.edge(), at, input.shape[d], lo, hi))
+                .collect()
+        })
+        .collect();
+    let row = places[rank - 1].len();
+    let rows: usize = places[..rank - 1].iter().map(Vec::len).product();
+    let mut at = input.region.lo.clone();
+    for r in 0..rows {
+        let mut rest = r;
+        let mut missing = false;
+        for d in (0..rank - 1).rev() {
+            let place = places[d][rest % places[d].len()];
+            rest /= places[d].len();
+            missing |= place < 0 && constant(d).is_some();
+            at[d] = input.region.lo[d] + i64::try_from(place.max(0)).unwrap_or(0);
+        }
+        let to = &mut to[r * row..(r + 1) * row];
+        if missing || source.is_empty() {
+            to.fill(fill.nothing);
+            continue;
+        }
+        let from = &source[offset(input.region, &at)..];
+        fill_row(&places[rank - 1], from, fill.nothing, load, to);
+    }
+}
+
+fn fill_row<S: Pod, W: Pod>(
+    places: &[isize],
+    from: &[S],
+    nothing: W,
+    load: impl Fn(S) -> W + Copy,
+    to: &mut [W],
+) {
+    let mut i = 0;
+    while i < places.len() {
+        let first = places[i];
+        let Ok(start) = usize::try_from(first) else {
+            to[i] = nothing;
+            i += 1;
+            continue;
+        };
+        let mut run = 1;
+        while i + run < places.len() && places[i + run] == first + run.cast_signed() {
+            run += 1;
+        }
+        for (to, &v) in to[i..i + run].iter_mut().zip(&from[start..start + run]) {
+            *to = load(v);
+        }
+        i += run;
+    }
+}
+
+/// Voxels of a row of a tile.
+pub(crate) fn row_elems(extents: &[i64]) -> usize {
+    let row = tile_extents(extents).last().copied().unwrap_or(0);
+    usize::try_from(row).unwrap_or(0)
+}

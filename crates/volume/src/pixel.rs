@@ -1,0 +1,236 @@
+//! Element types of volumes: conversion to the arithmetic of a filter and back, and order as integers.
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    clippy::cast_lossless,
+    reason = "the conversions of the table; inlined into loops compiled for wide vectors"
+)]
+
+use bytemuck::Pod;
+use half::f16;
+
+/// An element type.
+pub(crate) trait Pixel: Pod + Send + Sync + PartialOrd {
+    /// An unsigned integer of the same size.
+    type Key: Key;
+    /// The value in single precision, rounded to the nearest.
+    fn to_f32(self) -> f32;
+    /// The value in double precision, rounded to the nearest.
+    fn to_f64(self) -> f64;
+    /// The nearest value, ties to even, saturating; NaN becomes zero in integers.
+    fn from_f32(value: f32) -> Self;
+    /// The nearest value, ties to even, saturating; NaN becomes zero in integers.
+    fn from_f64(value: f64) -> Self;
+    /// An integer that sorts as the value does. NaN sorts first if `nan_first`, else last.
+    fn key(self, nan_first: bool) -> Self::Key;
+    /// The value of a key.
+    fn of_key(key: Self::Key) -> Self;
+    /// True for NaN.
+    fn is_nan(self) -> bool;
+}
+
+/// An unsigned integer that stands for a value.
+pub(crate) trait Key: Pod + Ord + Send + Sync {
+    /// The least key.
+    const MIN: Self;
+    /// The greatest key.
+    const MAX: Self;
+    /// Bits of a key.
+    const BITS: u32;
+    /// This key with bit `bit` set.
+    fn with_bit(self, bit: u32) -> Self;
+    /// This count, plus one if `more`.
+    fn counted(self, more: bool) -> Self;
+    /// This key as a count; at most 255.
+    fn to_count(self) -> u32;
+    /// The smaller one.
+    fn lower(self, other: Self) -> Self;
+    /// The greater one.
+    fn upper(self, other: Self) -> Self;
+}
+
+macro_rules! key {
+    ($($t:ty)*) => {$(
+        impl Key for $t {
+            const MIN: Self = <$t>::MIN;
+            const MAX: Self = <$t>::MAX;
+            const BITS: u32 = <$t>::BITS;
+            #[inline(always)]
+            fn with_bit(self, bit: u32) -> Self { self | (1 << bit) }
+            #[inline(always)]
+            fn counted(self, more: bool) -> Self { self.wrapping_add(more as $t) }
+            #[inline(always)]
+            fn to_count(self) -> u32 { self as u32 }
+            #[inline(always)]
+            fn lower(self, other: Self) -> Self { if other < self { other } else { self } }
+            #[inline(always)]
+            fn upper(self, other: Self) -> Self { if other > self { other } else { self } }
+        }
+    )*};
+}
+key!(u8 u16 u32 u64);
+
+macro_rules! integer {
+    ($($t:ty, $key:ty, $flip:expr;)*) => {$(
+        impl Pixel for $t {
+            type Key = $key;
+            #[inline(always)]
+            fn to_f32(self) -> f32 { self as f32 }
+            #[inline(always)]
+            fn to_f64(self) -> f64 { self as f64 }
+            #[inline(always)]
+            fn from_f32(value: f32) -> Self { value.round_ties_even() as $t }
+            #[inline(always)]
+            fn from_f64(value: f64) -> Self { value.round_ties_even() as $t }
+            #[inline(always)]
+            fn key(self, _: bool) -> $key { (self as $key) ^ $flip }
+            #[inline(always)]
+            fn of_key(key: $key) -> Self { (key ^ $flip) as $t }
+            #[inline(always)]
+            fn is_nan(self) -> bool { false }
+        }
+    )*};
+}
+integer! {
+    u8, u8, 0; i8, u8, 0x80;
+    u16, u16, 0; i16, u16, 0x8000;
+    u32, u32, 0; i32, u32, 0x8000_0000;
+    u64, u64, 0; i64, u64, 0x8000_0000_0000_0000;
+}
+
+macro_rules! float {
+    ($($t:ty, $key:ty, $int:ty, $to32:expr, $to64:expr, $from32:expr, $from64:expr;)*) => {$(
+        impl Pixel for $t {
+            type Key = $key;
+            #[inline(always)]
+            fn to_f32(self) -> f32 { $to32(self) }
+            #[inline(always)]
+            fn to_f64(self) -> f64 { $to64(self) }
+            #[inline(always)]
+            fn from_f32(value: f32) -> Self { $from32(value) }
+            #[inline(always)]
+            fn from_f64(value: f64) -> Self { $from64(value) }
+            #[inline(always)]
+            fn key(self, nan_first: bool) -> $key {
+                let bits = self.to_bits();
+                let sign = (bits as $int >> (<$int>::BITS - 1)) as $key;
+                let key = bits ^ (sign | (1 << (<$int>::BITS - 1)));
+                let nan = if nan_first { 0 } else { <$key>::MAX };
+                if <$t>::is_nan(self) { nan } else { key }
+            }
+            #[inline(always)]
+            fn of_key(key: $key) -> Self {
+                if key == 0 || key == <$key>::MAX {
+                    return <$t>::NAN;
+                }
+                let sign = (key as $int >> (<$int>::BITS - 1)) as $key;
+                <$t>::from_bits(key ^ (!sign | (1 << (<$int>::BITS - 1))))
+            }
+            #[inline(always)]
+            fn is_nan(self) -> bool { <$t>::is_nan(self) }
+        }
+    )*};
+}
+float! {
+    f32, u32, i32, |v: f32| v, |v: f32| v as f64, |v: f32| v, |v: f64| v as f32;
+    f64, u64, i64, |v: f64| v as f32, |v: f64| v, |v: f32| v as f64, |v: f64| v;
+    f16, u16, i16, f16::to_f32, f16::to_f64, f16::from_f32, f16::from_f64;
+}
+
+/// Runs `$body` with `$t` bound to the element type of `$dtype`; booleans are bytes.
+macro_rules! with_pixel {
+    ($dtype:expr, $t:ident => $body:expr, complex => $else:expr) => {
+        match $dtype {
+            arrayloom_types::DType::Bool | arrayloom_types::DType::U8 => {
+                type $t = u8;
+                $body
+            }
+            arrayloom_types::DType::I8 => {
+                type $t = i8;
+                $body
+            }
+            arrayloom_types::DType::U16 => {
+                type $t = u16;
+                $body
+            }
+            arrayloom_types::DType::I16 => {
+                type $t = i16;
+                $body
+            }
+            arrayloom_types::DType::U32 => {
+                type $t = u32;
+                $body
+            }
+            arrayloom_types::DType::I32 => {
+                type $t = i32;
+                $body
+            }
+            arrayloom_types::DType::U64 => {
+                type $t = u64;
+                $body
+            }
+            arrayloom_types::DType::I64 => {
+                type $t = i64;
+                $body
+            }
+            arrayloom_types::DType::F16 => {
+                type $t = half::f16;
+                $body
+            }
+            arrayloom_types::DType::F32 => {
+                type $t = f32;
+                $body
+            }
+            arrayloom_types::DType::F64 => {
+                type $t = f64;
+                $body
+            }
+            arrayloom_types::DType::C64 | arrayloom_types::DType::C128 => $else,
+        }
+    };
+}
+pub(crate) use with_pixel;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted<T: Pixel>(values: &[T]) {
+        for pair in values.windows(2) {
+            assert!(pair[0].key(false) < pair[1].key(false));
+        }
+        for &v in values {
+            assert!(T::of_key(v.key(true)) == v);
+        }
+    }
+
+    #[test]
+    fn keys_sort_as_values_do() {
+        sorted(&[
+            f32::NEG_INFINITY,
+            -1.5,
+            -0.0,
+            0.0,
+            1e-40,
+            2.0,
+            f32::INFINITY,
+        ]);
+        sorted(&[f64::MIN, -1.0, 0.0, 1e-300, 7.0]);
+        sorted(&[f16::NEG_INFINITY, f16::from_f32(-1.0), f16::ZERO, f16::ONE]);
+        sorted(&[i8::MIN, -1, 0, 1, i8::MAX]);
+        sorted(&[i64::MIN, -1, 0, 1, i64::MAX]);
+        assert_eq!((f32::NAN.key(true), (-f32::NAN).key(false)), (0, u32::MAX));
+        assert!(f64::of_key(f64::NAN.key(false)).is_nan());
+    }
+
+    #[test]
+    fn casts_round_to_even_and_saturate() {
+        assert_eq!(
+            [0.5f32, 1.5, 2.5, -3.0, 300.0].map(u8::from_f32),
+            [0, 2, 2, 0, 255]
+        );
+        assert_eq!(i16::from_f64(-1e9), i16::MIN);
+    }
+}

@@ -1,0 +1,273 @@
+//! Random expressions on random volumes.
+#![expect(clippy::unwrap_used, reason = "a failing test says where")]
+
+use arrayloom_plan::AxisNeed;
+use arrayloom_types::{DType, Region};
+use arrayloom_volume::ops::{
+    BoxExtremum, Correlate, Extremum, FootprintExtremum, Linear, LinearAxis, Neighbourhood, Rank,
+    WindowAxis,
+};
+use arrayloom_volume::{Ctx, Expr, Mode, Op, Sink, Source, View, ViewMut, VolumeError, copy_box};
+use std::sync::{Arc, Mutex};
+
+/// Numbers that look random and are the same in every run.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % n
+    }
+
+    pub(crate) fn small(&mut self, n: usize) -> i64 {
+        i64::try_from(self.below(n)).unwrap()
+    }
+
+    fn pick<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())]
+    }
+}
+
+/// A volume in memory that counts the voxels that are read of it.
+pub(crate) struct Memory {
+    shape: Vec<i64>,
+    size: usize,
+    data: Vec<u8>,
+    pub(crate) read: Mutex<u64>,
+}
+
+impl Memory {
+    pub(crate) fn new(shape: &[i64], size: usize, data: Vec<u8>) -> Memory {
+        Memory {
+            shape: shape.to_vec(),
+            size,
+            data,
+            read: Mutex::new(0),
+        }
+    }
+}
+
+impl Source for Memory {
+    fn read(&self, region: &Region, to: &mut [u8]) -> Result<(), String> {
+        let whole = Region::whole(&self.shape);
+        assert!(whole.contains(region), "reads lie inside: {region}");
+        *self.read.lock().unwrap() += region.voxels();
+        copy_box((&whole, &self.data), (region, to), region, self.size);
+        Ok(())
+    }
+}
+
+/// A result in memory that takes each voxel once.
+pub(crate) struct Once {
+    shape: Vec<i64>,
+    size: usize,
+    pub(crate) state: Mutex<(Vec<u8>, Vec<Region>)>,
+}
+
+impl Once {
+    pub(crate) fn new(shape: &[i64], size: usize) -> Once {
+        let voxels: i64 = shape.iter().product();
+        let bytes = usize::try_from(voxels).unwrap() * size;
+        Once {
+            shape: shape.to_vec(),
+            size,
+            state: Mutex::new((vec![0; bytes], Vec::new())),
+        }
+    }
+}
+
+impl Sink for Once {
+    fn write(&self, region: &Region, from: &[u8]) -> Result<(), String> {
+        let mut state = self.state.lock().unwrap();
+        assert!(
+            state.1.iter().all(|r| r.clip(region).is_empty()),
+            "each voxel is written once"
+        );
+        state.1.push(region.clone());
+        copy_box(
+            (region, from),
+            (&Region::whole(&self.shape), &mut state.0),
+            region,
+            self.size,
+        );
+        Ok(())
+    }
+}
+
+/// The second operand minus the first, in single precision.
+struct Difference(usize);
+
+impl Op for Difference {
+    fn name(&self) -> &'static str {
+        "difference"
+    }
+
+    fn dtype(&self) -> DType {
+        DType::F32
+    }
+
+    fn needs(&self, _: usize) -> Vec<AxisNeed> {
+        (0..self.0).map(AxisNeed::same).collect()
+    }
+
+    fn scratch(&self, _: &[i64], _: usize) -> u64 {
+        0
+    }
+
+    fn cost_ns(&self) -> f64 {
+        1.0
+    }
+
+    fn run(&self, _: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {
+        assert!(
+            inputs
+                .iter()
+                .all(|i| i.region.extents() == out.region.extents()),
+            "cropped"
+        );
+        let word = |b: &[u8]| f32::from_ne_bytes(b.try_into().unwrap());
+        let pairs = inputs[0]
+            .data
+            .chunks_exact(4)
+            .zip(inputs[1].data.chunks_exact(4));
+        for (to, (a, b)) in out.data.chunks_exact_mut(4).zip(pairs) {
+            to.copy_from_slice(&(word(b) - word(a)).to_ne_bytes());
+        }
+        Ok(())
+    }
+}
+
+const MODES: [Mode; 6] = [
+    Mode::Reflect,
+    Mode::Mirror,
+    Mode::Nearest,
+    Mode::Wrap,
+    Mode::Constant(1.5),
+    Mode::Renormalize,
+];
+
+fn window(random: &mut Random, rank: usize, most: usize) -> Vec<WindowAxis> {
+    (0..rank)
+        .map(|_| {
+            let len = 1 + random.below(most);
+            let before = random.small(len);
+            WindowAxis {
+                len,
+                before,
+                mode: random.pick(&MODES),
+            }
+        })
+        .collect()
+}
+
+fn neighbourhood(random: &mut Random, rank: usize) -> Neighbourhood {
+    let axes = window(random, rank, 4);
+    let size: usize = axes.iter().map(|a| a.len).product();
+    let mut mask: Vec<bool> = (0..size).map(|_| random.below(3) > 0).collect();
+    mask[size / 2] = true;
+    Neighbourhood::new(axes, &mask).unwrap()
+}
+
+fn tenths(random: &mut Random, n: usize) -> f64 {
+    0.1 * f64::from(u8::try_from(random.below(n)).unwrap())
+}
+
+fn random_op(random: &mut Random, rank: usize, dtype: DType) -> Arc<dyn Op> {
+    match random.below(5) {
+        0 => {
+            let axes = window(random, rank, 7).into_iter().enumerate();
+            let axes = axes.map(|(axis, w)| LinearAxis {
+                axis,
+                taps: (0..w.len).map(|_| 0.05 + tenths(random, 5)).collect(),
+                before: w.before,
+                mode: w.mode,
+            });
+            Arc::new(Linear::new(rank, axes.collect(), dtype).unwrap())
+        }
+        1 => Arc::new(BoxExtremum::new(Extremum::Minimum, window(random, rank, 6), dtype).unwrap()),
+        2 => Arc::new(FootprintExtremum::new(
+            Extremum::Maximum,
+            neighbourhood(random, rank),
+            dtype,
+        )),
+        3 => {
+            let w = neighbourhood(random, rank);
+            let rank = random.below(w.points.len());
+            Arc::new(Rank::new(w, rank, dtype).unwrap())
+        }
+        _ => {
+            let w = neighbourhood(random, rank);
+            let weights = (0..w.points.len())
+                .map(|_| 0.5 - tenths(random, 9))
+                .collect();
+            Arc::new(Correlate::new(w, weights, dtype).unwrap())
+        }
+    }
+}
+
+/// An expression whose result has this shape and size of elements.
+pub(crate) struct Case {
+    pub(crate) expr: Expr,
+    pub(crate) shape: Vec<i64>,
+    pub(crate) size: usize,
+}
+
+fn push(data: &mut Vec<u8>, random: &mut Random, dtype: DType) {
+    let value = i16::try_from(random.small(200) - 60).unwrap();
+    let strange = random.below(400);
+    match dtype {
+        DType::U8 => data.push(u8::try_from(value + 60).unwrap()),
+        DType::I16 => data.extend((value * 100).to_ne_bytes()),
+        DType::I64 => data.extend((i64::from(value) << 40).to_ne_bytes()),
+        DType::F32 => {
+            let plain = f32::from(value) / 7.0;
+            let value = [f32::NAN, f32::INFINITY]
+                .get(strange)
+                .copied()
+                .unwrap_or(plain);
+            data.extend(value.to_ne_bytes());
+        }
+        _ => data.extend((f64::from(value) / 7.0).to_ne_bytes()),
+    }
+}
+
+/// A chain or graph of one to three operations on random voxels, a few of them infinite or NaN.
+pub(crate) fn random_case(random: &mut Random) -> Case {
+    let rank = 1 + random.below(4);
+    let most = [200, 24, 14, 8][rank - 1];
+    let shape: Vec<i64> = (0..rank).map(|_| 1 + random.small(most)).collect();
+    let dtype = random.pick(&[
+        DType::U8,
+        DType::I16,
+        DType::F32,
+        DType::F64,
+        DType::I64,
+        DType::F32,
+    ]);
+    let mut data = Vec::new();
+    for _ in 0..shape.iter().product::<i64>() {
+        push(&mut data, random, dtype);
+    }
+    let mut expr = Expr::new();
+    let source = Memory::new(&shape, dtype.size(), data);
+    let mut last = expr.source(Arc::new(source), &shape, dtype);
+    for _ in 0..1 + random.below(3) {
+        let before = last;
+        last = expr
+            .apply(random_op(random, rank, dtype), &[last], &shape)
+            .unwrap();
+        if dtype == DType::F32 && random.below(3) == 0 {
+            last = expr
+                .apply(Arc::new(Difference(rank)), &[before, last], &shape)
+                .unwrap();
+        }
+    }
+    Case {
+        expr,
+        shape,
+        size: dtype.size(),
+    }
+}

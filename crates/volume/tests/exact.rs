@@ -1,0 +1,215 @@
+//! Cutting a volume never changes a bit: random expressions, budgets, failures.
+#![expect(clippy::unwrap_used, reason = "a failing test says where")]
+
+mod cases;
+
+use arrayloom_types::{DType, Region};
+use arrayloom_volume::ops::{BoxExtremum, Extremum, WindowAxis};
+use arrayloom_volume::{
+    Expr, Meter, Mode, Options, Report, Sink, Source, Target, VolumeError, run,
+};
+use cases::{Case, Memory, Once, Random, random_case};
+use std::sync::{Arc, Mutex};
+
+fn options(rank: usize, budget: u64, threads: usize) -> Options<'static> {
+    Options {
+        budget,
+        threads,
+        align: (0..rank).map(|_| 1).collect(),
+        done: Vec::new(),
+        watch: None,
+        written: None,
+        meter: None,
+    }
+}
+
+fn compute(case: &Case, options: &Options<'_>) -> Result<(Vec<u8>, Report), VolumeError> {
+    let sink = Once::new(&case.shape, case.size);
+    let report = run(&case.expr, &mut Target::Sink(&sink), options)?;
+    let (bytes, written) = sink.state.into_inner().unwrap();
+    let written: u64 = written.iter().map(Region::voxels).sum();
+    assert_eq!(
+        written,
+        Region::whole(&case.shape).voxels(),
+        "every voxel is written"
+    );
+    Ok((bytes, report))
+}
+
+#[test]
+fn chunked_is_whole_bit_for_bit_and_memory_stays_below_the_plan() {
+    let mut random = Random(1);
+    let (mut cut, mut blocks) = (0, 0);
+    for number in 0..400 {
+        let case = random_case(&mut random);
+        let (whole, _) = compute(&case, &options(case.shape.len(), 1 << 32, 1)).unwrap();
+        for _ in 0..3 {
+            let budget = 1u64 << (9 + random.below(10));
+            let mut options = options(case.shape.len(), budget, 1 + random.below(2));
+            if random.below(2) == 0 {
+                options.align = case.shape.iter().map(|_| 1 + random.small(5)).collect();
+            }
+            match compute(&case, &options) {
+                Ok((part, report)) => {
+                    assert!(part == whole, "case {number} budget {budget}");
+                    assert!(
+                        report.peak <= report.planned_peak,
+                        "case {number}: {report:?}"
+                    );
+                    assert_eq!(report.halved, 0, "case {number}: {report:?}");
+                    cut += 1;
+                    blocks += report.blocks;
+                }
+                Err(VolumeError::TooSmall { least, .. }) => {
+                    options.budget = least;
+                    assert!(
+                        compute(&case, &options).unwrap().0 == whole,
+                        "the least is enough"
+                    );
+                }
+                Err(other) => panic!("case {number}: {other}"),
+            }
+        }
+    }
+    assert!(cut > 400 && blocks > 3000, "{cut} runs in {blocks} blocks");
+}
+
+#[test]
+fn a_refusal_at_any_allocation_changes_nothing() {
+    let mut random = Random(2);
+    let mut refused = 0;
+    for number in 0..25 {
+        let case = random_case(&mut random);
+        let rank = case.shape.len();
+        let (whole, _) = compute(&case, &options(rank, 1 << 32, 1)).unwrap();
+        let with = |meter: &Arc<Meter>| {
+            let mut options = options(rank, 1 << 15, 1);
+            options.meter = Some(Arc::clone(meter));
+            compute(&case, &options)
+        };
+        let meter = Meter::new(1 << 15);
+        let Ok(_) = with(&meter) else { continue };
+        let all = meter.allocations();
+        for fail in (0..all).step_by(1 + usize::try_from(all / 40).unwrap()) {
+            let meter = Meter::new(1 << 15);
+            meter.fail_at(fail);
+            let (bytes, report) = with(&meter).unwrap();
+            assert!(bytes == whole, "case {number} failing at {fail}");
+            assert_eq!(report.halved, 1);
+            assert_eq!(meter.used(), 0, "everything is given back");
+            refused += 1;
+        }
+    }
+    assert!(refused > 50, "{refused}");
+}
+
+#[test]
+fn boxes_that_are_done_are_not_written_again() {
+    let mut random = Random(3);
+    let mut resumed = 0;
+    for _ in 0..60 {
+        let case = random_case(&mut random);
+        let rank = case.shape.len();
+        let (whole, _) = compute(&case, &options(rank, 1 << 32, 1)).unwrap();
+        let done = Mutex::new(Vec::new());
+        let keep = |r: &Region| {
+            done.lock().unwrap().push(r.clone());
+            Ok(())
+        };
+        let stop = |p: arrayloom_volume::Progress| p.voxels * 2 < p.total;
+        let mut first = options(rank, 1 << 14, 1);
+        first.watch = Some(&stop);
+        first.written = Some(&keep);
+        let sink = Once::new(&case.shape, case.size);
+        let stopped = run(&case.expr, &mut Target::Sink(&sink), &first);
+        if matches!(stopped, Err(VolumeError::TooSmall { .. })) {
+            continue;
+        }
+        assert!(
+            matches!(stopped, Err(VolumeError::Cancelled { .. })),
+            "{stopped:?}"
+        );
+        let mut second = options(rank, 1 << 15, 1);
+        second.done = done.into_inner().unwrap();
+        run(&case.expr, &mut Target::Sink(&sink), &second).unwrap();
+        assert!(sink.state.into_inner().unwrap().0 == whole);
+        resumed += 1;
+    }
+    assert!(resumed > 20, "{resumed}");
+}
+
+#[test]
+fn a_slab_reads_every_voxel_once() {
+    let shape = vec![60i64, 20, 20];
+    let memory = Arc::new(Memory::new(&shape, 1, vec![1u8; 24_000]));
+    let mut expr = Expr::new();
+    let source = expr.source(Arc::clone(&memory) as Arc<dyn Source>, &shape, DType::U8);
+    let axes = vec![
+        WindowAxis {
+            len: 5,
+            before: 2,
+            mode: Mode::Reflect
+        };
+        3
+    ];
+    let op = BoxExtremum::new(Extremum::Maximum, axes.clone(), DType::U8).unwrap();
+    let first = expr.apply(Arc::new(op), &[source], &shape).unwrap();
+    let op = BoxExtremum::new(Extremum::Minimum, axes, DType::U8).unwrap();
+    expr.apply(Arc::new(op), &[first], &shape).unwrap();
+    let case = Case {
+        expr,
+        shape,
+        size: 1,
+    };
+    let (_, report) = compute(&case, &options(3, 60_000, 1)).unwrap();
+    assert!(report.blocks > 1);
+    assert_eq!(*memory.read.lock().unwrap(), 24_000);
+}
+
+/// Fails behind the twentieth voxel: when it is read, or when it is written.
+struct Broken {
+    reading: bool,
+}
+
+impl Source for Broken {
+    fn read(&self, region: &Region, _: &mut [u8]) -> Result<(), String> {
+        if self.reading && region.lo[0] > 20 {
+            Err("chunk 7 is torn".to_owned())
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Sink for Broken {
+    fn write(&self, region: &Region, _: &[u8]) -> Result<(), String> {
+        if !self.reading && region.lo[0] > 20 {
+            Err("no space left".to_owned())
+        } else {
+            Ok(())
+        }
+    }
+}
+
+#[test]
+fn errors_name_block_and_box() {
+    for (reading, why) in [(true, "chunk 7 is torn"), (false, "no space left")] {
+        let mut expr = Expr::new();
+        let source = expr.source(Arc::new(Broken { reading }), &[100_000], DType::U8);
+        let axes = vec![WindowAxis {
+            len: 3,
+            before: 1,
+            mode: Mode::Reflect,
+        }];
+        let op = BoxExtremum::new(Extremum::Maximum, axes, DType::U8).unwrap();
+        expr.apply(Arc::new(op), &[source], &[100_000]).unwrap();
+        let mut target = Target::Sink(&Broken { reading });
+        let failed = run(&expr, &mut target, &options(1, 60_000, 1)).unwrap_err();
+        let text = failed.to_string();
+        assert!(
+            text.contains("block 1 at [") && text.contains(why),
+            "{text}"
+        );
+        assert_eq!(failed.kind(), arrayloom_types::ErrorKind::Io);
+    }
+}

@@ -1,0 +1,314 @@
+"""Files as volumes: what can be read in boxes, and what can be written in boxes.
+
+Readers are objects with ``shape``, ``dtype`` and slices. Writers also have a granule, the box that a
+file replaces as a whole, and write under a temporary name until they are finished.
+"""
+
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false, reportImplicitOverride=false
+# Arrays and file objects of many libraries come in; their element types are known at run time only.
+
+import contextlib
+import importlib
+import os
+import shutil
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from arrayloom.errors import UnsupportedError
+
+__all__ = ["Writer", "create", "kind_of", "open_reader"]
+
+_KINDS = {
+    ".npy": "npy",
+    ".raw": "raw",
+    ".bin": "raw",
+    ".dat": "raw",
+    ".tif": "tiff",
+    ".tiff": "tiff",
+    ".btf": "tiff",
+    ".zarr": "zarr",
+    ".h5": "hdf5",
+    ".hdf5": "hdf5",
+    ".nc": "hdf5",
+    ".ims": "hdf5",
+}
+
+
+def kind_of(path: Path) -> str:
+    """The format of a file, from its name, or from what lies in a directory."""
+    kind = _KINDS.get(path.suffix.lower())
+    if kind is None and any((path / name).exists() for name in ("zarr.json", ".zarray", ".zgroup")):
+        kind = "zarr"
+    if kind is None:
+        message = f"{path}: unknown format; names end in {', '.join(sorted(_KINDS))}"
+        raise ValueError(message)
+    return kind
+
+
+def _module(name: str, extra: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        message = f"{name} is needed for this format; install it with: pip install {extra}"
+        raise UnsupportedError(message) from None
+
+
+class _Pages:
+    """Pages of a TIFF file, decoded one by one; the last few stay in memory."""
+
+    def __init__(self, path: Path, level: int) -> None:
+        tifffile = _module("tifffile", "tifffile imagecodecs")
+        self.file = tifffile.TiffFile(path)
+        series = self.file.series[0]
+        self.series = series.levels[level] if level else series
+        self.shape = tuple(self.series.shape)
+        self.dtype = self.series.dtype
+        pages = [p for p in self.series.pages if p is not None]
+        self.page_axes = len(pages[0].shape)
+        self.cache: OrderedDict[int, NDArray[Any]] = OrderedDict()
+
+    @property
+    def granule(self) -> tuple[int, ...]:
+        """A page."""
+        rank = len(self.shape)
+        return (1,) * (rank - self.page_axes) + self.shape[rank - self.page_axes :]
+
+    def _page(self, index: int) -> NDArray[Any]:
+        if index in self.cache:
+            self.cache.move_to_end(index)
+        else:
+            page = self.series.pages[index]
+            self.cache[index] = (
+                page.asarray()
+                if page is not None
+                else np.zeros(self.shape[-self.page_axes :], self.dtype)
+            )
+            if len(self.cache) > 4:
+                self.cache.popitem(last=False)
+        return self.cache[index]
+
+    def __getitem__(self, key: tuple[slice, ...]) -> NDArray[Any]:
+        outer = key[: len(self.shape) - self.page_axes]
+        inner = key[len(outer) :]
+        out = np.empty(
+            [len(range(*s.indices(n))) for s, n in zip(key, self.shape, strict=True)], self.dtype
+        )
+        shape = self.shape[: len(outer)]
+        ranges = [range(*s.indices(n)) for s, n in zip(outer, shape, strict=True)]
+        for place in np.ndindex(*[len(r) for r in ranges]):
+            at = [r[i] for r, i in zip(ranges, place, strict=True)]
+            index = int(np.ravel_multi_index(at, shape)) if at else 0
+            out[place] = self._page(index)[inner]
+        return out
+
+
+def _open_tiff(path: Path, level: int) -> Any:
+    tifffile = _module("tifffile", "tifffile imagecodecs")
+    if level == 0:
+        with contextlib.suppress(ValueError):
+            return tifffile.memmap(path, mode="r")
+    return _Pages(path, level)
+
+
+def _open_zarr(path: Path, dataset: str | None, level: int) -> Any:
+    zarr = _module("zarr", "zarr")
+    node = zarr.open(str(path), mode="r")
+    if hasattr(node, "shape"):
+        return node
+    if dataset is None:
+        attributes = dict(node.attrs)
+        scales = attributes.get("ome", attributes).get("multiscales")
+        if scales:
+            dataset = scales[0]["datasets"][level]["path"]
+        else:
+            arrays = [name for name, _ in node.arrays()]
+            if len(arrays) != 1:
+                message = f"{path} holds the arrays {arrays}; say which one with dataset="
+                raise ValueError(message)
+            dataset = arrays[0]
+    return node[dataset]
+
+
+def _open_hdf5(path: Path, dataset: str | None) -> Any:
+    h5py = _module("h5py", "h5py")
+    file = h5py.File(path, "r")
+    if dataset is None:
+        found: list[str] = []
+        file.visititems(
+            lambda name, item: found.append(name) if isinstance(item, h5py.Dataset) else None
+        )
+        if len(found) != 1:
+            message = f"{path} holds the data sets {found}; say which one with dataset="
+            raise ValueError(message)
+        dataset = found[0]
+    return file[dataset]
+
+
+def open_reader(
+    path: Path,
+    dataset: str | None,
+    level: int,
+    shape: Sequence[int] | None,
+    dtype: DTypeLike | None,
+) -> Any:
+    """An object with shape, dtype and slices over a file."""
+    if not path.exists():
+        message = f"{path} does not exist"
+        raise FileNotFoundError(message)
+    kind = kind_of(path)
+    if kind == "npy":
+        return np.load(path, mmap_mode="r")
+    if kind == "raw":
+        if shape is None or dtype is None:
+            message = f"{path} says nothing of its shape and dtype; give shape= and dtype="
+            raise ValueError(message)
+        expected = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        if path.stat().st_size < expected:
+            message = f"{path} has {path.stat().st_size} bytes, and {tuple(shape)} {np.dtype(dtype)} takes {expected}"
+            raise ValueError(message)
+        return np.memmap(path, dtype, "r", shape=tuple(shape))
+    if kind == "tiff":
+        return _open_tiff(path, level)
+    if kind == "zarr":
+        return _open_zarr(path, dataset, level)
+    return _open_hdf5(path, dataset)
+
+
+class Writer:
+    """A file that is written box by box, under a temporary name until `finish`."""
+
+    def __init__(
+        self, path: Path, partial: Path, target: Any, granule: Sequence[int], close: Any = None
+    ) -> None:
+        self.path = path
+        self.partial = partial
+        self.target: Any = target
+        self.granule = tuple(granule)
+        self._close = close
+
+    def flush(self) -> None:
+        """Hand everything to the operating system."""
+        if hasattr(self.target, "flush"):
+            self.target.flush()
+
+    def finish(self) -> None:
+        """Give the file its name."""
+        self.flush()
+        self.target = None
+        if self._close is not None:
+            self._close()
+        if self.path.is_dir() and not self.path.is_symlink():
+            shutil.rmtree(self.path)
+        os.replace(self.partial, self.path)  # noqa: PTH105 - replaces on every system
+
+    def abandon(self, *, keep: bool) -> None:
+        """Close; the temporary goes unless it is kept for a later run."""
+        self.target = None
+        if self._close is not None:
+            self._close()
+        if keep:
+            return
+        if self.partial.is_dir():
+            shutil.rmtree(self.partial, ignore_errors=True)
+        else:
+            self.partial.unlink(missing_ok=True)
+
+
+def _check_space(path: Path, needed: int) -> None:
+    free = shutil.disk_usage(path.parent).free
+    if needed > free:
+        message = f"{path} takes {needed} bytes and the disk has {free}; make room, or write a compressed format"
+        raise OSError(message)
+
+
+def _create_zarr(
+    partial: Path, shape: Sequence[int], dtype: np.dtype[Any], options: dict[str, Any], *, old: bool
+) -> tuple[Any, Sequence[int]]:
+    zarr = _module("zarr", "zarr")
+    if old:
+        node = zarr.open(str(partial), mode="r+")
+    else:
+        chunks = options.get("chunks") or [min(n, 64 if len(shape) > 2 else 512) for n in shape]
+        extra: dict[str, Any] = (
+            {"shards": tuple(options["shards"])} if options.get("shards") else {}
+        )
+        if options.get("zarr_format"):
+            extra["zarr_format"] = options["zarr_format"]
+        node = zarr.create_array(
+            store=str(partial), shape=tuple(shape), chunks=tuple(chunks), dtype=dtype, **extra
+        )
+    return node, getattr(node, "shards", None) or node.chunks
+
+
+def _create_hdf5(
+    partial: Path, shape: Sequence[int], dtype: np.dtype[Any], options: dict[str, Any], *, old: bool
+) -> tuple[Any, Sequence[int], Any]:
+    h5py = _module("h5py", "h5py")
+    file = h5py.File(partial, "r+" if old else "w")
+    name = options.get("dataset") or "data"
+    if old:
+        data = file[name]
+    else:
+        chunks = tuple(options["chunks"]) if options.get("chunks") else None
+        data = file.create_dataset(
+            name, tuple(shape), dtype, chunks=chunks, compression=options.get("compression")
+        )
+    return data, data.chunks or (1,) * len(shape), file.close
+
+
+def create(
+    path: Path, shape: Sequence[int], dtype: np.dtype[Any], *, resume: bool, **options: Any
+) -> Writer:
+    """A new file for a volume, or with `resume` the one that an earlier run left."""
+    kind = kind_of(path)
+    if not path.parent.is_dir():
+        message = f"the directory {path.parent} does not exist"
+        raise FileNotFoundError(message)
+    partial = path.with_name(f".{path.name}.partial{path.suffix}")
+    old = resume and partial.exists()
+    if not old:
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.unlink(missing_ok=True)
+    ones = (1,) * len(shape)
+    size = int(np.prod(shape, dtype=object)) * dtype.itemsize
+    if kind in {"npy", "raw", "tiff"} and not old:
+        _check_space(path, size)
+    if kind == "npy":
+        memory = np.lib.format.open_memmap(partial, "r+" if old else "w+", dtype, tuple(shape))
+        return Writer(path, partial, memory, ones)
+    if kind == "raw":
+        return Writer(
+            path,
+            partial,
+            np.memmap(partial, dtype, "r+" if old else "w+", shape=tuple(shape)),
+            ones,
+        )
+    if kind == "tiff":
+        tifffile = _module("tifffile", "tifffile")
+        if not old:
+            ome = path.name.lower().endswith((".ome.tif", ".ome.tiff"))
+            axes = "TCZYX"[-len(shape) :] if len(shape) <= 5 else None
+            metadata = {"axes": axes} if ome and axes else None
+            tifffile.imwrite(
+                partial,
+                shape=tuple(shape),
+                dtype=dtype,
+                bigtiff=size > 3 << 30,
+                ome=ome,
+                metadata=metadata,
+                photometric="minisblack",
+            )
+        return Writer(
+            path, partial, tifffile.memmap(partial, mode="r+").reshape(tuple(shape)), ones
+        )
+    if kind == "zarr":
+        node, granule = _create_zarr(partial, shape, dtype, options, old=old)
+        return Writer(path, partial, node, granule)
+    data, granule, close = _create_hdf5(partial, shape, dtype, options, old=old)
+    return Writer(path, partial, data, granule, close)

@@ -1,0 +1,231 @@
+"""The commands ``arrayloom filter``, ``convert``, ``plan`` and ``view``.
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 no plan fits the memory, 130 interrupted.
+"""
+
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false
+# Arrays and file objects of many libraries come in; their element types are known at run time only.
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from arrayloom import filters, volumes
+from arrayloom._plan_picture import write_png
+from arrayloom._volume import Volume, nbytes
+from arrayloom.errors import BudgetError
+
+__all__ = ["COMMANDS", "main"]
+
+# Short names beside those of `arrayloom.filters`.
+_SHORT = {
+    "gaussian": "gaussian_filter",
+    "uniform": "uniform_filter",
+    "mean": "mean_filter",
+    "median": "median_filter",
+    "minimum": "minimum_filter",
+    "maximum": "maximum_filter",
+    "log": "gaussian_laplace",
+    "dog": "difference_of_gaussians",
+}
+_WITH_SIGMA = {
+    "gaussian_filter",
+    "gaussian_laplace",
+    "gaussian_gradient_magnitude",
+    "high_pass",
+    "unsharp_mask",
+    "difference_of_gaussians",
+}
+_WITHOUT_ANY = {"identity", "laplace", "sobel", "prewitt"}
+
+
+def _numbers(text: str) -> Any:
+    values = [float(word) for word in text.split(",")]
+    whole = [int(v) if v == int(v) else v for v in values]
+    return whole[0] if len(whole) == 1 else whole
+
+
+class _Bar:
+    """Progress on standard error: share, rate, time left, memory."""
+
+    def __init__(self, itemsize: int) -> None:
+        self.start = time.monotonic()
+        self.itemsize = itemsize
+
+    def __call__(self, voxels: int, total: int, used: int) -> None:
+        seconds = max(time.monotonic() - self.start, 1e-6)
+        rate = voxels * self.itemsize / seconds
+        left = seconds * (total - voxels) / max(voxels, 1)
+        filled = "#" * (30 * voxels // max(total, 1))
+        sys.stderr.write(
+            f"\r[{filled:<30}] {100 * voxels / max(total, 1):3.0f} %  {rate / 1e6:.0f} MB/s  "
+            f"{left:.0f} s left  {used / 1e6:.0f} MB "
+        )
+        if voxels == total:
+            sys.stderr.write("\n")
+
+
+def _source(options: argparse.Namespace) -> Volume:
+    shape = None if options.shape is None else [int(n) for n in options.shape.split(",")]
+    return volumes.open(
+        options.source,
+        dataset=options.dataset,
+        level=options.level,
+        shape=shape,
+        dtype=options.dtype,
+    )
+
+
+def _filtered(options: argparse.Namespace) -> Volume:
+    name = _SHORT.get(options.name, options.name)
+    if name not in filters.__all__ or name in {"ball", "ellipsoid"}:
+        known = sorted({*_SHORT, *filters.__all__} - {"ball", "ellipsoid"})
+        message = f"no filter {options.name!r}; there are {', '.join(known)}"
+        raise ValueError(message)
+    arguments: dict[str, Any] = {}
+    if name in _WITH_SIGMA:
+        if options.sigma is None:
+            message = f"{options.name} needs --sigma"
+            raise ValueError(message)
+        key = "low_sigma" if name == "difference_of_gaussians" else "sigma"
+        arguments[key] = options.sigma
+    elif name not in _WITHOUT_ANY:
+        arguments["size"] = 3 if options.size is None else options.size
+    if name == "percentile_filter":
+        arguments["percentile"] = options.percentile
+    if name != "identity":
+        arguments["mode"] = options.mode
+    return getattr(filters, name)(_source(options), **arguments)
+
+
+def _progress(volume: Volume, options: argparse.Namespace) -> _Bar | None:
+    shown = sys.stderr.isatty() or options.verbose
+    return _Bar(volume.dtype.itemsize) if shown else None
+
+
+def _save(volume: Volume, options: argparse.Namespace) -> int:
+    chunks = None if options.chunks is None else [int(n) for n in options.chunks.split(",")]
+    report = volumes.save(
+        options.target,
+        volume,
+        memory_limit=options.memory,
+        progress=_progress(volume, options),
+        resume=options.resume,
+        chunks=chunks,
+    )
+    if options.verbose:
+        sys.stderr.write(f"{report['blocks']} blocks, at most {report['peak']:,} bytes\n")
+    return 0
+
+
+def _filter(options: argparse.Namespace) -> int:
+    return _save(_filtered(options), options)
+
+
+def _convert(options: argparse.Namespace) -> int:
+    return _save(_source(options), options)
+
+
+def _plan(options: argparse.Namespace) -> int:
+    plan = volumes.plan(_filtered(options), memory_limit=options.memory)
+    sys.stdout.write(f"{plan}\n")
+    if options.draw:
+        plan.draw(options.draw)
+    return 0
+
+
+def _view(options: argparse.Namespace) -> int:
+    """The middle slice along the first axis beside the greatest value along it."""
+    volume = _source(options)
+    while volume.ndim > 3:
+        volume = volume[0]
+    if volume.ndim < 2:
+        message = f"a picture needs two axes, and {options.source} has {volume.ndim}"
+        raise ValueError(message)
+    planes = [volume] if volume.ndim == 2 else [volume[i] for i in range(volume.shape[0])]
+    middle = np.asarray(planes[len(planes) // 2]).astype(float)
+    highest = middle
+    for plane in planes:
+        highest = np.fmax(highest, np.asarray(plane))
+    panels = [middle] if len(planes) == 1 else [middle, highest]
+    grey = [_grey(p) for p in panels]
+    write_png(Path(options.target), np.concatenate(grey, 1))
+    return 0
+
+
+def _grey(values: Any) -> Any:
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    scaled = (np.nan_to_num(values, nan=low, posinf=high, neginf=low) - low) / max(
+        high - low, 1e-300
+    )
+    return (255 * scaled).round().astype(np.uint8)
+
+
+COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "filter": _filter,
+    "convert": _convert,
+    "plan": _plan,
+    "view": _view,
+}
+
+
+def _parser(command: str) -> argparse.ArgumentParser:
+    texts = {
+        "filter": "Filter a volume from file to file.",
+        "convert": "Copy a volume to another format.",
+        "plan": "Say how a filter would run; nothing is computed.",
+        "view": "Draw the middle slice and the projection of a volume as PNG.",
+    }
+    parser = argparse.ArgumentParser(prog=f"arrayloom {command}", description=texts[command])
+    add = parser.add_argument
+    if command in {"filter", "plan"}:
+        add("name", help="a function of arrayloom.filters, such as gaussian or median")
+    add("source", help="the file that is read")
+    if command != "plan":
+        add("target", help="the file that is written")
+    if command in {"filter", "plan"}:
+        add("--sigma", type=_numbers, help="standard deviation, or one for each axis: 2,1,1")
+        add("--size", type=_numbers, help="window, or one for each axis (default: 3)")
+        add("--percentile", type=float, default=50.0)
+        add("--mode", default="reflect", help="what lies outside (default: reflect)")
+    add("--memory", type=nbytes, metavar="SIZE", help="most bytes of buffers, such as 2GiB")
+    add("--dataset", help="which array of a file that holds several")
+    add("--level", type=int, default=0, help="level of a pyramid")
+    add("--shape", help="extents of a raw file: 100,512,512")
+    add("--dtype", help="element type of a raw file")
+    add("--chunks", help="chunks of the file that is written: 64,64,64")
+    add("--resume", action="store_true", help="go on where an earlier run was stopped")
+    add("-v", "--verbose", action="store_true", help="progress and a summary on standard error")
+    if command == "plan":
+        add("--draw", metavar="FILE", help="draw the plan as .svg or .png")
+    return parser
+
+
+def main(command: str, argv: Sequence[str]) -> int:
+    """Run one of `COMMANDS` and return the exit status."""
+    options = _parser(command).parse_args(list(argv))
+    try:
+        return COMMANDS[command](options)
+    except BudgetError as error:
+        sys.stderr.write(f"arrayloom: {error}\n")
+        return 3
+    except KeyboardInterrupt:
+        sys.stderr.write("arrayloom: stopped; the same command with --resume goes on\n")
+        return 130
+    except (
+        ValueError,
+        TypeError,
+        RuntimeError,
+        OSError,
+        MemoryError,
+        NotImplementedError,
+    ) as error:
+        sys.stderr.write(f"arrayloom: {error}\n")
+        return 1

@@ -1,0 +1,493 @@
+"""Volumes in files, larger than memory: open, compute on, save.
+
+``open`` gives a volume that is not read yet. NumPy's element-wise functions, slices and the functions of
+`arrayloom.filters` on it give volumes again. ``save`` streams the result to a file: every block is read
+with the neighbours that its windows need, so the result has the bits of the whole array in memory.
+"""
+
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false, reportImplicitOverride=false
+# Arrays and file objects of many libraries come in; their element types are known at run time only.
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from arrayloom._formats import Writer, create, open_reader
+from arrayloom._plan_picture import draw
+from arrayloom._volume import (
+    Box,
+    Build,
+    Progress,
+    Volume,
+    as_volume,
+    default_limit,
+    nbytes,
+    threads,
+)
+from arrayloom.errors import BudgetError
+
+__all__ = ["Plan", "convert", "histogram", "min_max", "open", "otsu", "plan", "save", "sum"]
+
+_File = str | os.PathLike[str]
+_Limit = int | str | None
+
+
+def open(
+    path: _File | object,
+    *,
+    dataset: str | None = None,
+    level: int = 0,
+    shape: Sequence[int] | None = None,
+    dtype: DTypeLike | None = None,
+) -> Volume:
+    """A volume over a file, or over any object with shape, dtype and slices.
+
+    Parameters
+    ----------
+    path
+        ``.npy``, ``.raw``, ``.tif``, ``.zarr``, ``.h5`` and others by their ending; or an array of zarr,
+        h5py, tensorstore, dask, xarray.
+    dataset
+        Which array of a file that holds several.
+    level
+        Which level of a pyramid, 0 being the largest.
+    shape, dtype
+        For raw files.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> open(np.arange(6).reshape(2, 3))
+    <Volume (2, 3) int64>
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        return as_volume(path)
+    file = Path(path)
+    volume = as_volume(open_reader(file, dataset, level, shape, dtype))
+    volume.path = file.resolve()
+    return volume
+
+
+def _sources(volume: Volume) -> list[Volume]:
+    if volume.source is not None:
+        return [volume]
+    return [s for v in volume.inputs for s in _sources(v)]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a volume would be computed.
+
+    ``print(plan)`` tells it in words, `draw` shows it.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    limit: int
+    facts: dict[str, Any]
+    boxes: Any
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+        return int(self.facts["blocks"])
+
+    @property
+    def peak(self) -> int:
+        """Most bytes in use."""
+        return int(self.facts["peak"])
+
+    @property
+    def redundancy(self) -> float:
+        """Bytes read more than once, as a share of the sources."""
+        return float(self.facts["redundancy"])
+
+    def __str__(self) -> str:
+        f = self.facts
+        grid = " x ".join(str(len(b) - 1) for b in f["bounds"])
+        order = (
+            "independent blocks"
+            if f["sweep"] is None
+            else f"slabs that move along axis {f['sweep']}"
+        )
+        bound = f["bound_bytes"] / max(f["source_bytes"], 1) - 1
+        lines = [
+            f"{self.shape} {self.dtype} in {self.blocks} blocks ({grid}), {order}",
+            f"memory     {self.peak:,} of {self.limit:,} bytes",
+            f"read       {f['read_bytes']:,} bytes, {100 * self.redundancy:.2f} % more than once",
+            f"bound      {100 * max(bound, 0.0):.2f} % for independent blocks of any grid",
+            f"pipeline   {'read, compute and write overlap' if f['overlapped'] else 'one after the other'}",
+            f"predicted  {f['seconds']:.2f} s",
+        ]
+        return "\n".join(lines)
+
+    def draw(self, path: _File, *, axes: tuple[int, int] | None = None) -> None:
+        """Draw blocks, halos and how often each voxel is read, as ``.svg`` or ``.png``.
+
+        Parameters
+        ----------
+        path
+            The file.
+        axes
+            The two axes of the picture; the last two that are cut by default.
+        """
+        draw(self, Path(path), axes)
+
+
+def _align(granule: Sequence[int] | None, rank: int) -> list[int]:
+    return [1] * rank if granule is None else [int(g) for g in granule]
+
+
+def plan(
+    volume: Volume, *, memory_limit: _Limit = None, granule: Sequence[int] | None = None
+) -> Plan:
+    """How `volume` would be computed within `memory_limit`.
+
+    Parameters
+    ----------
+    volume
+        What to compute.
+    memory_limit
+        Most bytes, such as ``"2GiB"``; half of the free memory by default.
+    granule
+        The box that the file to be written replaces as a whole: its chunk or shard.
+
+    Raises
+    ------
+    BudgetError
+        If nothing fits; the message has the least that works.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from arrayloom import filters
+    >>> x = open(np.zeros((64, 64, 64), np.float32))
+    >>> plan(filters.gaussian_filter(x, 1), memory_limit="1MiB").redundancy
+    0.0
+    """
+    limit = default_limit() if memory_limit is None else nbytes(memory_limit)
+    build = Build()
+    build.add(volume)
+    facts = build.expr.plan(limit, threads(), _align(granule, volume.ndim))
+    return Plan(volume.shape, str(volume.dtype), limit, facts, build.expr.needs)
+
+
+class _Journal:
+    """Boxes that are written, one JSON line each, behind a line that says of what."""
+
+    def __init__(self, path: Path, facts: dict[str, Any], *, resume: bool) -> None:
+        self.path = path
+        self.done: list[Box] = []
+        if resume and path.exists():
+            self.done = self._read(facts)
+            self.file = path.open("a", encoding="utf-8")
+        else:
+            self.file = path.open("w", encoding="utf-8")
+            self._line(facts)
+
+    def _read(self, facts: dict[str, Any]) -> list[Box]:
+        lines = self.path.read_text(encoding="utf-8").splitlines()
+        if not lines or json.loads(lines[0]) != facts:
+            message = f"cannot resume: {self.path} is of another volume; remove it, or save without resume"
+            raise ValueError(message)
+        done: list[Box] = []
+        for line in lines[1:]:
+            try:
+                lo, hi = json.loads(line)
+            except ValueError:
+                break  # the run was stopped while it wrote this line
+            done.append((tuple(lo), tuple(hi)))
+        return done
+
+    def _line(self, value: object) -> None:
+        self.file.write(json.dumps(value) + "\n")
+        self.file.flush()
+
+    def add(self, lo: Sequence[int], hi: Sequence[int]) -> None:
+        """A box that is written."""
+        self._line([list(lo), list(hi)])
+
+    def close(self, *, remove: bool) -> None:
+        """Close it; `remove` it when nothing is left to do."""
+        self.file.close()
+        if remove:
+            self.path.unlink(missing_ok=True)
+
+
+def save(
+    path: _File | object,
+    volume: object,
+    *,
+    memory_limit: _Limit = None,
+    progress: Progress | None = None,
+    resume: bool = False,
+    chunks: Sequence[int] | None = None,
+    shards: Sequence[int] | None = None,
+    dataset: str | None = None,
+    compression: str | None = None,
+    zarr_format: int | None = None,
+) -> dict[str, Any]:
+    """Compute `volume` into a file, within `memory_limit`.
+
+    Parameters
+    ----------
+    path
+        A file (``.npy``, ``.raw``, ``.tif``, ``.zarr``, ``.h5``), or an object that takes
+        ``target[slices] = array``. A file appears under its name when it is complete.
+    volume
+        A volume, or an array.
+    memory_limit
+        Most bytes of buffers, such as ``"2GiB"``; half of the free memory by default.
+    progress
+        Called as ``progress(voxels, total, used_bytes)`` after each block.
+    resume
+        Go on where an earlier call with the same arguments was stopped.
+    chunks, shards, dataset, compression, zarr_format
+        For formats that have them.
+
+    Returns
+    -------
+    dict
+        ``blocks``, ``peak`` (bytes), ``read_bytes``, ``halved`` (how often memory ran out).
+
+    Raises
+    ------
+    BudgetError
+        If not even the smallest block fits; nothing is written.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, os
+    >>> from arrayloom import filters
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     name = os.path.join(folder, "out.npy")
+    ...     report = save(
+    ...         name, filters.maximum_filter(open(np.arange(9.0)), 3), memory_limit="64KiB"
+    ...     )
+    ...     np.load(name).tolist()
+    [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 8.0]
+    """
+    source = as_volume(volume)
+    limit = default_limit() if memory_limit is None else nbytes(memory_limit)
+    if not isinstance(path, (str, os.PathLike)):
+        granule = getattr(path, "shards", None) or getattr(path, "chunks", None)
+        granule = granule if granule and all(isinstance(g, int) for g in granule) else None
+        _check_target(path, source)
+        return _stream(source, path, _align(granule, source.ndim), limit, progress, None)
+    file = Path(path)
+    for read in _sources(source):
+        if read.path == file.resolve():
+            message = f"{file} is read and cannot be written at the same time; choose another name"
+            raise ValueError(message)
+    options = {
+        "chunks": chunks,
+        "shards": shards,
+        "dataset": dataset,
+        "compression": compression,
+        "zarr_format": zarr_format,
+    }
+    writer = create(file, source.shape, source.dtype, resume=resume, **options)
+    return _save_to(writer, source, limit, progress, resume=resume)
+
+
+def _save_to(
+    writer: Writer, source: Volume, limit: int, progress: Progress | None, *, resume: bool
+) -> dict[str, Any]:
+    facts = {
+        "shape": list(source.shape),
+        "dtype": source.dtype.str,
+        "granule": list(writer.granule),
+    }
+    journal = _Journal(
+        writer.path.with_name(f".{writer.path.name}.arrayloom-journal"), facts, resume=resume
+    )
+    try:
+        report = _stream(
+            source, writer.target, _align(writer.granule, source.ndim), limit, progress, journal
+        )
+    except BudgetError:
+        writer.abandon(keep=resume)
+        journal.close(remove=not resume)
+        raise
+    except BaseException:
+        writer.flush()
+        writer.abandon(keep=True)
+        journal.close(remove=False)
+        raise
+    writer.finish()
+    journal.close(remove=True)
+    return report
+
+
+def _check_target(target: Any, source: Volume) -> None:
+    if tuple(target.shape) != source.shape:
+        message = f"a target of shape {tuple(target.shape)} for a volume of shape {source.shape}"
+        raise ValueError(message)
+
+
+def _stream(
+    source: Volume,
+    target: Any,
+    align: list[int],
+    limit: int,
+    progress: Progress | None,
+    journal: _Journal | None,
+) -> dict[str, Any]:
+    dtype = source.dtype
+
+    def write(box: Box, view: memoryview) -> None:
+        values = np.frombuffer(view, dtype).reshape([hi - lo for lo, hi in zip(*box, strict=True)])
+        target[tuple(slice(lo, hi) for lo, hi in zip(*box, strict=True))] = values
+
+    def written(lo: Sequence[int], hi: Sequence[int]) -> None:
+        if journal is not None:
+            journal.add(lo, hi)
+
+    build = Build()
+    build.add(source)
+    done = [] if journal is None else journal.done
+    return build.expr.run_to_sink(write, limit, threads(), align, done, progress, written)
+
+
+def convert(source: _File, target: _File, **options: Any) -> dict[str, Any]:
+    """Copy a volume from one file to another, in another format; options are those of `save`.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, os
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     a, b = os.path.join(folder, "a.npy"), os.path.join(folder, "b.raw")
+    ...     np.save(a, np.arange(4, dtype=np.uint8))
+    ...     report = convert(a, b)
+    ...     os.path.getsize(b)
+    4
+    """
+    return save(target, open(source), **options)
+
+
+def _each_block(volume: object, take: Any, memory_limit: _Limit) -> Volume:
+    source = as_volume(volume)
+    limit = default_limit() if memory_limit is None else nbytes(memory_limit)
+    dtype = source.dtype
+
+    def write(_: Box, view: memoryview) -> None:
+        take(np.frombuffer(view, dtype))
+
+    build = Build()
+    build.add(source)
+    build.expr.run_to_sink(write, limit, threads(), [1] * source.ndim, [], None, None)
+    return source
+
+
+def min_max(volume: object, *, memory_limit: _Limit = None) -> tuple[Any, Any]:
+    """Smallest and greatest voxel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> min_max(np.array([3.0, 1.0, 2.0]))
+    (1.0, 3.0)
+    """
+    found: list[Any] = []
+
+    def take(values: NDArray[Any]) -> None:
+        if values.size:
+            found.extend([values.min(), values.max()])
+
+    source = _each_block(volume, take, memory_limit)
+    if not found:
+        message = f"{source!r} has no voxels, and so no extremes"
+        raise ValueError(message)
+    return np.min(found).item(), np.max(found).item()
+
+
+def sum(volume: object, *, memory_limit: _Limit = None) -> Any:
+    """The exact sum of all voxels, rounded once; an ``int`` for integers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sum(np.array([1e16, 1.0, -1e16]))
+    1.0
+    """
+    total = Fraction(0)
+    strange: list[float] = []
+
+    def take(values: NDArray[Any]) -> None:
+        nonlocal total
+        if values.dtype.kind in "biu":
+            low = values.astype(np.int64 if values.dtype != np.uint64 else np.uint64)
+            total += int((low >> 32).sum(dtype=np.int64)) * 2**32 + int(
+                (low & 0xFFFFFFFF).sum(dtype=np.int64)
+            )
+            return
+        finite = np.isfinite(values)
+        strange.extend(values[~finite].astype(float).tolist()[:1] if not finite.all() else [])
+        strange.extend({float(v) for v in np.unique(values[~finite])})
+        mantissa, exponent = np.frexp(values[finite].astype(np.float64))
+        whole = (mantissa * 2.0**53).astype(np.int64)
+        base = int(exponent.min(initial=0))
+        for part, shift in ((whole >> 27, 27), (whole & 0x7FFFFFF, 0)):
+            counts = np.bincount(exponent - base, part.astype(np.float64)) if part.size else []
+            for i, count in enumerate(counts):
+                power = base + i - 53 + shift
+                total += Fraction(int(count)) * (Fraction(2) ** power)
+
+    source = _each_block(volume, take, memory_limit)
+    if source.dtype.kind in "biu":
+        return int(total)
+    return float(np.sum(strange)) if strange else float(total)
+
+
+def histogram(
+    volume: object,
+    bins: int = 256,
+    range: tuple[float, float] | None = None,
+    *,
+    memory_limit: _Limit = None,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Counts and edges of `bins` bins over `range`, which is that of the whole volume by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> histogram(np.array([0, 1, 1, 4]), bins=2)[0].tolist()
+    [3, 1]
+    """
+    limits = min_max(volume, memory_limit=memory_limit) if range is None else range
+    counts = np.zeros(bins, np.int64)
+    edges = np.histogram_bin_edges(np.empty(0), bins, limits)
+
+    def take(values: NDArray[Any]) -> None:
+        nonlocal counts
+        counts = counts + np.histogram(values, bins, limits)[0]
+
+    _each_block(volume, take, memory_limit)
+    return counts, edges
+
+
+def otsu(volume: object, bins: int = 256, *, memory_limit: _Limit = None) -> float:
+    """Otsu's threshold: it separates the histogram into two classes of the least variance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> bool(1 < otsu(np.array([0, 1, 1, 0, 9, 8, 9])) < 8)
+    True
+    """
+    counts, edges = histogram(volume, bins, memory_limit=memory_limit)
+    centers = (edges[:-1] + edges[1:]) / 2
+    low = np.cumsum(counts)[:-1].astype(float)
+    high = low[-1:] + counts[-1] - low
+    weighted = np.cumsum(counts * centers)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        between = low * high * (weighted[:-1] / low - (weighted[-1] - weighted[:-1]) / high) ** 2
+    return float(centers[int(np.nanargmax(between))])
