@@ -1,0 +1,88 @@
+"""Filters against SciPy and OpenCV: CPU time of the process for each voxel, taken in turns.
+
+Usage: ``python benchmarks/filters.py [--rounds 3]``. One thread: ``ARRAYLOOM_THREADS=1`` is set here.
+"""
+
+import argparse
+import os
+import statistics
+import time
+from functools import partial
+
+os.environ["ARRAYLOOM_THREADS"] = "1"
+
+import numpy as np
+import scipy.ndimage as nd
+
+from arrayloom import filters as f
+
+CASES = [
+    ("gaussian_filter", (2,), {}, 64),
+    ("minimum_filter", (7,), {}, 64),
+    ("uniform_filter", (7,), {}, 64),
+    ("gaussian_laplace", (2,), {}, 16),
+    ("minimum_filter", (), {"footprint": f.ball(3)}, 8),
+    ("median_filter", (3,), {}, 8),
+    ("median_filter", (5,), {}, 2),
+]
+
+
+def opencv(name, args, kwargs):
+    """The same filter slice by slice in OpenCV, without its pass along the first axis."""
+    try:
+        import cv2
+    except ImportError:
+        return None
+    cv2.setNumThreads(1)
+    if kwargs:
+        return None
+    size = args[0]
+    plane = {
+        "gaussian_filter": lambda p: cv2.GaussianBlur(p, (8 * size + 1,) * 2, size),
+        "minimum_filter": lambda p: cv2.erode(p, np.ones((size, size), np.uint8)),
+        "uniform_filter": lambda p: cv2.blur(p, (size, size)),
+    }.get(name)
+    return None if plane is None else lambda x: [plane(p) for p in x]
+
+
+def apply(module, name, args, kwargs, x):
+    return getattr(module, name)(x, *args, **kwargs)
+
+
+def seconds(call, x):
+    start = time.process_time()
+    call(x)
+    return time.process_time() - start
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=3)
+    rounds = parser.parse_args().rounds
+    rng = np.random.default_rng(1)
+    data = {
+        "f4": (rng.random((64, 512, 512)) * 4000).astype("f4"),
+        "u2": rng.integers(0, 4000, (64, 512, 512), dtype="u2"),
+    }
+    print(f"{'filter':34} dtype    ours   scipy  ratio  opencv 2-D   (ns per voxel)")
+    for name, args, kwargs, planes in CASES:
+        for dtype, volume in data.items():
+            x = volume[:planes]
+            calls = {
+                "ours": partial(apply, f, name, args, kwargs),
+                "scipy": partial(apply, nd, name, args, kwargs),
+                "opencv": opencv(name, args, kwargs),
+            }
+            taken = {who: [] for who, call in calls.items() if call is not None}
+            for _ in range(rounds):
+                for who, times in taken.items():
+                    times.append(1e9 * seconds(calls[who], x) / x.size)
+            ns = {who: statistics.median(times) for who, times in taken.items()}
+            label = f"{name} {args[0] if args else 'ball(3)'}"
+            other = f"{ns['opencv']:8.2f}" if "opencv" in ns else "       -"
+            ratio = ns["scipy"] / ns["ours"]
+            print(f"{label:34} {dtype:5} {ns['ours']:7.2f} {ns['scipy']:7.1f} {ratio:6.1f} {other}")
+
+
+if __name__ == "__main__":
+    main()
