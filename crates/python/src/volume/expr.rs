@@ -1,4 +1,10 @@
 //! The class `VolumeExpr`: an expression on volumes, built value by value and run.
+#![expect(
+    clippy::needless_pass_by_value,
+    clippy::too_many_arguments,
+    clippy::result_large_err,
+    reason = "arguments come from Python, which gives values of its own"
+)]
 
 use super::calls::{ArraySource, CallOp, CallSink, CallSource};
 use super::memory::Bytes;
@@ -212,7 +218,6 @@ impl VolumeExpr {
     }
 
     /// Any operation on boxes: `function(boxes, views, (lo, hi), out)`.
-    #[expect(clippy::too_many_arguments, reason = "all facts of an operation")]
     fn call(
         &mut self,
         py: Python<'_>,
@@ -311,7 +316,7 @@ impl VolumeExpr {
             progress,
             written: None,
         };
-        let ran = self.go(
+        let ran = Self::go(
             py,
             |options| run(&self.expr, &mut Target::Memory(bytes.get_mut()), options),
             budget,
@@ -322,7 +327,6 @@ impl VolumeExpr {
     }
 
     /// Computes the result; `write((lo, hi), view)` takes each block.
-    #[expect(clippy::too_many_arguments, reason = "all settings of a run")]
     fn run_to_sink(
         &self,
         py: Python<'_>,
@@ -342,7 +346,7 @@ impl VolumeExpr {
             progress,
             written,
         };
-        let ran = self.go(
+        let ran = Self::go(
             py,
             |options| run(&self.expr, &mut Target::Sink(&sink), options),
             budget,
@@ -363,7 +367,6 @@ struct Extra {
 impl VolumeExpr {
     /// Runs without the interpreter lock; an exception of a callback comes back as it was raised.
     fn go(
-        &self,
         py: Python<'_>,
         work: impl FnOnce(&Options<'_>) -> Result<Report, VolumeError> + Send,
         budget: u64,

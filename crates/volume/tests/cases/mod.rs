@@ -254,7 +254,7 @@ pub(crate) fn random_case(random: &mut Random) -> Case {
     let mut expr = Expr::new();
     let source = Memory::new(&shape, dtype.size(), data);
     let mut last = expr.source(Arc::new(source), &shape, dtype);
-    for _ in 0..1 + random.below(3) {
+    for _ in 0..=random.below(3) {
         let before = last;
         last = expr
             .apply(random_op(random, rank, dtype), &[last], &shape)
