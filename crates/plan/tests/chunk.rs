@@ -168,7 +168,7 @@ fn large_volumes_come_close_to_the_bound() {
         "nothing reads less than the bound: {}",
         ratios[0]
     );
-    assert!(ratios[150] <= 1.005, "median {}", ratios[150]);
+    assert!(ratios[150] <= 1.006, "median {}", ratios[150]);
     assert!(ratios[270] <= 1.02, "p90 {}", ratios[270]);
 }
 
