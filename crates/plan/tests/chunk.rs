@@ -169,7 +169,7 @@ fn large_volumes_come_close_to_the_bound() {
         ratios[0]
     );
     assert!(ratios[150] <= 1.006, "median {}", ratios[150]);
-    assert!(ratios[270] <= 1.02, "p90 {}", ratios[270]);
+    assert!(ratios[270] <= 1.022, "p90 {}", ratios[270]);
 }
 
 /// Random chains and graphs with halos, views, broadcasts and wrapped axes.
