@@ -9,6 +9,10 @@
     reason = "output elements lie at computed addresses that the launch vouches for"
 )]
 
+mod parts;
+
+pub(crate) use parts::Parts;
+
 use crate::Isa;
 use crate::arg::ArgPlan;
 use crate::cell::{self, Cell};
@@ -166,19 +170,6 @@ enum Trees {
     Double(Box<Tree<f64>>),
 }
 
-/// Of a fold in several parts: what is to be left out, and what is there.
-#[derive(Debug, Default)]
-pub(crate) struct Parts {
-    /// Values to be left out before the next one counts.
-    pub(crate) skip: usize,
-    /// Values that the open part waits for; no part is open at zero.
-    left: usize,
-    /// The lengths of the parts to come, the last one first.
-    lengths: Vec<usize>,
-    /// The results of the parts.
-    pub(crate) cells: Vec<Cell>,
-}
-
 /// Where a fold stands in its task.
 pub(crate) struct FoldState {
     pub(crate) plan: FoldPlan,
@@ -263,58 +254,6 @@ impl FoldState {
             self.advance(take);
             left -= take;
             values = values.wrapping_add(take * self.plan.value_dtype.size());
-        }
-    }
-
-    /// A fold in parts of these lengths; other values are left out.
-    pub(crate) fn in_parts(plan: FoldPlan, nest: &Nest, mut lengths: Vec<usize>) -> FoldState {
-        lengths.reverse();
-        let mut state = FoldState::new(plan, nest, 0, None);
-        state.parts = Some(Parts {
-            lengths,
-            ..Parts::default()
-        });
-        state
-    }
-
-    /// # Safety
-    /// As for [`FoldState::consume`].
-    unsafe fn consume_parts(&mut self, values: *const u8, n: usize) {
-        let Some(parts) = &mut self.parts else {
-            return;
-        };
-        let size = self.plan.value_dtype.size();
-        let skip = parts.skip.min(n);
-        parts.skip -= skip;
-        let (mut values, mut n) = (values.wrapping_add(skip * size), n - skip);
-        while n > 0 {
-            if parts.left == 0 {
-                let Some(length) = parts.lengths.pop() else {
-                    return;
-                };
-                parts.left = length;
-                self.cell = Cell(identity(self.plan.op, self.plan.value_dtype).bytes);
-                self.tree.begin(self.plan.reals(length));
-            }
-            let take = n.min(parts.left);
-            match self.plan.form {
-                // SAFETY: promised by the caller.
-                FoldForm::Tree(_) => unsafe { self.tree.feed(values, self.plan.reals(take)) },
-                FoldForm::Run(kern) => {
-                    // SAFETY: a tile, and an accumulator of its dtype.
-                    unsafe { kern(values, values, values, self.cell.0.as_mut_ptr(), take) };
-                }
-                _ => debug_assert!(false, "no other fold is cut"),
-            }
-            parts.left -= take;
-            if parts.left == 0 {
-                if matches!(self.plan.form, FoldForm::Tree(_)) {
-                    self.cell = self.tree.sum();
-                }
-                parts.cells.push(self.cell);
-            }
-            n -= take;
-            values = values.wrapping_add(take * size);
         }
     }
 

@@ -31,6 +31,8 @@ use std::sync::{Mutex, PoisonError};
 const EACH: usize = 3;
 /// Rows of a band for each row that it computes for its neighbours.
 const WARM: usize = 24;
+/// Rows for each thread; with fewer, kernels are better cut along other axes, one by one.
+const LEAST_ROWS: usize = 4;
 /// Where rings are taken to lie while stages are lowered: apart from one another and from all memory.
 const RINGS_AT: u64 = 1 << 56;
 
@@ -93,6 +95,10 @@ type Kept = (usize, usize, usize, Vec<Cell>);
 /// Inputs of the stages may be read; outputs may be written and nobody else uses them. The routes say
 /// which views meet.
 pub(crate) unsafe fn sweep(sweep: &Sweep<'_>, env: &Env<'_>) -> Result<bool, String> {
+    let (start, end) = sweep.schedule.time();
+    if env.threads > 1 && (end - start).unsigned_abs() < LEAST_ROWS * env.threads {
+        return Ok(false);
+    }
     let saved = Saved::new();
     let mut stages = Vec::with_capacity(sweep.stages.len());
     for (number, stage) in sweep.stages.iter().enumerate() {

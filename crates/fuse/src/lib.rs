@@ -24,6 +24,7 @@ mod partition;
 mod print;
 mod rows;
 mod split;
+mod stage;
 mod sweep;
 
 pub use cache::Cache;

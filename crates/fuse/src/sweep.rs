@@ -4,12 +4,12 @@
 //! only other stages read lives in a ring of rows and never reaches memory. Whatever has no simple
 //! relation between rows, such as a transposed view, ends a sweep.
 
-use crate::order::any_order;
 use crate::rows::{self, packed, packed_bytes, relation};
+use crate::stage::{Access, accesses, conflict, is_stage, least_warm, reads, routes};
 use crate::{Group, Options, Slots};
-use arrayloom_ir::{AxisMask, Form, Operand, Prim, ReduceOp, SlotId};
-use arrayloom_plan::{LEAF, Link, Ring, Route, Schedule, Touch, schedule};
-use arrayloom_types::{Layout, Overlap, overlap};
+use arrayloom_ir::{Form, SlotId};
+use arrayloom_plan::{Link, Ring, Route, Schedule, Touch, schedule};
+use arrayloom_types::Layout;
 use smallvec::SmallVec;
 
 /// A step of the list.
@@ -60,17 +60,6 @@ pub struct Block {
     pub bytes: (isize, isize),
 }
 
-/// A view that a stage reads or writes.
-#[derive(Clone, Copy)]
-struct Access<'a> {
-    stage: usize,
-    /// Number among the inputs or outputs.
-    number: usize,
-    slot: SlotId,
-    layout: &'a Layout,
-    writes: bool,
-}
-
 /// Links, and for each of them the accesses that it comes from.
 type Linked = (Vec<Link>, Vec<(usize, usize)>);
 
@@ -105,83 +94,6 @@ pub(crate) fn passes(groups: &[Group], slots: &dyn Slots, options: &Options) -> 
     }
     draft.close(groups, options, &mut passes);
     passes
-}
-
-/// True for kernels that may be a stage: maps, folds that keep the rows, and folds over everything,
-/// that read no table and do not depend on where they are.
-fn is_stage(group: &Group) -> bool {
-    group.shape.first().is_some_and(|&rows| rows > 1)
-        && !group.ins.iter().any(|o| matches!(o, Operand::Table(..)))
-        && !group.kernel.code.iter().any(|ins| ins.prim == Prim::Iota)
-        && (0..group.outs.len()).all(|output| match group.kernel.outputs[output].form {
-            Form::Store => rows::pitch(&group.outs[output].1).is_some(),
-            Form::Reduce { op, axes } => folds_rows(group, output, op, axes),
-            Form::Arg { .. } | Form::Scan { .. } => false,
-        })
-}
-
-/// True when a fold goes row by row: each row to an element of its own, or all to one by a tree or in
-/// any order.
-fn folds_rows(group: &Group, output: usize, op: ReduceOp, axes: AxisMask) -> bool {
-    let Some(fold) = &group.folds[output] else {
-        return false;
-    };
-    let dtype = group.kernel.output_dtype(output);
-    let free = any_order(op, dtype.is_float() || dtype.is_complex());
-    let long = fold.order.axes.iter();
-    let mut long = long.filter(|&&a| group.shape[usize::from(a)] > 1);
-    if axes & 1 == 0 {
-        let outermost = free || long.next_back() == Some(&0);
-        return outermost && rows::pitch(&group.outs[output].1).is_some();
-    }
-    let by_tree = op == ReduceOp::Add && fold.order.stream > 0;
-    axes == (1 << group.shape.len()) - 1 && (free || (by_tree && long.is_sorted_by(|a, b| a > b)))
-}
-
-/// Rows before its own that a stage needs: a fold over everything is cut where leaves of its tree begin.
-fn least_warm(group: &Group) -> usize {
-    let whole = |form: Form| matches!(form, Form::Reduce { axes, .. } if axes & 1 == 1);
-    if group.kernel.outputs.iter().any(|o| whole(o.form)) {
-        let row: usize = group.shape[1..].iter().product();
-        LEAF.div_ceil(row.max(1))
-    } else {
-        0
-    }
-}
-
-/// The views of a group; `stage` is its number.
-fn accesses(group: &Group, stage: usize) -> impl Iterator<Item = Access<'_>> {
-    let ins = group.ins.iter().enumerate();
-    let ins = ins.filter_map(move |(number, operand)| match operand {
-        Operand::View(slot, layout) => Some(Access {
-            stage,
-            number,
-            slot: *slot,
-            layout,
-            writes: false,
-        }),
-        Operand::Table(slot, table) => Some(Access {
-            stage,
-            number,
-            slot: *slot,
-            layout: &table.whole,
-            writes: false,
-        }),
-        Operand::Scalar(_) => None,
-    });
-    let outs = group.outs.iter().enumerate();
-    ins.chain(outs.map(move |(number, (slot, layout))| Access {
-        stage,
-        number,
-        slot: *slot,
-        layout,
-        writes: true,
-    }))
-}
-
-/// True when the order of two accesses matters.
-fn conflict(a: &Access<'_>, b: &Access<'_>) -> bool {
-    a.slot == b.slot && (a.writes || b.writes) && overlap(a.layout, b.layout) != Overlap::None
 }
 
 impl<'a> Draft<'a> {
@@ -428,19 +340,6 @@ impl<'a> Draft<'a> {
         }
         Some((blocks, touches))
     }
-}
-
-/// Every view of a group, as it is.
-fn routes(group: &Group) -> Routes {
-    Routes {
-        ins: vec![Route::Direct; group.ins.len()],
-        outs: vec![Route::Direct; group.outs.len()],
-    }
-}
-
-fn reads(group: &Group, slot: SlotId) -> bool {
-    let is = |o: &Operand| o.slot() == Some(slot);
-    group.ins.iter().any(is)
 }
 
 /// Bytes from row to row of a ring: rows of some length start on lines of their own, and not all on the
