@@ -20,12 +20,16 @@ PYTHON = sys.executable
 
 @dataclass(frozen=True)
 class Step:
-    """One check: its command, what to run instead with ``--fix``, and what helps if it fails."""
+    """One check: its command, what to run instead with ``--fix``, and what helps if it fails.
+
+    A ``large`` step downloads gigabytes, so it runs in CI (``CI`` is set) and with ``--only``.
+    """
 
     name: str
     command: tuple[str, ...]
     cure: str
     fix: tuple[str, ...] | None = None
+    large: bool = False
 
 
 def steps() -> Iterator[Step]:
@@ -75,6 +79,7 @@ def steps() -> Iterator[Step]:
         "frameworks",
         (PYTHON, "tools/frameworks.py"),
         "tools/frameworks.py --only torch installs less; .venv-frameworks can be deleted",
+        large=True,
     )
 
 
@@ -113,6 +118,9 @@ def main() -> int:
     failed: list[str] = []
     for step in every:
         if args.only and step.name not in args.only:
+            continue
+        if step.large and not args.only and not os.environ.get("CI"):
+            print(f"==> {step.name}: left out, it downloads much; --only {step.name!r} runs it")
             continue
         if not run(step, fix=args.fix):
             failed.append(step.name)

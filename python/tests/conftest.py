@@ -32,7 +32,7 @@ def xp():
 
 @pytest.fixture
 def xp_default():
-    """The module under test as a program finds it: arrays below 64 KiB are plain."""
+    """The module under test as a program finds it: arrays below 256 KiB are plain."""
     module = importlib.import_module(_UNDER_TEST)
     configure(min_bytes=DEFAULT_MIN_BYTES)
     return module

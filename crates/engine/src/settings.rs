@@ -97,7 +97,7 @@ settings! {
     /// Worker threads; 0 for one per core.
     threads: usize = 0, "ARRAYLOOM_THREADS";
     /// Results of at least this many bytes are recorded; smaller ones are NumPy's own.
-    min_bytes: usize = 64 << 10, "ARRAYLOOM_MIN_BYTES";
+    min_bytes: usize = 256 << 10, "ARRAYLOOM_MIN_BYTES";
     /// The device by name; empty for the best there is.
     backend: String = String::new(), "ARRAYLOOM_BACKEND";
     /// Highest instruction set of the CPU device: avx512, avx2 or baseline; empty for the best there is.

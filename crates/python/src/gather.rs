@@ -22,6 +22,9 @@ use smallvec::smallvec;
 /// Elements that one number picks at most: longer rows NumPy copies as a block each.
 const LONG_ROW: usize = 8;
 
+/// Index arrays of one key at most; NumPy has a limit of its own, and an error for it.
+const MOST: usize = 8;
+
 /// An index array and the axis of the view that it moves along.
 struct Along<'py> {
     axis: usize,
@@ -144,6 +147,9 @@ fn parse<'py>(
         } else {
             return Ok(None);
         }
+    }
+    if along.len() > MOST {
+        return Ok(None);
     }
     let adjacent = fancy.windows(2).all(|pair| pair[0] + 1 == pair[1]);
     let Ok(view) = a.get_item(PyTuple::new(py, basic)?) else {

@@ -75,6 +75,8 @@ fn neutral(op: ReduceOp, (from, to): (DType, DType), initial: Option<Scalar>) ->
         ReduceOp::Add | ReduceOp::Or | ReduceOp::Xor => Some(Scalar::from_i64(from, 0)),
         ReduceOp::Mul => Some(Scalar::from_i64(from, 1)),
         ReduceOp::And if from == to => op.identity(to),
+        // Which NaN is found first depends on NumPy's order.
+        _ if to.is_complex() => None,
         ReduceOp::Min | ReduceOp::Max | ReduceOp::Fmin | ReduceOp::Fmax if from == to => initial,
         _ => None,
     }

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use smallvec::SmallVec;
 
 /// Memory of others up to this size is copied in; above it, the node is run at once instead.
-const COPY_IN: usize = 64 << 10;
+const COPY_IN: usize = 256 << 10;
 
 /// A node in the making, with the memory of others that it borrows.
 pub(crate) struct Draft {

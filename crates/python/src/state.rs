@@ -17,7 +17,7 @@ pub(crate) struct State {
 
 static STATE: OnceLock<State> = OnceLock::new();
 static LAZY: AtomicBool = AtomicBool::new(true);
-static MIN_BYTES: AtomicUsize = AtomicUsize::new(64 << 10);
+static MIN_BYTES: AtomicUsize = AtomicUsize::new(256 << 10);
 
 /// Keeps the objects; returns false if that was done before.
 pub(crate) fn set(state: State) -> bool {
