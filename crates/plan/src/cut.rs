@@ -279,19 +279,17 @@ mod tests {
         for n in 1..30 {
             for parts in 1..=n {
                 cuts.push((0..n, Cut::Even { span: 0..n, parts }));
-                for (before, after) in [(0, 0), (2, 1), (0, 5), (4, 0)] {
-                    if before + after + parts <= n {
-                        cuts.push((
-                            0..n,
-                            Cut::Halo {
-                                n,
-                                before,
-                                after,
-                                parts,
-                            },
-                        ));
-                    }
-                }
+                let halos = [(0, 0), (2, 1), (0, 5), (4, 0)].into_iter();
+                let fitting = halos.filter(|(before, after)| before + after + parts <= n);
+                cuts.extend(fitting.map(|(before, after)| {
+                    let cut = Cut::Halo {
+                        n,
+                        before,
+                        after,
+                        parts,
+                    };
+                    (0..n, cut)
+                }));
                 cuts.push((
                     3..n + 3,
                     Cut::Grid {
