@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as _numpy  # noqa: ICN001 - the plain name would be a public one
 
-from arrayloom import _alias, _ext, _interop, _signals
+from arrayloom import _alias, _ext, _interop, _signals, _warnings
 from arrayloom._ext import LazyArray as LazyArray
 from arrayloom.errors import ArrayloomError as ArrayloomError
 from arrayloom.errors import DeviceError as DeviceError
@@ -63,6 +63,7 @@ _fill(globals())
 _alias.install()
 _interop.install()
 _signals.install()
+_warnings.install()
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - NumPy's names are of every type

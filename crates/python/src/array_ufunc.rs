@@ -1,5 +1,6 @@
 //! `__array_ufunc__`: where NumPy hands us the calls of its ufuncs.
 
+use crate::creation::NUMPY_RANKS;
 use crate::keywords::Keywords;
 use crate::map::{self, Options, Outcome};
 use crate::np::{self, Arr};
@@ -84,12 +85,15 @@ fn outer<'py>(
     [left, right]: [&Bound<'py, PyAny>; 2],
     words: &Keywords<'py>,
 ) -> PyResult<Outcome<'py>> {
-    let (Some(_), Some(other)) = (Arr::of(left), Arr::of(right)) else {
+    let (Some(first), Some(other)) = (Arr::of(left), Arr::of(right)) else {
         return Ok(Outcome::Numpy(Reason::Delegated));
     };
     let odd = words.axis.is_some() || words.keepdims || words.initial.is_some();
     if odd || entry.def.arity != 2 {
         return Ok(Outcome::Numpy(Reason::Keyword));
+    }
+    if first.ndim() + other.ndim() > NUMPY_RANKS {
+        return Ok(Outcome::Numpy(Reason::Mismatch));
     }
     let none = py.None().into_bound(py);
     let mut key = vec![PyEllipsis::get(py).to_owned().into_any()];
@@ -126,7 +130,10 @@ fn in_numpy<'py>(
     )
 }
 
-fn outputs<'py>(kwargs: Option<&Bound<'py, PyDict>>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+/// What the call writes to.
+pub(crate) fn outputs<'py>(
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let Some(out) = kwargs.map(|k| k.get_item("out")).transpose()?.flatten() else {
         return Ok(Vec::new());
     };

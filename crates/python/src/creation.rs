@@ -8,7 +8,7 @@ use crate::birth;
 use crate::lift::lift;
 use crate::map::Outcome;
 use crate::np::{self, Arr};
-use crate::operand::{Input, classify};
+use crate::operand::{Input, Reason, classify};
 use crate::record::Draft;
 use crate::{copies, delegate, keywords, ranges, site, state, sync};
 use arrayloom_ir::{Action, LoopSig};
@@ -19,7 +19,7 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use smallvec::smallvec;
 
 /// Most axes that an array of NumPy can have.
-const NUMPY_RANKS: usize = 64;
+pub(crate) const NUMPY_RANKS: usize = 64;
 
 /// NumPy's function of this name.
 fn numpy<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
@@ -231,6 +231,12 @@ fn converted_by_numpy<'py>(
     if let Ok(object) = args.get_item(0)
         && let Some(array) = Arr::of(&object)
     {
+        if name == "asarray" && object.get_type_ptr() == state::lazy_type() {
+            // Of a derived class NumPy would make a view that forgets the metadata of `dtype=`.
+            let items: Vec<_> = args.iter().collect();
+            let function = numpy(args.py(), name)?;
+            return delegate::call(&function, &items, kwargs, 0..0, (name, Reason::Library));
+        }
         sync::read(args.py(), array)?;
     }
     let result = in_numpy(name, args, kwargs)?;

@@ -41,6 +41,7 @@ mod site;
 mod slot;
 mod state;
 mod stats;
+mod super_ufunc;
 mod sync;
 mod volume;
 
@@ -98,6 +99,7 @@ fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     news::init();
     buffer::init(py)?;
     builtins::init(module)?;
+    super_ufunc::init(py)?;
     bridge::init(module)?;
     process::init(module)
 }

@@ -253,3 +253,68 @@ def test_seen_facts_of_results(xp_default):
     float(a[0])
     assert before == (a.shape, a.strides, str(a.flags), a.ctypes.data)
     assert see(a).data.tobytes() == made(np).tobytes()
+
+
+def test_asarray_with_metadata_is_a_view_with_it(xp_both):
+    """NumPy compares dtypes by identity: one that differs only in its metadata makes a view."""
+    for m in (np, xp_both):
+        a, told = made(m, 40000), np.dtype("d", metadata={"unit": "m"})
+        b = m.asarray(a, dtype=told)
+        assert b is not a
+        assert b.base is a
+        assert b.dtype is told
+        assert m.asarray(a, dtype="d") is a
+        assert m.asarray(a, "f").dtype == np.float32
+        b[3] = 7
+        assert a[3] == 7
+        assert m.asarray(a[2:], dtype=told).base is a
+
+
+class Measured(np.ndarray):
+    """A subclass as NumPy's manual has it: it unwraps operands and asks ``super()``."""
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=(), **kwargs):
+        def plain(item):
+            return item.view(np.ndarray) if isinstance(item, Measured) else item
+
+        if out:
+            kwargs["out"] = tuple(map(plain, out))
+        if "where" in kwargs:
+            kwargs["where"] = plain(kwargs["where"])
+        found = super().__array_ufunc__(ufunc, method, *map(plain, inputs), **kwargs)
+        if found is NotImplemented or ufunc.nout > 1 or not isinstance(found, np.ndarray):
+            return found
+        return out[0] if out else found.view(Measured)
+
+
+class Stranger:
+    """Something that does ufuncs itself."""
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        return f"{ufunc.__name__}.{method} of {len(inputs)}"
+
+
+SUPER_CALLS = {
+    "lazy operand": lambda m, a, s: (s + a, a * s, s - s, np.equal(a, s).all()),
+    "lazy out": lambda m, a, s: (np.add(s, 1, out=a), a),
+    "own out": lambda m, a, s: (np.multiply(a, 2, out=s), s),
+    "lazy mask": lambda m, a, s: np.negative(s, where=a > 3, out=s),
+    "own mask": lambda m, a, s: np.negative(a, where=(s > 3), out=a * 1),
+    "reduce": lambda m, a, s: (np.add.reduce(s), s.sum(), s.max()),
+    "outer": lambda m, a, s: np.multiply.outer(a[:30], s[:20]),
+    "two results": lambda m, a, s: np.divmod(s, a),
+    "stranger": lambda m, a, s: (np.add(s, Stranger()), np.add(a, Stranger())),
+    "too many axes": lambda m, a, s: np.add.outer(a[(None,) * 40], a[(None,) * 40]),
+}
+
+
+@pytest.mark.parametrize("name", SUPER_CALLS)
+def test_subclasses_that_ask_super(xp_both, name):
+    def body(m):
+        a = made(m, 40000) + 1
+        s = (m.arange(40000.0) % 7 + 1).view(Measured)
+        found = SUPER_CALLS[name](m, a, s)
+        kinds = [isinstance(x, Measured) for x in found] if isinstance(found, tuple) else []
+        return kinds, see(found), see(a), see(s)
+
+    check(body, xp_both)

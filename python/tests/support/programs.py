@@ -179,7 +179,16 @@ class Writer:
     def form(self, exact, functions):
         return self.draw.choice(exact if self.exact else exact + functions)
 
+    def reversed_complex(self, *texts):
+        """Whether complex numbers are read backwards: NumPy's products of them depend on the layout."""
+        values = [self.value(text) for text in texts]
+        arrays = [value for value in values if isinstance(value, np.ndarray)]
+        backwards = any(step < 0 for value in arrays for step in value.strides)
+        return backwards and any(value.dtype.kind == "c" for value in arrays)
+
     def combine(self, left, right):
+        if self.reversed_complex(left, right):
+            return f"({self.draw.choice(('{} + {}', '{} - {}')).format(left, right)})"
         form = self.form(
             ("{} + {}", "{} - {}", "{} * {}", "{} + {}", "{} - {}", "(np.maximum({}, {}) + 0)",
              "(np.minimum({}, {}) + 0)", "{} / {}", "({}) % ({})", "{} // {}",

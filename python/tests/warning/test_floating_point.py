@@ -38,6 +38,46 @@ def test_lines(xp_both):
     assert got == want
 
 
+def blocks(m):
+    a = m.arange(60000.0)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        b = 1 / a
+    told = [(str(w.message), w.lineno) for w in heard]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        c = m.log(a - 3)
+    d = m.sqrt(a - 5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        e = float(d[7])
+    return told, float(b[1]), float(c[5]), e
+
+
+def test_a_warning_comes_in_the_block_of_its_operation(xp_both):
+    want, got = [], []
+    assert collect(lambda m: want.append(blocks(m)), np) == collect(
+        lambda m: got.append(blocks(m)), xp_both
+    )
+    assert want[0][0], "NumPy warns in the first block"
+    assert got == want
+
+
+def divided_where_warnings_are_errors(a):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        a /= 0
+
+
+def test_a_block_may_make_the_warning_an_error(xp_both):
+    filters, a = list(warnings.filters), xp_both.arange(60000.0)
+    with pytest.raises(RuntimeWarning, match="divide by zero encountered in divide"):
+        divided_where_warnings_are_errors(a)
+    assert list(warnings.filters) == filters
+    with pytest.warns(RuntimeWarning, match="overflow encountered in multiply"):
+        a = (xp_both.arange(60000.0) + 1) * 1e308
+
+
 def nothing_wrong(m):
     a = m.arange(20000.0) + 1
     b = m.sqrt(a) / a - m.log(a) * m.exp(-a / 1e4)
