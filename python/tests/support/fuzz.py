@@ -57,7 +57,7 @@ def difference(lines, module):
                 return "; ".join(found[:3])
         elif one != other:
             return f"line {one[0]}: NumPy {one[1]!r:.300}, ours {other[0]} {other[1]!r:.300}"
-    return None if len(want) == len(got) else f"NumPy: {want[-1]!r:.300}, ours: {got[-1]!r:.300}"
+    return None if len(want) == len(got) else f"NumPy: {want[-1:]!r:.300}, ours: {got[-1:]!r:.300}"
 
 
 def shrink(lines, module):
