@@ -6,7 +6,7 @@
 use crate::map::Outcome;
 use crate::methods::Call;
 use crate::operand::Reason;
-use crate::{delegate, functions};
+use crate::{creation, delegate, functions};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
@@ -66,6 +66,11 @@ pub(crate) fn call<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
     };
     if !only_arrays(types)? {
         return Ok(py.NotImplemented().into_bound(py));
+    }
+    if name == "empty_like"
+        && let Some(array) = creation::unset_like(args, Some(kwargs))?
+    {
+        return Ok(array);
     }
     let items: Vec<_> = args.iter().collect();
     let reason = match functions::call(py, name, &items, kwargs)? {

@@ -386,12 +386,22 @@ pub(crate) fn empty_like<'py>(
     args: &Bound<'py, PyTuple>,
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    if let Some(wanted) = like(args, kwargs, 1)
-        && let Some(born) = birth::ready(args.py(), wanted.dtype, &wanted.shape, false)?
-    {
-        return Ok(born.array);
+    match unset_like(args, kwargs)? {
+        Some(array) => Ok(array),
+        None => in_numpy("empty_like", args, kwargs),
     }
-    in_numpy("empty_like", args, kwargs)
+}
+
+/// What [`empty_like`] gives where the prototype is an array of ours; its value is not needed.
+pub(crate) fn unset_like<'py>(
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(wanted) = like(args, kwargs, 1) else {
+        return Ok(None);
+    };
+    let born = birth::ready(args.py(), wanted.dtype, &wanted.shape, false)?;
+    Ok(born.map(|born| born.array))
 }
 
 /// Return an array of ones with the same shape and type as a given array.

@@ -55,6 +55,15 @@ def test_small_results_of_computed_arrays_are_plain():
     assert type(-a[0]) is numpy.ndarray
 
 
+def test_numpys_python_functions_stay_lazy(counters):
+    a = np.arange(90_000.0).reshape(300, 300) + 1
+    rolled = np.roll(np.roll(a, 3, 0), -1, 1)
+    steps = np.diff(np.flip(rolled, 0), axis=1)
+    assert counters()["flushes"] == 0
+    expected = numpy.roll(numpy.arange(90_000.0).reshape(300, 300) + 1, (3, -1), (0, 1))
+    assert (steps == numpy.diff(expected[::-1], axis=1)).all()
+
+
 def test_scalars_are_numpys_own():
     a = np.ones((300, 300)) + 1
     for value in (a.sum(), a[3, 4], a.mean(), a.max(), a.std()):
