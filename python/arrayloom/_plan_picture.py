@@ -11,18 +11,44 @@ import struct
 import zlib
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from arrayloom.volumes import Plan
 
 __all__ = ["draw", "write_png"]
 
 _COLOURS = ((31, 119, 180), (255, 127, 14), (44, 160, 44), (148, 103, 189))
 _SIZE = 480
+
+
+class Plan(Protocol):
+    """What a picture shows of `arrayloom.volumes.Plan`."""
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+        ...
+
+    @property
+    def boxes(self) -> Any:
+        """What a block reads and writes."""
+        ...
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the planner found."""
+        ...
+
+    @property
+    def redundancy(self) -> float:
+        """Bytes read more than once, as a share of the sources."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents of the result."""
+        ...
 
 
 def write_png(path: Path, image: NDArray[np.uint8]) -> None:
@@ -41,7 +67,7 @@ def write_png(path: Path, image: NDArray[np.uint8]) -> None:
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + content)
 
 
-def _axes(plan: "Plan", axes: tuple[int, int] | None) -> tuple[int, int]:
+def _axes(plan: Plan, axes: tuple[int, int] | None) -> tuple[int, int]:
     if axes is not None:
         return axes[0] % len(plan.shape), axes[1] % len(plan.shape)
     if len(plan.shape) == 1:
@@ -51,7 +77,7 @@ def _axes(plan: "Plan", axes: tuple[int, int] | None) -> tuple[int, int]:
     return first, second
 
 
-def _reads(plan: "Plan", axis: int) -> list[tuple[int, int, int, int]]:
+def _reads(plan: Plan, axis: int) -> list[tuple[int, int, int, int]]:
     """Along one axis, for each block: core and what it reads of the first source."""
     bounds = plan.facts["bounds"]
     out: list[tuple[int, int, int, int]] = []
@@ -77,7 +103,7 @@ def _counts(reads: list[tuple[int, int, int, int]], n: int) -> NDArray[np.int64]
     return counts
 
 
-def draw(plan: "Plan", path: Path, axes: tuple[int, int] | None) -> None:
+def draw(plan: Plan, path: Path, axes: tuple[int, int] | None) -> None:
     """Draw `plan`; the ending of `path` says how."""
     down, across = _axes(plan, axes)
     rows, columns = _reads(plan, down), _reads(plan, across)
@@ -94,7 +120,7 @@ def draw(plan: "Plan", path: Path, axes: tuple[int, int] | None) -> None:
 
 
 def _svg(
-    plan: "Plan",
+    plan: Plan,
     rows: list[Any],
     columns: list[Any],
     extents: tuple[int, int],

@@ -5,6 +5,7 @@ use crate::np::{self, Arr};
 use crate::operand::{Input, classify};
 use crate::ops::{self, OpEntry};
 use crate::state;
+use arrayloom_types::{DType, Kind};
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::prelude::*;
 use std::sync::OnceLock;
@@ -94,6 +95,7 @@ pub(crate) fn record<'py>(
             map::fill(py, copy_row(), scalar, options)?
         }
         Input::Scalar(scalar) if drops_imaginary(scalar.dtype, target) => return Ok(false),
+        Input::Scalar(scalar) if is_checked(scalar.dtype, target) => return Ok(false),
         Input::View(view) if drops_imaginary(view.layout.dtype, target) => return Ok(false),
         _ => map::call(py, copy_row(), &[value], options)?,
     };
@@ -101,6 +103,11 @@ pub(crate) fn record<'py>(
 }
 
 /// NumPy warns when an assignment drops the imaginary part.
-fn drops_imaginary(from: arrayloom_types::DType, to: arrayloom_types::DType) -> bool {
-    from.is_complex() && !to.is_complex() && to != arrayloom_types::DType::Bool
+fn drops_imaginary(from: DType, to: DType) -> bool {
+    from.is_complex() && !to.is_complex() && to != DType::Bool
+}
+
+/// NumPy turns such a number into an integer of Python first, and raises if there is none.
+fn is_checked(from: DType, to: DType) -> bool {
+    from.kind() == Kind::Float && matches!(to.kind(), Kind::Signed | Kind::Unsigned)
 }

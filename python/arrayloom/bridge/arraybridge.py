@@ -351,7 +351,7 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
 
 def _named(kind: str) -> Callable[..., Any]:
     def decorate(
-        func: Function | None = None,
+        func: Callable[..., Any] | None = None,
         *,
         input_type: str | MemoryType = kind,
         output_type: str | MemoryType = kind,
