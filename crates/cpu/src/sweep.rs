@@ -35,6 +35,8 @@ const WARM: usize = 24;
 const LEAST_ROWS: usize = 4;
 /// Where rings are taken to lie while stages are lowered: apart from one another and from all memory.
 const RINGS_AT: u64 = 1 << 56;
+/// Bytes that a point of a strided row takes in the cache at most.
+const LINE: usize = 64;
 
 /// Where the elements of a lane are found.
 #[derive(Clone, Copy, Debug)]
@@ -366,12 +368,10 @@ fn step(sweep: &Sweep<'_>, stages: &[Prepared<'_>], env: &Env<'_>) -> usize {
         return rows.max(1);
     }
     let lanes = |stage: &Prepared<'_>| -> usize {
-        let memory = stage.homes.iter().zip(&stage.setup.nest.bases);
-        memory
-            .filter(|(home, _)| !matches!(home, Home::Ring { .. }))
-            .count()
-            * stage.row_points
-            * 8
+        let memory = (0..).zip(&stage.homes);
+        let memory = memory.filter(|(_, home)| !matches!(home, Home::Ring { .. }));
+        let bytes = memory.map(|(lane, _)| stage.setup.nest.step(lane).unsigned_abs().min(LINE));
+        bytes.sum::<usize>() * stage.row_points
     };
     let rings: usize = sweep.rings.iter().map(|r| r.pitch).sum();
     let row = rings + stages.iter().map(lanes).max().unwrap_or(0);
