@@ -3,6 +3,7 @@
 The environment ``.venv-frameworks`` is made once and kept as long as the list below stays the same. It
 looks into the environment that runs this program for arrayloom, pytest and their like. ``--only torch``
 installs less. A framework that cannot be installed in time is named, and its tests are left out.
+pyclesperanto wants an OpenCL device: Debian's package pocl-opencl-icd makes one of the processor.
 """
 
 import argparse
