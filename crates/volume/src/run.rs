@@ -231,7 +231,7 @@ impl Job<'_> {
             dtype: op.dtype(),
             data: out,
         };
-        match op.run(&self.ctx, &views, view) {
+        match op.run(&self.ctx.for_voxels(region.voxels()), &views, view) {
             Ok(()) => Ok(true),
             Err(error) if error.is_memory() => Ok(false),
             Err(error) => Err(error),

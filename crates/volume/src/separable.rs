@@ -13,6 +13,7 @@
 
 use crate::block::{View, axis_len};
 use crate::fold::{EdgeTaps, Rule};
+use crate::op::worth;
 use crate::{Meter, Scratch, VolumeError};
 use arrayloom_plan::Edge;
 use arrayloom_types::Region;
@@ -32,6 +33,16 @@ pub struct Ctx {
     pub threads: usize,
     /// Where memory is counted.
     pub meter: Arc<Meter>,
+}
+
+impl Ctx {
+    /// The same with as many threads as a box of so many voxels is worth.
+    pub(crate) fn for_voxels(&self, voxels: u64) -> Ctx {
+        Ctx {
+            threads: worth(self.threads, voxels),
+            ..self.clone()
+        }
+    }
 }
 
 /// One filtered axis.

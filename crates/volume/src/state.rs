@@ -361,7 +361,7 @@ impl<'a> Machine<'a> {
                 (None, None) => {}
             }
         }
-        op.run(ctx, &views, out)
+        op.run(&ctx.for_voxels(out.region.voxels()), &views, out)
     }
 }
 

@@ -121,10 +121,6 @@ impl Op for BoxExtremum {
     fn run(&self, ctx: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {
         let input = &inputs[0];
         debug_assert_eq!(self.rank, out.region.rank(), "one window for each axis");
-        let ctx = &Ctx {
-            threads: worth(ctx.threads, out.region.voxels()),
-            ..ctx.clone()
-        };
         let refused = Err(VolumeError::DType {
             op: "minimum_filter",
             dtype: input.dtype,

@@ -200,10 +200,6 @@ impl Op for FootprintExtremum {
 
     fn run(&self, ctx: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {
         let input = &inputs[0];
-        let ctx = &Ctx {
-            threads: worth(ctx.threads, out.region.voxels()),
-            ..ctx.clone()
-        };
         let refused = Err(VolumeError::DType {
             op: "minimum_filter",
             dtype: input.dtype,

@@ -180,10 +180,6 @@ impl Op for Linear {
 
     fn run(&self, ctx: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {
         let (input, dtype) = (&inputs[0], out.dtype);
-        let ctx = &Ctx {
-            threads: worth(ctx.threads, out.region.voxels()),
-            ..ctx.clone()
-        };
         let refused = Err(VolumeError::DType {
             op: "a linear filter",
             dtype: input.dtype,

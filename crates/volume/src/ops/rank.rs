@@ -159,10 +159,6 @@ impl Op for Rank {
 
     fn run(&self, ctx: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {
         let input = &inputs[0];
-        let ctx = &Ctx {
-            threads: worth(ctx.threads, out.region.voxels()),
-            ..ctx.clone()
-        };
         let refused = Err(VolumeError::DType {
             op: "rank_filter",
             dtype: input.dtype,
