@@ -152,6 +152,16 @@ class VolumeExpr:
     def correlate(
         self, value: int, /, axes: list[_Axis], mask: list[bool], weights: list[float], letter: str
     ) -> int: ...
+    def local(
+        self,
+        value: int,
+        /,
+        axes: list[_Axis],
+        mask: list[bool],
+        name: str,
+        numbers: list[float],
+        letter: str,
+    ) -> int: ...
     def call(
         self,
         function: Callable[..., object],

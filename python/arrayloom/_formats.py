@@ -12,6 +12,7 @@ import contextlib
 import importlib
 import os
 import shutil
+import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
@@ -65,6 +66,7 @@ class _Pages:
     def __init__(self, path: Path, level: int) -> None:
         tifffile = _module("tifffile", "tifffile imagecodecs")
         self.file = tifffile.TiffFile(path)
+        weakref.finalize(self, self.file.close)
         series = self.file.series[0]
         self.series = series.levels[level] if level else series
         self.shape = tuple(self.series.shape)

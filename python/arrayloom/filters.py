@@ -31,20 +31,24 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from arrayloom import volumes
 from arrayloom._ext import VolumeExpr
 from arrayloom._volume import Volume, as_volume, blockwise, compute, elementwise
 
 __all__ = [
     "ball",
+    "bilateral_filter",
     "black_tophat",
     "closing",
     "convolve",
     "convolve1d",
     "correlate",
     "correlate1d",
+    "cv_filter",
     "difference",
     "difference_of_gaussians",
     "ellipsoid",
+    "entropy_filter",
     "gaussian_filter",
     "gaussian_filter1d",
     "gaussian_gradient_magnitude",
@@ -68,10 +72,15 @@ __all__ = [
     "prewitt",
     "rank_filter",
     "sobel",
+    "std_filter",
+    "threshold_niblack",
+    "threshold_sauvola",
     "uniform_filter",
     "uniform_filter1d",
     "unsharp_mask",
+    "var_filter",
     "white_tophat",
+    "wiener_filter",
 ]
 
 Input: TypeAlias = ArrayLike | Volume
@@ -242,7 +251,11 @@ def _gaussian(
             if reach < 0 or reach != int(reach):
                 message = "Radius must be a nonnegative integer."
                 raise ValueError(message)
-            taps.append((axis, _gaussian_taps(float(s), int(o), int(reach)), int(reach), m, cval))
+            weights = _gaussian_taps(float(s), int(o), int(reach))
+            if o > 0 and m == "renormalize":
+                # Clipped windows keep the sum of weights, so that of a derivative has to be none.
+                weights = [w - sum(weights) / len(weights) for w in weights]
+            taps.append((axis, weights, int(reach), m, cval))
     return _linear(volume, taps, dtype)
 
 
@@ -1352,6 +1365,349 @@ def morphological_gradient(
     mask = _footprint(volume, size, footprint, axes)
     high, low = (_steps(step, volume, mask, mode, cval, origin, axes) for step in "de")
     return _compared(input, high, low, output, memory_limit)
+
+
+def _local(
+    volume: Volume,
+    statistic: tuple[str, list[float]],
+    mask: NDArray[np.bool_],
+    mode: Modes,
+    cval: float,
+    origin: Any,
+    axes: Any,
+    dtype: np.dtype[Any],
+) -> Volume:
+    """A statistic of windows: its name in the native half, and its parameters."""
+    window = _window(volume, mask.shape, mode, cval, origin, axes)
+    points = _spread(mask, volume, axes).ravel().tolist()
+    name, numbers = statistic
+    if volume.dtype.kind == "c":
+        message = f"{name} filter of complex numbers; filter their parts"
+        raise TypeError(message)
+
+    def build(expr: VolumeExpr, of: list[int]) -> int:
+        return expr.local(of[0], window, points, name, numbers, dtype.char)
+
+    return Volume(volume.shape, dtype, [volume], build)
+
+
+def _spread_of(
+    name: str,
+    x: Input,
+    mask: Any,
+    output: Output,
+    mode: Modes,
+    cval: float,
+    origin: Any,
+    axes: Any,
+    limit: Limit,
+) -> Result:
+    volume = as_volume(x)
+    size, footprint = mask
+    points = _footprint(volume, size, footprint, axes)
+    dtype = _wanted(output, _float_of(volume.dtype))
+    result = _local(volume, (name, []), points, mode, cval, origin, axes, dtype)
+    return _finish(x, result, output, limit)
+
+
+def var_filter(
+    input: Input,
+    size: Any = 3,
+    footprint: Any = None,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    origin: Integers = 0,
+    *,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """Population variance of a window; floats for integers.
+
+    Computed in double precision, in two passes, so large values with small differences do not cancel.
+
+    Examples
+    --------
+    >>> var_filter([1.0, 2.0, 6.0], 2).tolist()
+    [0.0, 0.25, 4.0]
+    """
+    return _spread_of(
+        "var", input, (size, footprint), output, mode, cval, origin, axes, memory_limit
+    )
+
+
+def std_filter(
+    input: Input,
+    size: Any = 3,
+    footprint: Any = None,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    origin: Integers = 0,
+    *,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """Population standard deviation of a window; floats for integers. See `var_filter`.
+
+    Examples
+    --------
+    >>> std_filter([1.0, 2.0, 6.0], 2).tolist()
+    [0.0, 0.5, 2.0]
+    """
+    return _spread_of(
+        "std", input, (size, footprint), output, mode, cval, origin, axes, memory_limit
+    )
+
+
+def cv_filter(
+    input: Input,
+    size: Any = 3,
+    footprint: Any = None,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    origin: Integers = 0,
+    *,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """Coefficient of variation: standard deviation over mean; floats for integers.
+
+    Windows of zeros give 0; other windows with a mean of zero give infinity.
+
+    Examples
+    --------
+    >>> cv_filter([1.0, 3.0, 6.0], 2).round(3).tolist()
+    [0.0, 0.5, 0.333]
+    """
+    return _spread_of(
+        "cv", input, (size, footprint), output, mode, cval, origin, axes, memory_limit
+    )
+
+
+def entropy_filter(
+    input: Input,
+    size: Any = None,
+    footprint: Any = None,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    origin: Integers = 0,
+    *,
+    bins: int = 256,
+    range: tuple[float, float] | None = None,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """Entropy of the values of a window in bits, as ``float32``.
+
+    Parameters
+    ----------
+    bins
+        Number of bins of equal width.
+    range
+        Where the first bin begins and the last one ends; values beyond count as the nearest bin. By
+        default the smallest and the greatest voxel of the whole volume, which is read for it at once.
+
+    Examples
+    --------
+    >>> entropy_filter([1, 1, 1, 5, 9], 2).tolist()
+    [0.0, 0.0, 0.0, 1.0, 1.0]
+    """
+    volume = as_volume(input)
+    points = _footprint(volume, size, footprint, axes)
+    if range is None:
+        low, high = _range(volume, memory_limit)
+    else:
+        low, high = range
+    numbers = [float(low), float(high), float(bins)]
+    dtype = _wanted(output, np.float32)
+    result = _local(volume, ("entropy", numbers), points, mode, cval, origin, axes, dtype)
+    return _finish(input, result, output, memory_limit)
+
+
+def _range(volume: Volume, limit: Limit) -> tuple[float, float]:
+    """The extrema of a volume; 0 and 0 of none."""
+    if volume.size == 0:
+        return 0.0, 0.0
+    low, high = volumes.min_max(volume, memory_limit=limit)
+    if not np.isfinite([float(low), float(high)]).all():
+        message = f"the voxels go from {low} to {high}; give a finite range for the bins"
+        raise ValueError(message)
+    return float(low), float(high)
+
+
+def wiener_filter(
+    input: Input,
+    size: Any = 3,
+    noise: float | None = None,
+    footprint: Any = None,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    origin: Integers = 0,
+    *,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """Wiener's adaptive filter: windows that vary less than noise give their mean, others keep detail.
+
+    With mean ``m`` and variance ``v`` of the window it is ``m + max(0, 1 - noise / v) * (x - m)``, as in
+    `scipy.signal.wiener`.
+
+    Parameters
+    ----------
+    noise
+        Variance of the noise; by default the mean variance over all windows of the whole volume, which
+        is read for it at once.
+
+    Returns
+    -------
+    array or volume
+        Of the input's dtype (``float32`` for ``bool``).
+
+    Examples
+    --------
+    >>> wiener_filter([1.0, 3.0, 1.0, 9.0], 3, noise=2.0).round(3).tolist()
+    [1.667, 1.667, 1.577, 8.625]
+    """
+    volume = as_volume(input)
+    points = _footprint(volume, size, footprint, axes)
+    if noise is None:
+        wide = np.dtype(np.float64)
+        spread = _local(volume, ("var", []), points, mode, cval, origin, axes, wide)
+        level = float(volumes.sum(spread, memory_limit=memory_limit)) / max(volume.size, 1)
+    else:
+        level = float(noise)
+    dtype = _wanted(output, _linear_of(volume.dtype))
+    result = _local(volume, ("wiener", [level]), points, mode, cval, origin, axes, dtype)
+    return _finish(input, result, output, memory_limit)
+
+
+def threshold_niblack(
+    input: Input,
+    window_size: Any = 15,
+    k: float = 0.2,
+    *,
+    output: Output = None,
+    mode: Modes = "mirror",
+    cval: float = 0.0,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """Niblack's threshold of every voxel: ``mean - k * std`` of its window, as floats.
+
+    Names, defaults and faces are `skimage.filters.threshold_niblack`'s. Source: W. Niblack, An
+    Introduction to Digital Image Processing, 1986.
+
+    Examples
+    --------
+    >>> threshold_niblack([1.0, 3.0, 1.0, 3.0], 2, k=1.0).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+    volume = as_volume(input)
+    points = _footprint(volume, window_size, None, axes)
+    dtype = _wanted(output, _float_of(volume.dtype))
+    result = _local(volume, ("niblack", [float(k)]), points, mode, cval, 0, axes, dtype)
+    return _finish(input, result, output, memory_limit)
+
+
+def threshold_sauvola(
+    input: Input,
+    window_size: Any = 15,
+    k: float = 0.2,
+    r: float | None = None,
+    *,
+    output: Output = None,
+    mode: Modes = "mirror",
+    cval: float = 0.0,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """Sauvola's threshold of every voxel: ``mean * (1 + k * (std / r - 1))`` of its window, as floats.
+
+    Names, defaults and faces are `skimage.filters.threshold_sauvola`'s. Source: J. Sauvola and
+    M. Pietikainen, Adaptive document image binarization, Pattern Recognition 33(2), 2000.
+
+    Parameters
+    ----------
+    r
+        The deviation that counts as full contrast; by default half of the dtype's range, and 1 for
+        floats.
+
+    Examples
+    --------
+    >>> threshold_sauvola([1.0, 3.0, 1.0, 3.0], 2, k=0.5, r=2.0).tolist()
+    [1.5, 1.5, 1.5, 1.5]
+    """
+    volume = as_volume(input)
+    points = _footprint(volume, window_size, None, axes)
+    if r is None:
+        r = 1.0
+        if volume.dtype.kind in "iu":
+            info = np.iinfo(volume.dtype)
+            r = 0.5 * (float(info.max) - float(info.min))
+        elif volume.dtype.kind == "b":
+            r = 0.5
+    dtype = _wanted(output, _float_of(volume.dtype))
+    numbers = [float(k), float(r)]
+    result = _local(volume, ("sauvola", numbers), points, mode, cval, 0, axes, dtype)
+    return _finish(input, result, output, memory_limit)
+
+
+def bilateral_filter(
+    input: Input,
+    sigma_color: float,
+    sigma_spatial: Numbers = 1.0,
+    size: Any = None,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    *,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """A mean that counts voxels by their distance, and by how near their value is: it keeps edges.
+
+    Source: C. Tomasi and R. Manduchi, Bilateral filtering for gray and color images, ICCV 1998.
+
+    Parameters
+    ----------
+    sigma_color
+        Deviation of the weight of differences of values, in units of the values.
+    sigma_spatial
+        Deviation of the weight of distances, in voxels; one, or one for each filtered axis.
+    size
+        Voxels of the window; by default ``2 * ceil(3 * sigma_spatial) + 1``.
+
+    Returns
+    -------
+    array or volume
+        Of the input's dtype (``float32`` for ``bool``).
+
+    Examples
+    --------
+    >>> bilateral_filter([0.0, 1.0, 0.0, 100.0, 101.0, 100.0], 5.0, 1.0, 3).round(1).tolist()
+    [0.3, 0.5, 0.4, 100.4, 100.5, 100.3]
+    """
+    volume = as_volume(input)
+    count = len(_axes(volume, axes))
+    sigmas = [float(s) for s in _each("sigma_spatial", sigma_spatial, count)]
+    if min(sigmas, default=1.0) <= 0:
+        message = f"sigma_spatial {sigma_spatial} has to be positive"
+        raise ValueError(message)
+    lengths = [2 * int(np.ceil(3 * s)) + 1 for s in sigmas] if size is None else size
+    mask = _footprint(volume, lengths, None, axes)
+    far: Any = 0.0
+    places = np.ogrid[tuple(slice(-(n // 2), n - n // 2) for n in mask.shape)]
+    for s, x in zip(sigmas, places, strict=True):
+        far = far + (x / s) ** 2
+    weights = _spread(np.exp(-0.5 * far), volume, axes).ravel().tolist()
+    dtype = _wanted(output, _linear_of(volume.dtype))
+    numbers = [float(sigma_color), *weights]
+    result = _local(volume, ("bilateral", numbers), mask, mode, cval, 0, axes, dtype)
+    return _finish(input, result, output, memory_limit)
 
 
 def difference(a: Input, b: Input, *, memory_limit: Limit = None) -> Result:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from arrayloom import _cli, _volume, filters, volumes
+from arrayloom.compat import hip
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def run(*words):
     return _cli.main([str(w) for w in words])
 
 
-@pytest.mark.parametrize("module", [filters, volumes, _volume])
+@pytest.mark.parametrize("module", [filters, volumes, _volume, hip])
 def test_the_examples_are_right(module):
     result = doctest.testmod(module)
     assert result.attempted > 0

@@ -8,13 +8,14 @@
 
 use super::calls::{ArraySource, CallOp, CallSink, CallSource};
 use super::memory::Bytes;
+use super::statistic::statistic;
 use super::to_python;
 use crate::np::Arr;
 use arrayloom_plan::{AxisNeed, Plan, Window};
 use arrayloom_types::{DType, Region};
 use arrayloom_volume::ops::{
-    BoxExtremum, Correlate, Extremum, FootprintExtremum, Linear, LinearAxis, Neighbourhood, Rank,
-    WindowAxis,
+    BoxExtremum, Correlate, Extremum, FootprintExtremum, Linear, LinearAxis, Local, Neighbourhood,
+    Rank, WindowAxis,
 };
 use arrayloom_volume::{
     Expr, Mode, Op, Options, Progress, Report, Target, VolumeError, plan_for, run,
@@ -215,6 +216,23 @@ impl VolumeExpr {
             window.and_then(|w| Correlate::new(w, weights, dtype)),
             input,
         )
+    }
+
+    /// A statistic over the points of `mask`, named as in `super::statistic`.
+    fn local(
+        &mut self,
+        py: Python<'_>,
+        input: usize,
+        axes: Vec<PyAxis>,
+        mask: Vec<bool>,
+        name: &str,
+        numbers: Vec<f64>,
+        letter: char,
+    ) -> PyResult<usize> {
+        self.check(input)?;
+        let (dtype, kind) = (dtype_of(letter)?, statistic(name, numbers)?);
+        let window = Neighbourhood::new(window_axes(axes)?, &mask);
+        self.add(py, window.and_then(|w| Local::new(w, kind, dtype)), input)
     }
 
     /// Any operation on boxes: `function(boxes, views, (lo, hi), out)`.

@@ -3,6 +3,7 @@
 mod calls;
 mod expr;
 mod memory;
+mod statistic;
 
 pub(crate) use expr::VolumeExpr;
 

@@ -4,8 +4,8 @@
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::{DType, Region};
 use arrayloom_volume::ops::{
-    BoxExtremum, Correlate, Extremum, FootprintExtremum, Linear, LinearAxis, Neighbourhood, Rank,
-    WindowAxis,
+    BoxExtremum, Correlate, Extremum, FootprintExtremum, Linear, LinearAxis, Local, Neighbourhood,
+    Rank, Statistic, WindowAxis,
 };
 use arrayloom_volume::{Ctx, Expr, Mode, Op, Sink, Source, View, ViewMut, VolumeError, copy_box};
 use std::sync::{Arc, Mutex};
@@ -175,8 +175,28 @@ fn tenths(random: &mut Random, n: usize) -> f64 {
     0.1 * f64::from(u8::try_from(random.below(n)).unwrap())
 }
 
+fn statistic(random: &mut Random, points: usize) -> Statistic {
+    match random.below(8) {
+        0 => Statistic::Variance,
+        1 => Statistic::Deviation,
+        2 => Statistic::Variation,
+        3 => Statistic::Wiener(1.0 + tenths(random, 99)),
+        4 => Statistic::Niblack(0.2),
+        5 => Statistic::Sauvola { k: 0.2, r: 9.0 },
+        6 => Statistic::Entropy {
+            low: -5.0,
+            high: 20.0,
+            bins: 1 + random.below(20),
+        },
+        _ => Statistic::Bilateral {
+            weights: (0..points).map(|_| 0.1 + tenths(random, 9)).collect(),
+            sigma: 4.0,
+        },
+    }
+}
+
 fn random_op(random: &mut Random, rank: usize, dtype: DType) -> Arc<dyn Op> {
-    match random.below(5) {
+    match random.below(7) {
         0 => {
             let axes = window(random, rank, 7).into_iter().enumerate();
             let axes = axes.map(|(axis, w)| LinearAxis {
@@ -197,6 +217,11 @@ fn random_op(random: &mut Random, rank: usize, dtype: DType) -> Arc<dyn Op> {
             let w = neighbourhood(random, rank);
             let rank = random.below(w.points.len());
             Arc::new(Rank::new(w, rank, dtype).unwrap())
+        }
+        4 | 5 => {
+            let w = neighbourhood(random, rank);
+            let statistic = statistic(random, w.points.len());
+            Arc::new(Local::new(w, statistic, dtype).unwrap())
         }
         _ => {
             let w = neighbourhood(random, rank);

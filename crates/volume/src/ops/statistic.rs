@@ -1,0 +1,312 @@
+//! What the voxels of a window give: variance and what follows from it, entropy, bilateral means.
+//!
+//! Everything is in double precision and in an order that the window alone fixes. Variances are taken
+//! in two passes around the center of the window, so nothing cancels.
+#![expect(
+    clippy::inline_always,
+    reason = "inlined into code compiled for wide vectors"
+)]
+
+use crate::VolumeError;
+use arrayloom_cpu::{Wide, wide};
+
+/// A number that the voxels of a window give.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Statistic {
+    /// The mean squared distance from the mean.
+    Variance,
+    /// The square root of the variance.
+    Deviation,
+    /// The deviation over the mean; 0 for windows of zeros.
+    Variation,
+    /// Wiener's estimate of the center for noise of this variance.
+    Wiener(f64),
+    /// Niblack's threshold: the mean minus so many deviations.
+    Niblack(f64),
+    /// Sauvola's threshold `mean * (1 + k * (deviation / r - 1))`.
+    Sauvola {
+        /// How much the deviation counts.
+        k: f64,
+        /// The deviation at which the threshold is the mean.
+        r: f64,
+    },
+    /// Bits of the distribution of values over bins of equal width.
+    Entropy {
+        /// Where the first bin begins.
+        low: f64,
+        /// Where the last bin ends.
+        high: f64,
+        /// Number of bins.
+        bins: usize,
+    },
+    /// A mean that counts points by their place, and by how near their value is to the center's.
+    Bilateral {
+        /// One for each point of the window.
+        weights: Vec<f64>,
+        /// Deviation of the weight of values.
+        sigma: f64,
+    },
+}
+
+impl Statistic {
+    /// Refuses parameters that make no sense for a window of `points` points.
+    pub(super) fn check(&self, points: usize) -> Result<(), VolumeError> {
+        let refused = |message: String| Err(VolumeError::Argument(message));
+        match self {
+            Statistic::Entropy { low, high, bins }
+                if *bins == 0 || !low.is_finite() || !high.is_finite() || high < low =>
+            {
+                return refused(format!(
+                    "{bins} bins from {low} to {high}; give at least one bin and a rising range"
+                ));
+            }
+            Statistic::Bilateral { weights, sigma }
+                if weights.len() != points || sigma.is_nan() || *sigma <= 0.0 =>
+            {
+                return refused(format!(
+                    "{} weights for a window of {points} points, and a sigma of {sigma}; give one \
+                     weight for each point and a positive sigma",
+                    weights.len()
+                ));
+            }
+            Statistic::Sauvola { r, .. } if *r == 0.0 => {
+                return refused("a range r of 0; give a positive one".to_owned());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A voxel as the statistic looks at it: its bin for an entropy.
+    pub(super) fn load(&self, value: f64) -> f64 {
+        let Statistic::Entropy { low, high, bins } = self else {
+            return value;
+        };
+        if value.is_nan() {
+            return value;
+        }
+        if high <= low {
+            return 0.0;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "bins are few")]
+        let bins = *bins as f64;
+        // Halves, so that a range of all numbers is finite.
+        let share = (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0);
+        (share * bins).floor().clamp(0.0, bins - 1.0)
+    }
+
+    /// Elements of working memory beside two rows.
+    pub(super) fn work(&self, points: usize) -> usize {
+        match self {
+            Statistic::Entropy { bins, .. } => bins + points,
+            Statistic::Bilateral { .. } => points,
+            _ => 0,
+        }
+    }
+
+    /// Nanoseconds for one voxel, roughly.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    pub(super) fn cost_ns(&self, points: usize) -> f64 {
+        let each = match self {
+            Statistic::Entropy { .. } => 2.0,
+            Statistic::Bilateral { .. } => 8.0,
+            _ => 0.4,
+        };
+        2.0 + each * points as f64
+    }
+
+    /// The statistic of a full window for every voxel of a row: `rows` are its points, `center` the
+    /// voxels themselves; `space` is a row, and what `work` asks for.
+    pub(super) fn row(
+        &self,
+        rows: &[&[f64]],
+        center: &[f64],
+        space: (&mut [f64], &mut [f64]),
+        out: &mut [f64],
+    ) {
+        let (variance, rest) = (&mut space.0[..center.len()], space.1);
+        if let Statistic::Entropy { .. } | Statistic::Bilateral { .. } = self {
+            let (values, counts) = rest.split_at_mut(rows.len());
+            for (i, out) in out.iter_mut().enumerate() {
+                for (value, row) in values.iter_mut().zip(rows) {
+                    *value = row[i];
+                }
+                *out = self.gathered(values, None, center[i], counts);
+            }
+            return;
+        }
+        wide(Moments {
+            rows,
+            center,
+            mean: out,
+            variance,
+        });
+        for ((out, &v), &x) in out.iter_mut().zip(variance.iter()).zip(center) {
+            *out = self.of_moments(*out, v, x);
+        }
+    }
+
+    /// The statistic of the points `there` of a clipped window, which have these values.
+    pub(super) fn clipped(&self, values: &[f64], there: &[usize], x: f64, work: &mut [f64]) -> f64 {
+        if let Statistic::Entropy { .. } | Statistic::Bilateral { .. } = self {
+            return self.gathered(values, Some(there), x, work);
+        }
+        let (mut mean, mut variance) = ([0.0], [0.0]);
+        let rows: Vec<&[f64]> = values.iter().map(std::slice::from_ref).collect();
+        wide(Moments {
+            rows: &rows,
+            center: &[x],
+            mean: &mut mean,
+            variance: &mut variance,
+        });
+        self.of_moments(mean[0], variance[0], x)
+    }
+
+    fn of_moments(&self, mean: f64, variance: f64, x: f64) -> f64 {
+        match self {
+            Statistic::Variance => variance,
+            Statistic::Deviation => variance.sqrt(),
+            Statistic::Variation if variance == 0.0 && mean == 0.0 => 0.0,
+            Statistic::Variation => variance.sqrt() / mean,
+            Statistic::Wiener(_) if variance.is_nan() => f64::NAN,
+            Statistic::Wiener(noise) if variance > *noise => {
+                mean + (1.0 - noise / variance) * (x - mean)
+            }
+            Statistic::Niblack(k) => mean - k * variance.sqrt(),
+            Statistic::Sauvola { k, r } => mean * (1.0 + k * (variance.sqrt() / r - 1.0)),
+            _ => mean,
+        }
+    }
+
+    fn gathered(&self, values: &[f64], there: Option<&[usize]>, x: f64, counts: &mut [f64]) -> f64 {
+        match self {
+            Statistic::Bilateral { weights, sigma } => {
+                let weight = |i: usize| weights[there.map_or(i, |t| t[i])];
+                let (mut sum, mut all) = (0.0, 0.0);
+                for (i, value) in values.iter().enumerate() {
+                    let far = (value - x) / sigma;
+                    let w = weight(i) * (-0.5 * far * far).exp();
+                    sum += w * (value - x);
+                    all += w;
+                }
+                x + sum / all
+            }
+            _ => entropy(values, counts),
+        }
+    }
+}
+
+/// Bits of a distribution, given the bin of each value; `counts` is zero before and after.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "bins and counts are small whole numbers"
+)]
+fn entropy(bins: &[f64], counts: &mut [f64]) -> f64 {
+    if bins.iter().any(|b| b.is_nan()) {
+        return f64::NAN;
+    }
+    for &bin in bins {
+        counts[bin as usize] += 1.0;
+    }
+    let mut sum = 0.0;
+    for &bin in bins {
+        let count = std::mem::take(&mut counts[bin as usize]);
+        if count > 0.0 {
+            sum += count * count.log2();
+        }
+    }
+    let all = bins.len() as f64;
+    (all.log2() - sum / all).max(0.0)
+}
+
+/// Means and variances of the points of many windows.
+struct Moments<'a> {
+    rows: &'a [&'a [f64]],
+    center: &'a [f64],
+    mean: &'a mut [f64],
+    variance: &'a mut [f64],
+}
+
+impl Wide for Moments<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    #[expect(clippy::cast_precision_loss, reason = "windows are small")]
+    fn run(self) {
+        let Moments {
+            rows,
+            center,
+            mean,
+            variance,
+        } = self;
+        let count = rows.len() as f64;
+        mean.fill(0.0);
+        variance.fill(0.0);
+        for row in rows {
+            for ((sum, &x), &c) in mean.iter_mut().zip(*row).zip(center) {
+                *sum += x - c;
+            }
+        }
+        for sum in mean.iter_mut() {
+            *sum /= count;
+        }
+        for row in rows {
+            let each = variance.iter_mut().zip(*row).zip(center).zip(mean.iter());
+            for (((sum, &x), &c), &m) in each {
+                let far = (x - c) - m;
+                *sum += far * far;
+            }
+        }
+        for ((v, m), &c) in variance.iter_mut().zip(mean.iter_mut()).zip(center) {
+            *v /= count;
+            *m += c;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn deviation(values: &[f64], center: usize) -> f64 {
+        let there: Vec<usize> = (0..values.len()).collect();
+        Statistic::Deviation.clipped(values, &there, values[center], &mut [])
+    }
+
+    #[test]
+    fn large_values_do_not_cancel() {
+        let values: Vec<f64> = (0..27).map(|i| 1e9 + f64::from(i % 2)).collect();
+        let exact = (13.0_f64 * 14.0).sqrt() / 27.0;
+        assert!((deviation(&values, 13) - exact).abs() < 1e-9);
+        assert!(deviation(&[0.1; 27], 3) == 0.0);
+    }
+
+    #[test]
+    fn entropy_counts_the_last_bin() {
+        let mut counts = [0.0; 4];
+        let kind = Statistic::Entropy {
+            low: 0.0,
+            high: 8.0,
+            bins: 4,
+        };
+        let bins = [0.0, 8.0, 7.9, 1.9, 9.0, -3.0].map(|v| kind.load(v));
+        let wanted = [0.0_f64, 3.0, 3.0, 0.0, 3.0, 0.0];
+        assert_eq!(bins.map(f64::to_bits), wanted.map(f64::to_bits));
+        assert!((entropy(&bins, &mut counts) - 1.0).abs() < 1e-15);
+        assert_eq!(counts.map(f64::to_bits), [0; 4]);
+        assert!(entropy(&[0.0, f64::NAN], &mut counts).is_nan());
+    }
+
+    #[test]
+    fn parameters_are_checked() {
+        let bad = Statistic::Bilateral {
+            weights: vec![1.0],
+            sigma: 1.0,
+        };
+        assert!(bad.check(2).is_err());
+        assert!(Statistic::Sauvola { k: 0.2, r: 0.0 }.check(2).is_err());
+        assert!(Statistic::Wiener(1.0).check(2).is_ok());
+    }
+}

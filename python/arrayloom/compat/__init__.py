@@ -1,0 +1,1 @@
+"""Names and conventions of other packages, for programs that were written for them."""

@@ -1,0 +1,182 @@
+"""Statistics of windows: variance, entropy, Wiener, thresholds, bilateral means, against plain NumPy."""
+
+import numpy as np
+import pytest
+import scipy.ndimage as nd
+import scipy.signal
+
+from arrayloom import filters as f
+from arrayloom import volumes as v
+
+MODES = ["reflect", "mirror", "nearest", "constant", "wrap"]
+CASES = [((150,), 4), ((9, 11), 3), ((5, 6, 7), (1, 2, 3)), ((2, 3, 4, 5), 2)]
+
+
+def data(shape, dtype="f8", seed=0):
+    rng = np.random.default_rng(seed)
+    if np.dtype(dtype).kind in "iu":
+        return rng.integers(0, 100, shape).astype(dtype)
+    if dtype == "?":
+        return rng.random(shape) > 0.5
+    return rng.normal(10, 3, shape).astype(dtype)
+
+
+def windows(x, function, **kwargs):
+    """`function` of the voxels of every window, in double precision."""
+    return nd.generic_filter(x.astype(float), function, output=float, **kwargs)
+
+
+def clipped(x, function, size):
+    """`function` of the voxels of every window that exist."""
+    sizes = (size,) * x.ndim if isinstance(size, int) else size
+    out = np.empty(x.shape)
+    for at in np.ndindex(x.shape):
+        box = [slice(max(0, i - n // 2), i - n // 2 + n) for i, n in zip(at, sizes, strict=True)]
+        out[at] = function(x[tuple(box)].astype(float).ravel())
+    return out
+
+
+def bits(values, low, high, bins):
+    places = np.clip(np.floor((values - low) / (high - low) * bins), 0, bins - 1).astype(int)
+    share = np.bincount(places) / len(values)
+    share = share[share > 0]
+    return -(share * np.log2(share)).sum()
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("dtype", ["?", "u1", "i2", "u4", "i8", "f4", "f8"])
+def test_spreads_are_those_of_every_window(dtype, mode):
+    for shape, size in CASES:
+        x = data(shape, dtype)
+        common = {"size": size, "mode": mode, "cval": 1}
+        near = {"rtol": 1e-6, "atol": 1e-5}
+        if dtype in {"u4", "i8", "f8"}:
+            near = {"rtol": 1e-11, "atol": 1e-11}
+        np.testing.assert_allclose(f.var_filter(x, **common), windows(x, np.var, **common), **near)
+        ours = f.std_filter(x, **common)
+        np.testing.assert_allclose(ours, windows(x, np.std, **common), **near)
+        assert ours.dtype == (np.float64 if dtype in {"u4", "i8", "f8"} else np.float32)
+        if dtype[0] == "f":
+            theirs = windows(x, lambda w: np.std(w) / np.mean(w), **common)
+            np.testing.assert_allclose(f.cv_filter(x, **common), theirs, **near)
+
+
+def test_footprints_origins_axes_and_clipped_windows():
+    x = data((9, 10, 8))
+    mask = np.random.default_rng(3).random((3, 2, 4)) > 0.4
+    common = {"footprint": mask, "origin": (1, 0, -1), "mode": "mirror"}
+    np.testing.assert_allclose(f.std_filter(x, **common), windows(x, np.std, **common), rtol=1e-11)
+    theirs = windows(x, np.std, size=(1, 3, 5))
+    np.testing.assert_allclose(f.std_filter(x, (5, 3), axes=(2, 1)), theirs, rtol=1e-11)
+    for name, function in [("var_filter", np.var), ("std_filter", np.std)]:
+        ours = getattr(f, name)(x, (3, 4, 2), mode="renormalize")
+        np.testing.assert_allclose(ours, clipped(x, function, (3, 4, 2)), rtol=1e-11)
+    ours = f.entropy_filter(x, 3, mode="renormalize", range=(0, 20), bins=9)
+    np.testing.assert_allclose(ours, clipped(x, lambda w: bits(w, 0, 20, 9), 3), atol=1e-6)
+
+
+def test_large_values_do_not_cancel():
+    x = 1e9 + np.arange(27.0).reshape(3, 3, 3) % 2
+    assert f.std_filter(x, 3)[1, 1, 1] == pytest.approx(0.499657, abs=1e-6)
+    assert not f.var_filter(np.full((5, 5), 0.1), 3).any()
+    assert f.cv_filter(np.zeros(5), 3).tolist() == [0] * 5
+
+
+def test_a_nan_or_infinity_spoils_its_windows_and_no_others():
+    for value in (np.nan, np.inf):
+        x = data((12, 40), "f4")
+        x[5, 17] = value
+        near = np.zeros(x.shape, bool)
+        near[4:7, 16:19] = True
+        for result in (f.std_filter(x, 3), f.wiener_filter(x, 3, noise=1.0)):
+            assert np.array_equal(np.isnan(result), near)
+    x[5, 17] = np.nan
+    ours = f.entropy_filter(x, 3, range=(0, 20))
+    assert np.array_equal(np.isnan(ours), near)
+    assert np.array_equal(np.isnan(f.bilateral_filter(x, 2.0, 1.0, 3)), near)
+    with pytest.raises(ValueError, match="finite range"):
+        f.entropy_filter(x, 3)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_entropies_are_those_of_every_window(mode):
+    for dtype in ("u1", "f8"):
+        x = data((9, 10), dtype)
+        low, high = float(x.min()), float(x.max())
+        common = {"size": (3, 4), "mode": mode, "cval": 3}
+        for bins in (1, 7, 256):
+            theirs = windows(x, lambda w, to=(low, high, bins): bits(w, *to), **common)
+            ours = f.entropy_filter(x, bins=bins, **common)
+            assert ours.dtype == np.float32
+            np.testing.assert_allclose(ours, theirs, atol=1e-6)
+    assert not f.entropy_filter(np.full((4, 4), 7), 3).any()
+
+
+def test_wiener_is_scipys():
+    for shape, size in CASES[:3]:
+        x = data(shape)
+        for noise in (None, 0.5, 9.0):
+            odd = size if isinstance(size, int) and size % 2 else 3
+            theirs = scipy.signal.wiener(x, odd, noise)
+            ours = f.wiener_filter(x, odd, noise, mode="constant")
+            np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+    flat = np.full((4, 4), 5, np.uint8)
+    assert np.array_equal(f.wiener_filter(flat), flat)
+
+
+def test_thresholds_are_mean_and_deviation():
+    for dtype, r in [("u1", 127.5), ("f8", 1.0)]:
+        x = data((20, 21), dtype)
+        m, s = (windows(x, g, size=5, mode="mirror") for g in (np.mean, np.std))
+        np.testing.assert_allclose(f.threshold_niblack(x, 5, 0.3), m - 0.3 * s, rtol=2e-6)
+        theirs = m * (1 + 0.3 * (s / r - 1))
+        np.testing.assert_allclose(f.threshold_sauvola(x, 5, 0.3), theirs, rtol=2e-6)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "wrap"])
+def test_bilateral_means_are_those_of_every_window(mode):
+    x = data((8, 9, 7))
+    grid = np.stack(np.meshgrid(*[np.arange(-1, 2)] * 3, indexing="ij"))
+    place = np.exp(-0.5 * ((grid[0] / 2) ** 2 + grid[1] ** 2 + grid[2] ** 2)).ravel()
+
+    def mean(w):
+        weights = place * np.exp(-0.5 * ((w - w[13]) / 1.5) ** 2)
+        return (weights * w).sum() / weights.sum()
+
+    ours = f.bilateral_filter(x, 1.5, (2, 1, 1), 3, mode=mode)
+    np.testing.assert_allclose(ours, windows(x, mean, size=3, mode=mode), rtol=1e-11)
+    assert f.bilateral_filter(x, 1e9, 0.5).shape == x.shape
+
+
+@pytest.mark.parametrize("limit", ["200KiB", "400KiB"])
+def test_blocks_do_not_change_a_bit(tmp_path, limit):
+    x = data((30, 32, 40), "f4")
+    np.save(tmp_path / "in.npy", x)
+    source = v.open(tmp_path / "in.npy")
+    for name, kwargs in [
+        ("std_filter", {"size": 3}),
+        ("cv_filter", {"size": 3, "mode": "renormalize"}),
+        ("entropy_filter", {"size": 3}),
+        ("wiener_filter", {"size": 3}),
+        ("threshold_sauvola", {"window_size": 3}),
+        ("bilateral_filter", {"sigma_color": 2.0, "size": 3}),
+    ]:
+        function = getattr(f, name)
+        expr = function(source, memory_limit=limit, **kwargs)
+        report = v.save(tmp_path / "out.npy", expr, memory_limit=limit)
+        assert report["blocks"] > 1
+        assert np.array_equal(np.load(tmp_path / "out.npy"), function(x, **kwargs)), name
+
+
+def test_errors_say_what_is_wrong():
+    x = np.zeros((4, 4))
+    for call, text in [
+        (lambda: f.entropy_filter(x, 3, bins=0), "at least one bin"),
+        (lambda: f.entropy_filter(x, 3, range=(2, 1)), "rising range"),
+        (lambda: f.bilateral_filter(x, 0.0), "positive sigma"),
+        (lambda: f.bilateral_filter(x, 1.0, 0.0), "positive"),
+        (lambda: f.threshold_sauvola(x, r=0.0), "range r"),
+        (lambda: f.std_filter(x * 1j, 3), "complex"),
+    ]:
+        with pytest.raises((ValueError, TypeError), match=text):
+            call()
