@@ -1,0 +1,117 @@
+"""Filters for arrays and volumes of any number of axes, with SciPy's names, defaults and modes.
+
+Every function takes an array (NumPy's, or anything ``numpy.asarray`` takes) and returns an array, or
+takes a volume of `arrayloom.volumes.open` and returns a volume that is computed when it is saved. Results
+do not depend on memory limits or threads, bit for bit.
+
+Common parameters
+-----------------
+mode
+    What lies outside of ``a b c d``: ``reflect`` (``b a | a b c d | d c``), ``mirror``
+    (``c b | a b c d | c b``), ``nearest``, ``wrap``, ``constant`` (`cval`), or ``renormalize``: windows
+    are clipped, and weights scaled to what is left. One mode, or one for each filtered axis.
+output
+    A dtype, or an array of the result's shape.
+axes
+    The axes to filter; all by default.
+memory_limit
+    Most bytes of working memory, such as ``"512MiB"``.
+
+Integer results are rounded once, half to even, and saturate. Filters with signed results give floats.
+A window with a NaN gives NaN.
+"""
+
+from arrayloom.filters._denoise import bilateral_filter, wiener_filter
+from arrayloom.filters._gaussian import (
+    difference_of_gaussians,
+    gaussian_filter,
+    gaussian_filter1d,
+    gaussian_gradient_magnitude,
+    gaussian_laplace,
+    high_pass,
+    unsharp_mask,
+)
+from arrayloom.filters._linear import (
+    convolve,
+    convolve1d,
+    correlate,
+    correlate1d,
+    laplace,
+    mean_filter,
+    prewitt,
+    sobel,
+    uniform_filter,
+    uniform_filter1d,
+)
+from arrayloom.filters._morphology import (
+    black_tophat,
+    closing,
+    grey_closing,
+    grey_dilation,
+    grey_erosion,
+    grey_opening,
+    morphological_gradient,
+    opening,
+    white_tophat,
+)
+from arrayloom.filters._pointwise import difference, identity
+from arrayloom.filters._rank import (
+    maximum_filter,
+    maximum_filter1d,
+    median_filter,
+    minimum_filter,
+    minimum_filter1d,
+    percentile_filter,
+    rank_filter,
+)
+from arrayloom.filters._shapes import ball, ellipsoid
+from arrayloom.filters._statistics import cv_filter, entropy_filter, std_filter, var_filter
+from arrayloom.filters._threshold import threshold_niblack, threshold_sauvola
+
+__all__ = [
+    "ball",
+    "bilateral_filter",
+    "black_tophat",
+    "closing",
+    "convolve",
+    "convolve1d",
+    "correlate",
+    "correlate1d",
+    "cv_filter",
+    "difference",
+    "difference_of_gaussians",
+    "ellipsoid",
+    "entropy_filter",
+    "gaussian_filter",
+    "gaussian_filter1d",
+    "gaussian_gradient_magnitude",
+    "gaussian_laplace",
+    "grey_closing",
+    "grey_dilation",
+    "grey_erosion",
+    "grey_opening",
+    "high_pass",
+    "identity",
+    "laplace",
+    "maximum_filter",
+    "maximum_filter1d",
+    "mean_filter",
+    "median_filter",
+    "minimum_filter",
+    "minimum_filter1d",
+    "morphological_gradient",
+    "opening",
+    "percentile_filter",
+    "prewitt",
+    "rank_filter",
+    "sobel",
+    "std_filter",
+    "threshold_niblack",
+    "threshold_sauvola",
+    "uniform_filter",
+    "uniform_filter1d",
+    "unsharp_mask",
+    "var_filter",
+    "white_tophat",
+    "wiener_filter",
+]

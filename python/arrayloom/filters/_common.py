@@ -1,0 +1,160 @@
+"""What all filters share: their parameters, and how a result comes back."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false
+# Arrays and file objects of many libraries come in; their element types are known at run time only.
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from arrayloom._volume import Volume, compute
+
+Input: TypeAlias = ArrayLike | Volume
+Result: TypeAlias = Any
+Numbers: TypeAlias = float | Sequence[float]
+Integers: TypeAlias = int | Sequence[int]
+Modes: TypeAlias = str | Sequence[str]
+Output: TypeAlias = DTypeLike | NDArray[Any] | None
+Limit: TypeAlias = int | str | None
+
+_MODES = (
+    "reflect",
+    "mirror",
+    "nearest",
+    "constant",
+    "wrap",
+    "renormalize",
+    "grid-mirror",
+    "grid-constant",
+    "grid-wrap",
+)
+
+
+def is_lazy(x: object) -> bool:
+    """True for volumes, whose results stay volumes."""
+    return isinstance(x, Volume)
+
+
+def finish(x: object, result: Volume, output: Output, memory_limit: Limit) -> Result:
+    """The result as it was asked for: a volume for a volume, else an array."""
+    if is_lazy(x):
+        return result
+    out = output if isinstance(output, np.ndarray) else None
+    return compute(result, out=out, memory_limit=memory_limit)
+
+
+def wanted_dtype(output: Output, default: DTypeLike) -> np.dtype[Any]:
+    if output is None:
+        return np.dtype(default)
+    return output.dtype if isinstance(output, np.ndarray) else np.dtype(output)
+
+
+def float_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of signed results."""
+    if dtype.kind in "fc":
+        return dtype
+    return np.dtype(np.float64 if dtype.kind in "iu" and dtype.itemsize >= 4 else np.float32)
+
+
+def linear_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of means and other weighted sums with positive weights."""
+    return np.dtype(np.float32) if dtype.kind == "b" else dtype
+
+
+def as_output(volume: Volume, output: Output) -> Volume:
+    dtype = wanted_dtype(output, volume.dtype)
+    return volume if dtype == volume.dtype else volume.astype(dtype)
+
+
+def filtered_axes(volume: Volume, axes: int | Sequence[int] | None) -> list[int]:
+    if axes is None:
+        return list(range(volume.ndim))
+    several = [axes] if isinstance(axes, int) else list(axes)
+    for axis in several:
+        if not -volume.ndim <= axis < volume.ndim:
+            message = f"axis {axis} is out of bounds for an array of dimension {volume.ndim}"
+            raise ValueError(message)
+    several = [a % volume.ndim for a in several]
+    if len(set(several)) != len(several):
+        message = f"axes {several} must be unique"
+        raise ValueError(message)
+    return several
+
+
+def one_each(name: str, value: Any, count: int) -> list[Any]:
+    """One value for each filtered axis."""
+    if isinstance(value, str) or np.ndim(value) == 0:
+        return [value] * count
+    values = list(value)
+    if len(values) != count:
+        message = f"{name} has {len(values)} entries for {count} filtered axes"
+        raise RuntimeError(message)
+    return values
+
+
+def modes_of(mode: Modes, count: int) -> list[str]:
+    modes = one_each("mode", mode, count)
+    for one in modes:
+        if one not in _MODES:
+            message = f"boundary mode {one!r} not supported; use one of {', '.join(_MODES[:6])}"
+            raise RuntimeError(message)
+    return modes
+
+
+def points_before(size: int, origin: int) -> int:
+    """Points of a window before its center."""
+    if size < 1:
+        message = "incorrect filter size: at least 1 is needed"
+        raise RuntimeError(message)
+    before = size // 2 + origin
+    if not 0 <= before < size:
+        message = f"invalid origin {origin} for a window of {size} points"
+        raise ValueError(message)
+    return before
+
+
+def footprint_of(volume: Volume, size: Any, footprint: Any, axes: Any) -> NDArray[np.bool_]:
+    if footprint is not None:
+        mask = np.asarray(footprint, bool)
+        if not mask.any():
+            message = "All-zero footprint is not supported."
+            raise ValueError(message)
+        return mask
+    if size is None:
+        message = "no footprint or filter size provided"
+        raise RuntimeError(message)
+    return np.ones([int(s) for s in one_each("size", size, len(filtered_axes(volume, axes)))], bool)
+
+
+def window_of(
+    volume: Volume, shape: Sequence[int], mode: Modes, cval: float, origin: Integers, axes: Any
+) -> list[tuple[int, int, str, float]]:
+    """The window along every axis of `volume`, for a footprint of `shape` on the filtered ones."""
+    which = filtered_axes(volume, axes)
+    if len(shape) != len(which):
+        message = f"a footprint or weights of {len(shape)} axes for {len(which)} filtered axes; the numbers must be equal"
+        raise RuntimeError(message)
+    full = [(1, 0, "reflect", 0.0)] * volume.ndim
+    rows = zip(
+        which,
+        shape,
+        one_each("origin", origin, len(which)),
+        modes_of(mode, len(which)),
+        strict=True,
+    )
+    for axis, n, o, m in rows:
+        full[axis] = (int(n), points_before(int(n), int(o)), m, cval)
+    return full
+
+
+def spread_mask(values: NDArray[Any], volume: Volume, axes: Any) -> NDArray[Any]:
+    """A footprint with an axis for every axis of `volume`."""
+    which = filtered_axes(volume, axes)
+    order = np.argsort(which)
+    shape = [1] * volume.ndim
+    for axis, n in zip(which, values.shape, strict=True):
+        shape[axis] = n
+    return values.transpose(order).reshape(shape)

@@ -1,0 +1,335 @@
+"""Gaussian smoothing, its derivatives, and what differences of it give."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false
+# Arrays and file objects of many libraries come in; their element types are known at run time only.
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arrayloom._volume import Volume, as_volume, blockwise, elementwise
+from arrayloom.filters._common import (
+    Input,
+    Integers,
+    Limit,
+    Modes,
+    Numbers,
+    Output,
+    Result,
+    filtered_axes,
+    finish,
+    float_of,
+    linear_of,
+    modes_of,
+    one_each,
+    wanted_dtype,
+)
+from arrayloom.filters._sums import Taps, linear_sums, sum_of
+
+
+def _gaussian_taps(sigma: float, order: int, radius: int) -> list[float]:
+    """Samples of a Gaussian with sum 1, or of one of its derivatives: `scipy.ndimage`'s."""
+    if order < 0:
+        message = "order must be non-negative"
+        raise ValueError(message)
+    x = np.arange(-radius, radius + 1)
+    phi = np.exp(-0.5 / (sigma * sigma) * x**2)
+    phi = phi / phi.sum()
+    if order:
+        # The derivative of q(x) phi(x) is (q' - q x / sigma^2) phi(x).
+        exponents = np.arange(order + 1)
+        q = np.zeros(order + 1)
+        q[0] = 1
+        derive = np.diag(exponents[1:], 1) + np.diag(np.ones(order) / -(sigma * sigma), -1)
+        for _ in range(order):
+            q = derive.dot(q)
+        phi = (x[:, None] ** exponents).dot(q) * phi
+    return [float(v) for v in phi[::-1]]
+
+
+def _gaussian(
+    volume: Volume,
+    sigma: Numbers,
+    order: Integers,
+    mode: Modes,
+    cval: float,
+    truncate: float,
+    radius: Any,
+    axes: Any,
+    dtype: np.dtype[Any],
+) -> Volume:
+    which = filtered_axes(volume, axes)
+    count = len(which)
+    taps: list[Taps] = []
+    rows = zip(
+        which,
+        one_each("sigma", sigma, count),
+        one_each("order", order, count),
+        modes_of(mode, count),
+        one_each("radius", radius, count),
+        strict=True,
+    )
+    for axis, s, o, m, r in rows:
+        if s > 1e-15:
+            reach = int(truncate * float(s) + 0.5) if r is None else r
+            if reach < 0 or reach != int(reach):
+                message = "Radius must be a nonnegative integer."
+                raise ValueError(message)
+            weights = _gaussian_taps(float(s), int(o), int(reach))
+            if o > 0 and m == "renormalize":
+                # Clipped windows keep the sum of weights, so that of a derivative has to be none.
+                weights = [w - sum(weights) / len(weights) for w in weights]
+            taps.append((axis, weights, int(reach), m, cval))
+    return linear_sums(volume, taps, dtype)
+
+
+def gaussian_filter(
+    input: Input,
+    sigma: Numbers,
+    order: Integers = 0,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    truncate: float = 4.0,
+    *,
+    radius: Any = None,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """Gaussian smoothing, or derivatives of it.
+
+    Parameters
+    ----------
+    input
+        Array or volume.
+    sigma
+        Standard deviation in voxels; one, or one for each filtered axis. Zero leaves an axis alone.
+    order
+        0 smooths; n gives the n-th derivative of a Gaussian.
+    truncate, radius
+        The window reaches ``int(truncate * sigma + 0.5)`` voxels, or `radius`.
+
+    Returns
+    -------
+    array or volume
+        Of the input's dtype (``float32`` for ``bool``); floats for derivatives of integers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.zeros((5, 5), np.float32)
+    >>> x[2, 2] = 1
+    >>> float(gaussian_filter(x, 1).sum().round(5))
+    1.0
+    """
+    volume = as_volume(input)
+    signed = np.any(np.asarray(order) > 0)
+    default = float_of(volume.dtype) if signed else linear_of(volume.dtype)
+    dtype = wanted_dtype(output, default)
+    result = _gaussian(volume, sigma, order, mode, cval, truncate, radius, axes, dtype)
+    return finish(input, result, output, memory_limit)
+
+
+def gaussian_filter1d(
+    input: Input,
+    sigma: float,
+    axis: int = -1,
+    order: int = 0,
+    output: Output = None,
+    mode: str = "reflect",
+    cval: float = 0.0,
+    truncate: float = 4.0,
+    *,
+    radius: int | None = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """Gaussian smoothing along one axis; see `gaussian_filter`.
+
+    Examples
+    --------
+    >>> gaussian_filter1d([0.0, 0.0, 1.0, 0.0, 0.0], 1, radius=1).round(3).tolist()
+    [0.0, 0.274, 0.452, 0.274, 0.0]
+    """
+    return gaussian_filter(
+        input,
+        sigma,
+        order,
+        output,
+        mode,
+        cval,
+        truncate,
+        radius=radius,
+        axes=(axis,),
+        memory_limit=memory_limit,
+    )
+
+
+def gaussian_laplace(
+    input: Input,
+    sigma: Numbers,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    *,
+    axes: Any = None,
+    memory_limit: Limit = None,
+    truncate: float = 4.0,
+) -> Result:
+    """Sum of the second derivatives of a Gaussian along all axes; floats for integers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> bool(abs(gaussian_laplace(np.ones((6, 6)), 1)).max() < 0.01)
+    True
+    """
+    volume = as_volume(input)
+    dtype = wanted_dtype(output, float_of(volume.dtype))
+    which = filtered_axes(volume, axes)
+    orders = [[2 if a == b else 0 for b in which] for a in which]
+    parts = [
+        _gaussian(volume, sigma, o, mode, cval, truncate, None, which, float_of(volume.dtype))
+        for o in orders
+    ]
+    return finish(input, sum_of(parts).astype(dtype), output, memory_limit)
+
+
+def gaussian_gradient_magnitude(
+    input: Input,
+    sigma: Numbers,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    *,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """Length of the gradient of a Gaussian-smoothed array; floats for integers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ramp = np.arange(20.0)
+    >>> float(gaussian_gradient_magnitude(ramp, 1)[10].round(3))
+    1.0
+    """
+    volume = as_volume(input)
+    which = filtered_axes(volume, axes)
+    orders = [[1 if a == b else 0 for b in which] for a in which]
+    parts = [
+        _gaussian(volume, sigma, o, mode, cval, 4.0, None, which, float_of(volume.dtype))
+        for o in orders
+    ]
+    return finish(
+        input, _length(parts, wanted_dtype(output, float_of(volume.dtype))), output, memory_limit
+    )
+
+
+def _length(parts: list[Volume], dtype: np.dtype[Any]) -> Volume:
+    def length(*values: NDArray[Any]) -> NDArray[Any]:
+        total = values[0] * values[0]
+        for value in values[1:]:
+            total += value * value
+        return np.sqrt(total)
+
+    return blockwise(length, parts, parts[0].shape, parts[0].dtype, "length").astype(dtype)
+
+
+def difference_of_gaussians(
+    input: Input,
+    low_sigma: Numbers,
+    high_sigma: Numbers | None = None,
+    *,
+    output: Output = None,
+    mode: Modes = "nearest",
+    cval: float = 0.0,
+    axes: Any = None,
+    truncate: float = 4.0,
+    memory_limit: Limit = None,
+) -> Result:
+    """Difference of two Gaussian-smoothed arrays; `high_sigma` is 1.6 times `low_sigma` by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> bool(abs(difference_of_gaussians(np.full((4, 4), 3.0), 1)).max() < 1e-12)
+    True
+    """
+    volume = as_volume(input)
+    high = np.multiply(low_sigma, 1.6).tolist() if high_sigma is None else high_sigma
+    kind = float_of(volume.dtype)
+    low, far = (
+        _gaussian(volume, s, 0, mode, cval, truncate, None, axes, kind) for s in (low_sigma, high)
+    )
+    return finish(
+        input,
+        elementwise(np.subtract, [low, far]).astype(wanted_dtype(output, kind)),
+        output,
+        memory_limit,
+    )
+
+
+def high_pass(
+    input: Input,
+    sigma: Numbers,
+    *,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    axes: Any = None,
+    truncate: float = 4.0,
+    memory_limit: Limit = None,
+) -> Result:
+    """The array minus its Gaussian-smoothed self; floats for integers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> bool(abs(high_pass(np.full(9, 3.0), 1)).max() < 1e-12)
+    True
+    """
+    return unsharp_mask(
+        input,
+        sigma,
+        None,
+        output=output,
+        mode=mode,
+        cval=cval,
+        axes=axes,
+        truncate=truncate,
+        memory_limit=memory_limit,
+    )
+
+
+def unsharp_mask(
+    input: Input,
+    sigma: Numbers,
+    amount: float | None = 1.0,
+    *,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    axes: Any = None,
+    truncate: float = 4.0,
+    memory_limit: Limit = None,
+) -> Result:
+    """``x + amount * (x - gaussian(x))``; with `amount` None the difference alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> unsharp_mask(np.full(5, 3.0), 1).round(6).tolist()
+    [3.0, 3.0, 3.0, 3.0, 3.0]
+    """
+    volume = as_volume(input)
+    kind = float_of(volume.dtype)
+    smooth = _gaussian(volume, sigma, 0, mode, cval, truncate, None, axes, kind)
+
+    def sharpen(x: NDArray[Any], low: NDArray[Any]) -> NDArray[Any]:
+        own = x.astype(kind)
+        return own - low if amount is None else own + kind.type(amount) * (own - low)
+
+    result = blockwise(sharpen, [volume, smooth], volume.shape, kind, "unsharp_mask")
+    return finish(input, result.astype(wanted_dtype(output, kind)), output, memory_limit)

@@ -1,0 +1,329 @@
+"""Means, correlations and derivatives of differences."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false
+# Arrays and file objects of many libraries come in; their element types are known at run time only.
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from arrayloom._volume import Volume, as_volume
+from arrayloom.filters._common import (
+    Input,
+    Integers,
+    Limit,
+    Modes,
+    Output,
+    Result,
+    filtered_axes,
+    finish,
+    float_of,
+    linear_of,
+    modes_of,
+    one_each,
+    points_before,
+    wanted_dtype,
+)
+from arrayloom.filters._sums import Taps, linear_sums, sum_of, weighted_sums
+
+
+def uniform_filter(
+    input: Input,
+    size: Integers = 3,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    origin: Integers = 0,
+    *,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """Mean over a box of `size` voxels.
+
+    Examples
+    --------
+    >>> uniform_filter([1.0, 2.0, 6.0], 3).round(3).tolist()
+    [1.333, 3.0, 4.667]
+    """
+    volume = as_volume(input)
+    which = filtered_axes(volume, axes)
+    count = len(which)
+    rows = zip(
+        which,
+        one_each("size", size, count),
+        one_each("origin", origin, count),
+        modes_of(mode, count),
+        strict=True,
+    )
+    taps: list[Taps] = [
+        (a, [1.0 / int(s)] * int(s), points_before(int(s), int(o)), m, cval)
+        for a, s, o, m in rows
+        if points_before(int(s), int(o)) or s > 1
+    ]
+    result = linear_sums(volume, taps, wanted_dtype(output, linear_of(volume.dtype)))
+    return finish(input, result, output, memory_limit)
+
+
+def uniform_filter1d(
+    input: Input,
+    size: int,
+    axis: int = -1,
+    output: Output = None,
+    mode: str = "reflect",
+    cval: float = 0.0,
+    origin: int = 0,
+    *,
+    memory_limit: Limit = None,
+) -> Result:
+    """Mean over `size` voxels along one axis.
+
+    Examples
+    --------
+    >>> uniform_filter1d([3, 6, 9], 3).tolist()
+    [4, 6, 8]
+    """
+    return uniform_filter(
+        input, size, output, mode, cval, origin, axes=(axis,), memory_limit=memory_limit
+    )
+
+
+def mean_filter(
+    input: Input,
+    size: Any = None,
+    footprint: Any = None,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    origin: Integers = 0,
+    *,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """Mean over the true points of `footprint`, or over a box of `size`.
+
+    Examples
+    --------
+    >>> mean_filter([1.0, 2.0, 6.0], footprint=[True, False, True]).tolist()
+    [1.5, 3.5, 4.0]
+    """
+    if footprint is None:
+        return uniform_filter(
+            input,
+            3 if size is None else size,
+            output,
+            mode,
+            cval,
+            origin,
+            axes=axes,
+            memory_limit=memory_limit,
+        )
+    volume = as_volume(input)
+    mask = np.asarray(footprint, bool)
+    weights = mask / max(mask.sum(), 1)
+    result = weighted_sums(
+        volume, weights, mode, cval, origin, axes, wanted_dtype(output, linear_of(volume.dtype))
+    )
+    return finish(input, result, output, memory_limit)
+
+
+def _weighted_dtype(volume: Volume, weights: NDArray[Any]) -> np.dtype[Any]:
+    return float_of(volume.dtype) if (weights < 0).any() else linear_of(volume.dtype)
+
+
+def correlate(
+    input: Input,
+    weights: ArrayLike,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    origin: Integers = 0,
+    *,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """Sum of the voxels of a window, times `weights`; floats for integers if a weight is negative.
+
+    Examples
+    --------
+    >>> correlate([1.0, 2.0, 4.0], [-1, 0, 1]).tolist()
+    [1.0, 3.0, 2.0]
+    """
+    volume = as_volume(input)
+    values = np.asarray(weights, np.float64)
+    result = weighted_sums(
+        volume,
+        values,
+        mode,
+        cval,
+        origin,
+        axes,
+        wanted_dtype(output, _weighted_dtype(volume, values)),
+    )
+    return finish(input, result, output, memory_limit)
+
+
+def convolve(
+    input: Input,
+    weights: ArrayLike,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    origin: Integers = 0,
+    *,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """Convolution: `correlate` with mirrored weights.
+
+    Examples
+    --------
+    >>> convolve([1.0, 2.0, 4.0], [1, 0, -1]).tolist()
+    [1.0, 3.0, 2.0]
+    """
+    values = np.asarray(weights, np.float64)
+    origins = one_each("origin", origin, values.ndim)
+    turned = [-int(o) - (n % 2 == 0) for o, n in zip(origins, values.shape, strict=True)]
+    return correlate(
+        input, np.flip(values), output, mode, cval, turned, axes=axes, memory_limit=memory_limit
+    )
+
+
+def correlate1d(
+    input: Input,
+    weights: ArrayLike,
+    axis: int = -1,
+    output: Output = None,
+    mode: str = "reflect",
+    cval: float = 0.0,
+    origin: int = 0,
+    *,
+    memory_limit: Limit = None,
+) -> Result:
+    """Weighted sum along one axis.
+
+    Examples
+    --------
+    >>> correlate1d([2, 8, 0, 4, 1, 9, 9, 0], weights=[1, 3]).tolist()
+    [8, 26, 8, 12, 7, 28, 36, 9]
+    """
+    volume = as_volume(input)
+    values = np.asarray(weights, np.float64)
+    before = points_before(len(values), origin)
+    taps = [(filtered_axes(volume, axis)[0], values.tolist(), before, modes_of(mode, 1)[0], cval)]
+    result = linear_sums(volume, taps, wanted_dtype(output, _weighted_dtype(volume, values)))
+    return finish(input, result, output, memory_limit)
+
+
+def convolve1d(
+    input: Input,
+    weights: ArrayLike,
+    axis: int = -1,
+    output: Output = None,
+    mode: str = "reflect",
+    cval: float = 0.0,
+    origin: int = 0,
+    *,
+    memory_limit: Limit = None,
+) -> Result:
+    """Convolution along one axis.
+
+    Examples
+    --------
+    >>> convolve1d([2, 8, 0, 4, 1, 9, 9, 0], weights=[1, 3]).tolist()
+    [14, 24, 4, 13, 12, 36, 27, 0]
+    """
+    values = np.asarray(weights, np.float64)
+    origin = -origin - (len(values) % 2 == 0)
+    return correlate1d(
+        input, values[::-1], axis, output, mode, cval, origin, memory_limit=memory_limit
+    )
+
+
+def _derivative(
+    volume: Volume, axis: int, smooth: list[float], mode: Modes, cval: float, dtype: np.dtype[Any]
+) -> Volume:
+    modes = modes_of(mode, volume.ndim)
+    at = filtered_axes(volume, axis)[0]
+    steep: list[Taps] = [(at, [-1.0, 0.0, 1.0], 1, modes[at], cval)]
+    flat: list[Taps] = [(d, smooth, 1, modes[d], cval) for d in range(volume.ndim) if d != at]
+    if cval != 0 and "constant" in "".join(modes):
+        # What a constant stands for depends on the order of the passes; SciPy's derives first.
+        kind = float_of(volume.dtype)
+        return linear_sums(linear_sums(volume, steep, kind), flat, dtype)
+    return linear_sums(volume, steep + flat, dtype)
+
+
+def sobel(
+    input: Input,
+    axis: int = -1,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    *,
+    memory_limit: Limit = None,
+) -> Result:
+    """Sobel's derivative along `axis`; floats for integers, so nothing wraps around.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sobel(np.array([10, 20, 5], np.uint8)).tolist()
+    [10.0, -5.0, -15.0]
+    """
+    volume = as_volume(input)
+    dtype = wanted_dtype(output, float_of(volume.dtype))
+    return finish(
+        input, _derivative(volume, axis, [1.0, 2.0, 1.0], mode, cval, dtype), output, memory_limit
+    )
+
+
+def prewitt(
+    input: Input,
+    axis: int = -1,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    *,
+    memory_limit: Limit = None,
+) -> Result:
+    """Prewitt's derivative along `axis`; floats for integers.
+
+    Examples
+    --------
+    >>> prewitt([1.0, 2.0, 4.0]).tolist()
+    [1.0, 3.0, 2.0]
+    """
+    volume = as_volume(input)
+    dtype = wanted_dtype(output, float_of(volume.dtype))
+    return finish(
+        input, _derivative(volume, axis, [1.0, 1.0, 1.0], mode, cval, dtype), output, memory_limit
+    )
+
+
+def laplace(
+    input: Input,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    *,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """Sum of second differences along all axes; floats for integers.
+
+    Examples
+    --------
+    >>> laplace([0.0, 0.0, 1.0, 0.0, 0.0]).tolist()
+    [0.0, 1.0, -2.0, 1.0, 0.0]
+    """
+    volume = as_volume(input)
+    kind = float_of(volume.dtype)
+    which = filtered_axes(volume, axes)
+    modes = modes_of(mode, len(which))
+    parts = [
+        linear_sums(volume, [(a, [1.0, -2.0, 1.0], 1, m, cval)], kind)
+        for a, m in zip(which, modes, strict=True)
+    ]
+    return finish(input, sum_of(parts).astype(wanted_dtype(output, kind)), output, memory_limit)

@@ -1,0 +1,262 @@
+"""Minimum, maximum, median and other ranks."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false
+# Arrays and file objects of many libraries come in; their element types are known at run time only.
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arrayloom._ext import VolumeExpr
+from arrayloom._volume import Volume, as_volume
+from arrayloom.filters._common import (
+    Input,
+    Integers,
+    Limit,
+    Modes,
+    Output,
+    Result,
+    as_output,
+    finish,
+    footprint_of,
+    spread_mask,
+    window_of,
+)
+
+
+def extremum(
+    volume: Volume,
+    maximum: bool,
+    mask: NDArray[np.bool_],
+    mode: Modes,
+    cval: float,
+    origin: Any,
+    axes: Any,
+) -> Volume:
+    window = window_of(volume, mask.shape, mode, cval, origin, axes)
+    points = None if mask.all() else spread_mask(mask, volume, axes).ravel().tolist()
+
+    def build(expr: VolumeExpr, of: list[int]) -> int:
+        return expr.extremum(of[0], maximum, window, points)
+
+    return Volume(volume.shape, volume.dtype, [volume], build)
+
+
+def minimum_filter(
+    input: Input,
+    size: Any = None,
+    footprint: Any = None,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    origin: Integers = 0,
+    *,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """Smallest voxel of a window.
+
+    Examples
+    --------
+    >>> minimum_filter([3, 1, 2, 5, 4], 3).tolist()
+    [1, 1, 1, 2, 4]
+    """
+    volume = as_volume(input)
+    mask = footprint_of(volume, size, footprint, axes)
+    result = extremum(volume, False, mask, mode, cval, origin, axes)
+    return finish(input, as_output(result, output), output, memory_limit)
+
+
+def maximum_filter(
+    input: Input,
+    size: Any = None,
+    footprint: Any = None,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    origin: Integers = 0,
+    *,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """Greatest voxel of a window.
+
+    Examples
+    --------
+    >>> maximum_filter([3, 1, 2, 5, 4], footprint=[True, False, True]).tolist()
+    [3, 3, 5, 4, 5]
+    """
+    volume = as_volume(input)
+    mask = footprint_of(volume, size, footprint, axes)
+    result = extremum(volume, True, mask, mode, cval, origin, axes)
+    return finish(input, as_output(result, output), output, memory_limit)
+
+
+def minimum_filter1d(
+    input: Input,
+    size: int,
+    axis: int = -1,
+    output: Output = None,
+    mode: str = "reflect",
+    cval: float = 0.0,
+    origin: int = 0,
+    *,
+    memory_limit: Limit = None,
+) -> Result:
+    """Smallest of `size` voxels along one axis.
+
+    Examples
+    --------
+    >>> minimum_filter1d([2, 8, 0, 4, 1, 9, 9, 0], size=3).tolist()
+    [2, 0, 0, 0, 1, 1, 0, 0]
+    """
+    return minimum_filter(
+        input, (size,), None, output, mode, cval, (origin,), axes=(axis,), memory_limit=memory_limit
+    )
+
+
+def maximum_filter1d(
+    input: Input,
+    size: int,
+    axis: int = -1,
+    output: Output = None,
+    mode: str = "reflect",
+    cval: float = 0.0,
+    origin: int = 0,
+    *,
+    memory_limit: Limit = None,
+) -> Result:
+    """Greatest of `size` voxels along one axis.
+
+    Examples
+    --------
+    >>> maximum_filter1d([2, 8, 0, 4, 1, 9, 9, 0], size=3).tolist()
+    [8, 8, 8, 4, 9, 9, 9, 9]
+    """
+    return maximum_filter(
+        input, (size,), None, output, mode, cval, (origin,), axes=(axis,), memory_limit=memory_limit
+    )
+
+
+def _ranked(
+    x: Input,
+    rank_of: Callable[[int], int],
+    mask: Any,
+    output: Output,
+    mode: Modes,
+    cval: float,
+    origin: Any,
+    axes: Any,
+    limit: Limit,
+) -> Result:
+    volume = as_volume(x)
+    size, footprint = mask
+    points = footprint_of(volume, size, footprint, axes)
+    n = int(points.sum())
+    rank = rank_of(n)
+    if rank in {0, n - 1}:
+        result = extremum(volume, rank == n - 1, points, mode, cval, origin, axes)
+        return finish(x, as_output(result, output), output, limit)
+    window = window_of(volume, points.shape, mode, cval, origin, axes)
+    flat = spread_mask(points, volume, axes).ravel().tolist()
+
+    def build(expr: VolumeExpr, of: list[int]) -> int:
+        return expr.rank(of[0], window, flat, rank)
+
+    result = Volume(volume.shape, volume.dtype, [volume], build)
+    return finish(x, as_output(result, output), output, limit)
+
+
+def median_filter(
+    input: Input,
+    size: Any = None,
+    footprint: Any = None,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    origin: Integers = 0,
+    *,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """Median of a window: element ``n // 2`` of its ``n`` sorted voxels.
+
+    Examples
+    --------
+    >>> median_filter([3, 1, 2, 50, 4], 3).tolist()
+    [3, 2, 2, 4, 4]
+    """
+    return _ranked(
+        input, lambda n: n // 2, (size, footprint), output, mode, cval, origin, axes, memory_limit
+    )
+
+
+def rank_filter(
+    input: Input,
+    rank: int,
+    size: Any = None,
+    footprint: Any = None,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    origin: Integers = 0,
+    *,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """The voxel of a window with `rank` smaller ones; negative ranks count from the greatest.
+
+    Examples
+    --------
+    >>> rank_filter([3, 1, 2, 50, 4], -2, 3).tolist()
+    [3, 2, 2, 4, 4]
+    """
+
+    def of(n: int) -> int:
+        at = rank + n if rank < 0 else rank
+        if not 0 <= at < n:
+            message = f"rank {rank} not within filter footprint size {n}"
+            raise RuntimeError(message)
+        return at
+
+    return _ranked(input, of, (size, footprint), output, mode, cval, origin, axes, memory_limit)
+
+
+def percentile_filter(
+    input: Input,
+    percentile: float,
+    size: Any = None,
+    footprint: Any = None,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    origin: Integers = 0,
+    *,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """The voxel of a window below which `percentile` percent of it lie; negative ones count from 100.
+
+    Examples
+    --------
+    >>> percentile_filter([3, 1, 2, 50, 4], 50, 3).tolist()
+    [3, 2, 2, 4, 4]
+    """
+    share = percentile + 100.0 if percentile < 0 else percentile
+    if not 0 <= share <= 100:
+        message = "invalid percentile"
+        raise RuntimeError(message)
+    return _ranked(
+        input,
+        lambda n: min(int(n * share / 100.0), n - 1),
+        (size, footprint),
+        output,
+        mode,
+        cval,
+        origin,
+        axes,
+        memory_limit,
+    )
