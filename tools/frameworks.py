@@ -93,7 +93,7 @@ def main() -> int:
         print(f"not installed, so not tested: {', '.join(missing)}", flush=True)
     if len(missing) == len(options.only or PACKAGES):
         return 1
-    tests = options.arguments or ["python/tests/bridge/test_frameworks.py"]
+    tests = options.arguments or ["python/tests/bridge"]
     environ = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     command = [python(), "-m", "pytest", "-q", "-m", "not slow", *tests]
     return subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode

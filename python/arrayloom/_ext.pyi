@@ -121,6 +121,20 @@ class bridge:  # noqa: N801 - a module that is made in Rust
         capsule: object,
     ) -> tuple[bool, int, int, int, str, list[int], list[int]]: ...
     @staticmethod
+    def lies_elsewhere(tensor: object) -> bool: ...
+    @staticmethod
+    def take_foreign(
+        tensor: object,
+    ) -> tuple[object, tuple[int, int, int], tuple[str, list[int], list[int]], bool]: ...
+    @staticmethod
+    def lend_foreign(
+        owner: object,
+        place: tuple[int, int, int],
+        form: tuple[str, list[int], list[int]],
+        flags: int,
+        versioned: bool,
+    ) -> object: ...
+    @staticmethod
     def plain(array: _Foreign) -> ndarray[Any, Any]: ...
     @staticmethod
     def adopt(array: ndarray[Any, Any]) -> ndarray[Any, Any]: ...

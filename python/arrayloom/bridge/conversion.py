@@ -7,6 +7,7 @@ Every conversion describes its array, plans its route, and only then runs foreig
 # pyright: basic
 
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import ModuleType
 from typing import Any, cast
@@ -14,10 +15,27 @@ from typing import Any, cast
 import numpy as np
 
 from arrayloom import _ext
-from arrayloom.bridge import dtypes, observing, registry
-from arrayloom.bridge.planning import Facts, Plan, check_elements, decide, facts_of
-from arrayloom.bridge.registry import Array, FrameworkSpec, HostArray, Mutability, Options
-from arrayloom.bridge.sources import CudaMemory, host_array
+from arrayloom.bridge import dtypes, observing, registry, streams
+from arrayloom.bridge.foreign import DeviceArray, family_of
+from arrayloom.bridge.planning import (
+    Facts,
+    Plan,
+    check_elements,
+    decide,
+    facts_of,
+    knows,
+    row_major,
+    why_layout,
+)
+from arrayloom.bridge.registry import (
+    Array,
+    FrameworkSpec,
+    HostArray,
+    Layouts,
+    Mutability,
+    Options,
+)
+from arrayloom.bridge.sources import memory_of, of_capsule
 
 __all__ = ["array_namespace", "device", "from_dlpack", "move_to", "to_dlpack"]
 
@@ -49,9 +67,11 @@ def _unmask(x: Array, options: Options) -> Array:
 def _host(x: Array, spec: FrameworkSpec | None, options: Options) -> tuple[HostArray, Facts]:
     """Return the memory of an array of the host, or a copy of another device's, and its facts."""
     if spec is None:
-        found = host_array(x)
-        if found is None or isinstance(found, CudaMemory):
+        found = memory_of(x)
+        if found is None:
             raise _not_an_array(x)
+        if isinstance(found, DeviceArray):
+            return found.to_host(), _facts_elsewhere(found, _NO_KIND, found.device, found.dtype)
         return found, facts_of(found, _NO_KIND)
     _refuse(x, spec)
     if spec.hooks.prepare is not None:
@@ -59,6 +79,13 @@ def _host(x: Array, spec: FrameworkSpec | None, options: Options) -> tuple[HostA
     array = spec.hooks.to_host(x, options)
     mutable = {Mutability.ALWAYS: True, Mutability.NEVER: False}.get(spec.mutable)
     return array, facts_of(array, spec.name, spec.hooks.device(x), mutable=mutable)
+
+
+def _facts_elsewhere(x: Array, kind: str, place: str, dtype: str) -> Facts:
+    """Describe an array of another device, which is not copied for it."""
+    shape = tuple(int(n) for n in x.shape)
+    itemsize = dtypes.numpy_dtype(dtype).itemsize
+    return Facts(kind, place, dtype, shape, row_major(shape, itemsize), itemsize)
 
 
 def _not_an_array(x: object) -> TypeError:
@@ -71,7 +98,45 @@ def _not_an_array(x: object) -> TypeError:
 
 def describe(x: Array) -> Facts:
     """Describe an array: kind, device, dtype, shape, steps, address, whether it can be written."""
-    return _host(x, _spec_of(x), Options(detach=True))[1]
+    spec = _spec_of(x)
+    if spec is not None and spec.hooks.device(x) != "cpu":
+        _refuse(x, spec)
+        return _facts_elsewhere(x, spec.name, spec.hooks.device(x), spec.hooks.dtype(x))
+    return _host(x, spec, Options(detach=True))[1]
+
+
+def shared_memory(
+    x: Array, source: FrameworkSpec | None, target: FrameworkSpec, options: Options
+) -> tuple[Callable[[], Array], Plan] | None:
+    """Return how an array of ours and a device that computes in the host's memory share it, or None."""
+    plain = options.dtype is None and options.order is None and options.copy is not True
+    if source is None or not plain or options.device not in (None, "cpu"):
+        return None
+    place = source.hooks.device(x)
+    see, wrap = source.hooks.map, target.hooks.wrap
+    if target.name == "arrayloom" and see is not None and source.hooks.unified(x):
+        reason = f"{place} computes in the host's memory, which arrayloom sees as it is"
+        hazard = f"{source.name} sees what is written to the array, and writes to it"
+        plan = Plan("map", 0, reason, (hazard,))
+        return lambda: target.hooks.from_host(see(x), options), plan
+    if source.name == "arrayloom" and wrap is not None and registry.is_imported(target):
+        array, facts = _host(x, source, options)
+        check_elements(facts, target, options)
+        if facts.readonly or not facts.native or why_layout(facts, Layouts.COMPACT_C) is not None:
+            return None
+        if facts.dtype not in target.dtypes or not target.hooks.unified(None):
+            return None
+        reason = f"{target.name} computes in the host's memory and uses this as it is"
+        plan = Plan("map", 0, reason, (f"arrayloom sees what {target.name} writes to the array",))
+        return lambda: wrap(array), plan
+    return None
+
+
+def shared_plan(x: Array, target: FrameworkSpec, options: Options) -> Plan | None:
+    """Return the plan for memory that a device and the host share, if an array has such memory."""
+    source = _spec_of(x)
+    way = None if source is target else shared_memory(x, source, target, options)
+    return None if way is None else way[1]
 
 
 def _target(to: str | ModuleType | None, like: Array, options: Options) -> tuple[str, Options]:
@@ -146,11 +211,21 @@ def convert_with(x: Array, target: FrameworkSpec, options: Options) -> tuple[Arr
         registry.require(target)
         if source is not None:
             _refuse(x, source)
-        if source is not None and source.hooks.device(x).partition(":")[0] != "cpu":
-            done = _across(x, source, target, options)
+            place = source.hooks.device(x)
+        else:
+            x, place = _known_memory(x)
+        if place != "cpu":
+            done = _across(x, source, target, place, options)
     if done is None:
-        done = _over_host(x, source, target, options)
+        done = _shared(x, source, target, options) or _over_host(x, source, target, options)
     return (*done, name)
+
+
+def _shared(
+    x: Array, source: FrameworkSpec | None, target: FrameworkSpec, options: Options
+) -> tuple[Array, Plan] | None:
+    way = shared_memory(x, source, target, options)
+    return None if way is None else (way[0](), way[1])
 
 
 def _over_host(
@@ -226,22 +301,34 @@ def _same_kind(x: Array, spec: FrameworkSpec, options: Options) -> tuple[Array, 
     return x, Plan("same", 0, "it is of this kind already")
 
 
+def _known_memory(x: Array) -> tuple[Array, str]:
+    """Return an object of no framework, or its memory if that lies on a device, and where it lies."""
+    if isinstance(getattr(x, "__cuda_array_interface__", None), Mapping) or (
+        hasattr(type(x), "__dlpack_device__") and family_of(x.__dlpack_device__()[0]) != "cpu"
+    ):
+        found = x if isinstance(x, DeviceArray) else memory_of(x)
+        if isinstance(found, DeviceArray):
+            return found, found.device
+    return x, "cpu"
+
+
 def _across(
-    x: Array, source: FrameworkSpec, target: FrameworkSpec, options: Options
+    x: Array, source: FrameworkSpec | None, target: FrameworkSpec, place: str, options: Options
 ) -> tuple[Array, Plan] | None:
     """Go from device to device without the host, if both know it."""
-    place = source.hooks.device(x)
-    wanted = options.device in (None, place)
-    if place.partition(":")[0] not in target.devices or target.hooks.adopt is None or not wanted:
+    if not knows(target, place, options) or options.dtype is not None or options.copy is True:
         return None
-    if options.dtype is not None or options.copy is True:
+    adopt = target.hooks.adopt
+    if adopt is None:
         return None
-    if source.hooks.prepare is not None:
+    if source is not None and source.hooks.prepare is not None:
         x = source.hooks.prepare(x, options)
-    if target.name == "tensorflow" and source.hooks.synchronize is not None:
-        # TensorFlow takes no stream: the producer has to be done.
-        source.hooks.synchronize(x)
-    return target.hooks.adopt(x, options), Plan("device", 0, f"both know {place}")
+    if source is not None:
+        streams.order(x, source, target, place, options)
+    elif not target.asks_stream:
+        x.wait()
+    with streams.inside(target, place, options):
+        return adopt(x, options), Plan("device", 0, f"both know {place}")
 
 
 def device(x: Array) -> str:
@@ -260,10 +347,10 @@ def device(x: Array) -> str:
     """
     spec = _spec_of(x)
     if spec is None:
-        found = host_array(x)
+        found = memory_of(x)
         if found is None:
             raise _not_an_array(x)
-        return "cuda" if isinstance(found, CudaMemory) else "cpu"
+        return found.device if isinstance(found, DeviceArray) else "cpu"
     return spec.hooks.device(x)
 
 
@@ -333,8 +420,11 @@ def to_dlpack(
     True
     """
     spec = _spec_of(x)
-    if spec is not None and spec.hooks.device(x).partition(":")[0] != "cpu":
-        return x.__dlpack__(stream=stream)
+    if isinstance(x, DeviceArray):
+        return x.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+    if spec is not None and spec.hooks.device(x) != "cpu":
+        # Only those that order their exports by streams take one.
+        return x.__dlpack__(stream=stream) if spec.hooks.stream is not None else x.__dlpack__()
     options = Options(copy=copy)
     array, facts = _host(x, spec, options)
     if stream not in (None, -1):
@@ -401,8 +491,7 @@ def from_dlpack(
     spec = registry.get(kind)
     options = Options(device=device, copy=copy, borrowed=True)
     if type(x).__name__ == "PyCapsule":
-        made, element, _ = _ext.bridge.from_capsule(x)
-        x = dtypes.named(made, element)
+        x = of_capsule(x)
     return convert_with(x, spec, options)[0]
 
 

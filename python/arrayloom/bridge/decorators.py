@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast, overload
 import numpy as np
 
 from arrayloom import _ext
-from arrayloom.bridge import dtypes, oom, registry, stacking
+from arrayloom.bridge import dtypes, oom, registry, stacking, streams
 from arrayloom.bridge.conversion import convert, convert_with
 from arrayloom.bridge.registry import Array, FrameworkSpec, Options
 
@@ -159,7 +159,14 @@ class Runner:
         return self._finish(result, payload)
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
-        result = self.function(*args, **kwargs)
+        place = self._place(args, kwargs)
+        with streams.own_order(self.spec, place) as (caller, _):
+            result = self.function(*args, **kwargs)
+        keep = self.spec.hooks.keep
+        if caller is not None and keep is not None:
+            for leaf in result if isinstance(result, tuple) else (result,):
+                if _ext.bridge.kind(leaf) == self.spec.name:
+                    keep(leaf, caller)
         wait = self.spec.hooks.synchronize
         if wait is not None:
             # Errors of asynchronous frameworks come here, where they can be caught.
@@ -167,6 +174,13 @@ class Runner:
                 if _ext.bridge.kind(leaf) == self.spec.name:
                     wait(leaf)
         return result
+
+    def _place(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+        """Return the device of the first array of the function's own framework."""
+        for value in _leaves(args, kwargs):
+            if _ext.bridge.kind(value) == self.spec.name:
+                return self.spec.hooks.device(value)
+        return None
 
     def _by_slices(self, args: tuple[Any, ...], kwargs: dict[str, Any], use: Use) -> Any:  # noqa: ANN401
         """Run on each slice of the first array along an axis, and stack the results."""

@@ -50,7 +50,8 @@ class Plan:
     Attributes
     ----------
     route : str
-        'same', 'share', 'copy', 'upload', 'download', 'device' or 'move'.
+        'same', 'share', 'map' (a device computes in the host's memory), 'copy', 'upload', 'download',
+        'device' or 'move'.
     nbytes : int
         Bytes that are copied.
     reason : str
@@ -67,7 +68,7 @@ class Plan:
     @property
     def zero_copy(self) -> bool:
         """Whether the result shares the memory."""
-        return self.route in ("same", "share", "device")
+        return self.route in ("same", "share", "device", "map")
 
 
 def facts_of(
@@ -247,6 +248,16 @@ def _hazards(facts: Facts, spec: FrameworkSpec, options: Options) -> tuple[str, 
     return ()
 
 
+def knows(spec: FrameworkSpec, place: str, options: Options) -> bool:
+    """Whether a framework can take memory of a device as it is.
+
+    Arrays of ours compute on the host. On another device they only lend memory on, so that is asked for.
+    """
+    if spec.name == "arrayloom":
+        return options.device == place
+    return place.partition(":")[0] in spec.devices and options.device in (None, place)
+
+
 def decide(facts: Facts, spec: FrameworkSpec, options: Options) -> Plan:
     """Choose the route for described memory.
 
@@ -259,7 +270,7 @@ def decide(facts: Facts, spec: FrameworkSpec, options: Options) -> Plan:
     family = facts.device.partition(":")[0]
     nbytes = facts.nbytes
     if family != "cpu":
-        if family in spec.devices and options.device in (None, facts.device):
+        if knows(spec, facts.device, options):
             return Plan("device", 0, f"both know {facts.device}")
         if options.copy is False:
             raise _impossible(facts, spec, f"its memory lies on {facts.device}")
@@ -317,11 +328,14 @@ def plan(
     if isinstance(x, Mapping):
         fields = {"device": "cpu", "strides": None, "itemsize": None, **x}
         itemsize = fields["itemsize"] or numpy_dtype(fields["dtype"]).itemsize
-        strides = fields["strides"] or _row_major(fields["shape"], itemsize)
+        strides = fields["strides"] or row_major(fields["shape"], itemsize)
         x = Facts(**{**fields, "itemsize": itemsize, "strides": strides})
     if not isinstance(x, Facts):
         from arrayloom.bridge import conversion  # noqa: PLC0415 - it imports this module
 
+        found: Any = conversion.shared_plan(x, spec, options)
+        if found is not None:
+            return found
         x = conversion.describe(x)
     if x.kind == spec.name and device in (None, x.device):
         return Plan("same", 0, "it is of this kind already")
@@ -329,7 +343,7 @@ def plan(
     return decide(x, spec, options)
 
 
-def _row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+def row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     steps = [itemsize]
     for extent in reversed(shape[1:]):
         steps.append(steps[-1] * max(extent, 1))

@@ -11,6 +11,7 @@ the group ``arrayloom.frameworks`` that names a specification.
 import importlib
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
 from types import ModuleType
@@ -44,6 +45,15 @@ HostArray: TypeAlias = np.ndarray[Any, Any]
 _INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 NATIVE = _INTEGERS | {"bool", "float16", "float32", "float64", "complex64", "complex128"}
 EXTRA = frozenset({"bfloat16", "float8_e4m3fn", "float8_e5m2"})
+
+
+def importer(name: str) -> Callable[[], Any]:
+    """Return a function that gives a framework's module, imported when it is called first."""
+
+    def module() -> Any:  # noqa: ANN401 - a module without types
+        return sys.modules.get(name) or importlib.import_module(name)
+
+    return module
 
 
 class Layouts(Enum):
@@ -133,6 +143,20 @@ class Hooks:
         ``(array, device) -> array`` of the same kind.
     synchronize : callable
         Wait until the array's value is there; late errors come here.
+    stream : callable
+        ``(device) -> int``, the stream that its work on the device goes to now, by the array API's
+        numbers; None for frameworks that manage streams by themselves.
+    enter : callable
+        ``(device, stream or None) -> context manager`` that makes both current.
+    keep : callable
+        ``(array, stream)``: an array made on another stream is used on this one.
+    unified : callable
+        ``(array or None) -> bool``: whether the array's device, or the one in use, computes in the host's
+        memory, so that ``map`` and ``wrap`` share it.
+    map : callable
+        ``(array) -> ndarray`` over the memory of a device.
+    wrap : callable
+        ``(ndarray) -> array`` over memory of the host.
     version : callable
         A number that changes when the array is written, or None.
     save_rng, restore_rng : callable
@@ -153,6 +177,12 @@ class Hooks:
     adopt: Callable[[Array, Options], Array] | None = None
     to_device: Callable[[Array, str], Array] | None = None
     synchronize: Callable[[Array], None] | None = None
+    stream: Callable[[str], int] | None = None
+    enter: Callable[[str, int | None], AbstractContextManager[Any]] | None = None
+    keep: Callable[[Array, int], None] | None = None
+    unified: Callable[[Array], bool] = lambda _: False
+    map: Callable[[Array], HostArray] | None = None
+    wrap: Callable[[HostArray], Array] | None = None
     version: Callable[[Array], int | None] = lambda _: None
     save_rng: Callable[[], Any] | None = None
     restore_rng: Callable[[Any], None] | None = None
@@ -194,6 +224,10 @@ class FrameworkSpec:
         Whether its arrays can be written.
     devices : frozenset of str
         Device families its arrays can lie on.
+    asks_stream : bool
+        Whether its import names its stream to the producer.
+    orders_exports : bool
+        Whether its export waits for its own work, or lets the consumer's stream wait.
     oom : OomRules
         How it says that memory ran out.
     release : callable
@@ -216,6 +250,8 @@ class FrameworkSpec:
     empty: bool = True
     mutable: Mutability = Mutability.FLAG
     devices: frozenset[str] = frozenset({"cpu"})
+    asks_stream: bool = False
+    orders_exports: bool = False
     oom: OomRules = OomRules()
     release: Callable[[str | None], int] = lambda _: 0
     env_defaults: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -322,7 +358,7 @@ def require(spec: FrameworkSpec) -> ModuleType:
         It is not installed, or cannot start.
     """
     module = None
-    if not any(name in sys.modules for name in spec.modules):
+    if not is_imported(spec):
         spec.hooks.before_import()
     for name in spec.modules:
         try:
@@ -371,7 +407,12 @@ def available() -> dict[str, str | None]:
 
 def imported() -> tuple[FrameworkSpec, ...]:
     """Return the frameworks that this process has imported already."""
-    return tuple(s for s in _specs.values() if any(m in sys.modules for m in s.modules))
+    return tuple(s for s in _specs.values() if is_imported(s))
+
+
+def is_imported(spec: FrameworkSpec) -> bool:
+    """Whether this process has imported a framework already."""
+    return any(m in sys.modules for m in spec.modules)
 
 
 def resolve(kind: type) -> str | None:

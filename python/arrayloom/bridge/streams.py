@@ -1,36 +1,24 @@
 """The order of work on devices: who waits for whom when memory changes hands.
 
-Rules are data over three operations of a driver: record an event, let a stream wait for one, wait on
-the host. A driver is any object with these methods, so the rules are tested without a device.
+Rules are data over the operations of a driver: record an event, let a stream wait for one, wait on the
+host. Devices without streams that others could name, such as OpenCL's, are waited for.
 """
 
+# Arrays of other frameworks have no types that a checker could know.
+# pyright: basic
+
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import Any
 
-__all__ = ["Driver", "check_stream", "current", "hand_over", "stream"]
+from arrayloom.bridge import drivers
+from arrayloom.bridge.registry import Array, FrameworkSpec, Options
 
-# Frameworks that take no stream when they import: the producer must have finished.
-_WAITS_ON_HOST = frozenset({"tensorflow"})
-# Frameworks whose exports wait by themselves for the stream that the consumer names.
-_ORDERS_ITSELF = frozenset({"torch", "cupy", "jax"})
+__all__ = ["check_stream", "current", "hand_over", "order", "own_order", "stream"]
 
-
-class Driver(Protocol):
-    """What a device's driver must offer."""
-
-    def record(self, stream: int) -> Any:  # noqa: ANN401 - an event of the driver's own kind
-        """Record an event on a stream."""
-        ...
-
-    def wait(self, stream: int, event: Any) -> None:  # noqa: ANN401 - see above
-        """Let a stream wait for an event."""
-        ...
-
-    def synchronize(self, stream: int) -> None:
-        """Wait on the host until a stream is done."""
-        ...
+# Families whose arrays belong to a stream.
+_ORDERED = frozenset({"cuda", "rocm"})
 
 
 def check_stream(family: str, number: int | None) -> int | None:
@@ -73,35 +61,97 @@ def check_stream(family: str, number: int | None) -> int | None:
     return number
 
 
-def hand_over(driver: Driver, source: str, target: str, produced_on: int, used_on: int) -> str:
-    """Order a consumer's stream behind a producer's.
+def hand_over(place: str, produced_on: int, used_on: int | None) -> str:
+    """Order a consumer behind a producer's stream.
 
     Parameters
     ----------
-    driver : Driver
-        Of the device.
-    source, target : str
-        Kinds of the producer and the consumer.
-    produced_on, used_on : int
-        Their streams.
+    place : str
+        The device, such as 'cuda:0'.
+    produced_on : int
+        The producer's stream.
+    used_on : int or None
+        The consumer's; None for a consumer that takes no stream, which is waited for on the host.
 
     Returns
     -------
     str
         'host' for a wait on the host, 'event' for an event, 'same' where nothing is needed.
     """
-    if target in _WAITS_ON_HOST or source in _WAITS_ON_HOST:
-        driver.synchronize(produced_on)
+    if used_on is None:
+        drivers.driver(place).synchronize(place, produced_on)
         return "host"
     if produced_on == used_on:
         return "same"
-    driver.wait(used_on, driver.record(produced_on))
+    work = drivers.driver(place)
+    work.wait(place, used_on, work.record(place, produced_on))
     return "event"
 
 
-def exports_in_order(source: str) -> bool:
-    """Whether a framework's ``__dlpack__(stream=...)`` orders itself behind its own work."""
-    return source in _ORDERS_ITSELF
+def order(
+    x: Array, source: FrameworkSpec, target: FrameworkSpec, place: str, options: Options
+) -> str:
+    """Order the target's work behind what the source still does to an array, before it changes hands.
+
+    Returns
+    -------
+    str
+        'none' where no order is asked for or needed, 'producer' where the producer's export waits, or lets
+        the consumer's stream wait, 'host' for a wait on the host.
+    """
+    family = place.partition(":")[0]
+    if family not in _ORDERED:
+        if source.hooks.synchronize is not None and family != "cpu":
+            source.hooks.synchronize(x)
+            return "host"
+        return "none"
+    asked = options.stream if options.stream is not None else current(place)
+    if asked == -1:
+        return "none"
+    if asked is not None:
+        check_stream(family, asked)
+    if target.asks_stream and source.orders_exports:
+        return "producer"
+    produced_on = _of(source, place)
+    if produced_on is None:
+        # It manages its streams by itself: its value is waited for.
+        if source.hooks.synchronize is not None:
+            source.hooks.synchronize(x)
+        return "host"
+    return hand_over(place, produced_on, None)
+
+
+def _of(spec: FrameworkSpec, place: str) -> int | None:
+    return None if spec.hooks.stream is None else spec.hooks.stream(place)
+
+
+@contextmanager
+def own_order(spec: FrameworkSpec, place: str | None) -> Generator[tuple[int | None, int | None]]:
+    """Run a block on this thread's own stream of a device, in order with the caller's work.
+
+    The own stream waits for what the caller's stream has to do; afterwards the caller's waits for it.
+    Nothing happens for the host, and for frameworks that take no stream. Yields the caller's stream and
+    the own one, or twice None.
+    """
+    streamed = place is not None and place.partition(":")[0] in _ORDERED
+    caller = _of(spec, place) if place is not None and streamed else None
+    if place is None or caller is None or spec.hooks.enter is None:
+        yield None, None
+        return
+    named = current(place)
+    mine = drivers.own_stream(place) if named in (None, -1) else named
+    hand_over(place, caller, mine)
+    with spec.hooks.enter(place, mine):
+        yield caller, mine
+    hand_over(place, mine, caller)
+
+
+def inside(spec: FrameworkSpec, place: str, options: Options) -> AbstractContextManager[Any]:
+    """Make a device, and the stream that was asked for, the framework's current ones in a block."""
+    if spec.hooks.enter is None or place.partition(":")[0] not in _ORDERED:
+        return nullcontext()
+    asked = options.stream if options.stream is not None else current(place)
+    return spec.hooks.enter(place, None if asked == -1 else asked)
 
 
 _streams: ContextVar[tuple[tuple[str, int], ...]] = ContextVar("arrayloom_streams", default=())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import arrayloom.bridge as b
-from arrayloom.bridge import dtypes, oom, registry, streams
+from arrayloom.bridge import dtypes, oom, registry
 from arrayloom.bridge.errors import LossyConversionError
 
 
@@ -391,69 +391,6 @@ def test_memory_and_release():
         b.memory("abacus:0")
 
 
-class Driver:
-    """A driver that writes down what it is asked for."""
-
-    def __init__(self):
-        self.calls = []
-
-    def record(self, stream):
-        self.calls.append(("record", stream))
-        return f"event of {stream}"
-
-    def wait(self, stream, event):
-        self.calls.append(("wait", stream, event))
-
-    def synchronize(self, stream):
-        self.calls.append(("synchronize", stream))
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "calls"),
-    [
-        ("torch", "arrayloom", [("record", 5), ("wait", 7, "event of 5")]),
-        ("arrayloom", "cupy", [("record", 5), ("wait", 7, "event of 5")]),
-        ("torch", "tensorflow", [("synchronize", 5)]),
-        ("tensorflow", "jax", [("synchronize", 5)]),
-    ],
-)
-def test_consumers_wait_for_producers(source, target, calls):
-    driver = Driver()
-    streams.hand_over(driver, source, target, 5, 7)
-    assert driver.calls == calls
-    assert streams.hand_over(Driver(), "torch", "cupy", 3, 3) == "same"
-
-
-@pytest.mark.parametrize(
-    ("family", "number", "expected"),
-    [
-        ("cpu", None, None),
-        ("cpu", -1, None),
-        ("cuda", None, 1),
-        ("cuda", 2, 2),
-        ("cuda", -1, None),
-        ("rocm", None, 0),
-        ("rocm", 0, 0),
-        ("cuda", 0, BufferError),
-        ("rocm", 1, BufferError),
-        ("cpu", 1, BufferError),
-        ("cuda", -2, BufferError),
-    ],
-)
-def test_stream_numbers(family, number, expected):
-    if expected is BufferError:
-        with pytest.raises(BufferError):
-            streams.check_stream(family, number)
-    else:
-        assert streams.check_stream(family, number) == expected
-
-
-def test_streams_nest():
-    with b.stream("cuda:0", 7), b.stream("cuda:1", 8), b.stream("cuda:0", 9):
-        assert (streams.current("cuda:0"), streams.current("cuda:1")) == (9, 8)
-    assert streams.current("cuda:0") is None
-
-
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_stacks_come_apart(axis):
     slices = [np.full((3, 4), i, np.uint16) for i in range(5)]
@@ -476,67 +413,3 @@ def test_several_arrays_move_together():
     assert b.array_namespace(np.zeros(1)) is np
     with pytest.raises(TypeError, match="one kind"):
         b.array_namespace(np.zeros(1), x)
-
-
-class OnGpu:
-    """An array of a framework whose device is not here."""
-
-    def __init__(self, place):
-        self.place = place
-        self.dtype = np.dtype("float32")
-
-
-@pytest.fixture
-def two_gpu_frameworks():
-    log = []
-
-    def spec(name, cls):
-        sys.modules.setdefault(name, types.ModuleType(name))
-        b.register(
-            b.FrameworkSpec(
-                name=name,
-                modules=(name,),
-                array_types=(f"{__name__}:{cls}",),
-                devices=frozenset({"cuda"}),
-                mutable=b.Mutability.ALWAYS,
-                hooks=b.Hooks(
-                    to_host=lambda x, _: log.append("download") or np.ones(3, np.float32),
-                    from_host=lambda a, _: log.append("upload") or OnGpu("cuda:0"),
-                    device=lambda x: x.place,
-                    adopt=lambda x, _: log.append("adopt") or Other(x.place),
-                ),
-            )
-        )
-
-    spec("fake_gpu", "OnGpu")
-    spec("other_gpu", "Other")
-    yield log
-    for name in ("fake_gpu", "other_gpu"):
-        del registry._specs[name]
-        registry._started.discard(name)
-        del sys.modules[name]
-    b.register(registry.get("numpy"))
-
-
-class Other(OnGpu):
-    pass
-
-
-def test_device_memory_stays_on_its_device(two_gpu_frameworks):
-    made = b.convert(OnGpu("cuda:1"), "other_gpu")
-    assert (type(made), made.place, two_gpu_frameworks) == (Other, "cuda:1", ["adopt"])
-    assert b.convert(OnGpu("cuda:1"), "numpy").tolist() == [1, 1, 1]
-    assert two_gpu_frameworks[1:] == ["download"]
-    with pytest.raises(BufferError, match="lies on cuda:1"):
-        b.convert(OnGpu("cuda:1"), "numpy", copy=False)
-    b.convert(np.ones(3, np.float32), "fake_gpu")
-    assert two_gpu_frameworks[-1] == "upload"
-
-
-def test_arguments_on_two_devices_are_an_error(two_gpu_frameworks):
-    @b.uses("fake_gpu")
-    def f(x, y):
-        return x
-
-    with pytest.raises(ValueError, match="different devices: cuda:0, cuda:1"):
-        f(OnGpu("cuda:0"), OnGpu("cuda:1"))

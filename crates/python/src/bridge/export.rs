@@ -77,13 +77,14 @@ unsafe extern "C" fn drop_legacy(capsule: *mut PyObject) {
     }
 }
 
-/// A capsule that lends the array's memory and keeps the array.
+/// A capsule that lends memory and keeps its owner.
 pub(crate) fn capsule<'py>(
-    array: &Bound<'py, PyAny>,
+    owner: &Bound<'py, PyAny>,
     spec: &Spec<'_>,
     versioned: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let owner = Owner::new(array);
+    let py = owner.py();
+    let owner = Owner::new(owner);
     let made = if versioned {
         let tensor = export_versioned(spec, owner).map_err(|what| refused(&what))?;
         // SAFETY: the destructor frees the tensor unless somebody takes it.
@@ -93,7 +94,7 @@ pub(crate) fn capsule<'py>(
         // SAFETY: as above.
         unsafe { ffi::PyCapsule_New(tensor.cast(), LEGACY.as_ptr(), Some(drop_legacy)) }
     };
-    crate::slot::owned(array.py(), made)
+    crate::slot::owned(py, made)
 }
 
 /// Make a DLPack capsule over the memory of a NumPy array.

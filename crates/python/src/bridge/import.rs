@@ -5,7 +5,7 @@ use super::owner;
 use crate::np::{self, Arr, Place};
 use crate::slot::lend;
 use crate::{error, state};
-use arrayloom_dlpack::abi::device;
+use arrayloom_dlpack::abi::{DLManagedTensorVersioned, MAJOR, device};
 use arrayloom_dlpack::{Element, Managed, Tensor};
 use arrayloom_types::DType;
 use numpy::npyffi::{PY_ARRAY_API, flags};
@@ -13,6 +13,7 @@ use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use std::ffi::CStr;
+use std::mem::ManuallyDrop;
 
 pub(crate) const LEGACY: &CStr = c"dltensor";
 pub(crate) const VERSIONED: &CStr = c"dltensor_versioned";
@@ -84,12 +85,20 @@ fn carrier(element: Element) -> Option<DType> {
 }
 
 unsafe extern "C" fn drop_owner(capsule: *mut PyObject) {
-    // SAFETY: the destructor gets its own capsule, made in `array_over`.
+    // SAFETY: the destructor gets its own capsule, made in `hold`.
     let pointer = unsafe { ffi::PyCapsule_GetPointer(capsule, OWNER.as_ptr()) };
     if !pointer.is_null() {
         // SAFETY: the pointer came from a box of this type and is used only here.
         drop(unsafe { Box::from_raw(pointer.cast::<Managed>()) });
     }
+}
+
+/// An object that owns a tensor.
+pub(crate) fn hold(py: Python<'_>, managed: Managed) -> PyResult<Bound<'_, PyAny>> {
+    let holder = Box::into_raw(Box::new(managed));
+    // SAFETY: the box lives until the destructor drops it.
+    let capsule = unsafe { ffi::PyCapsule_New(holder.cast(), OWNER.as_ptr(), Some(drop_owner)) };
+    crate::slot::owned(py, capsule)
 }
 
 /// An array over a tensor on the host, which it keeps alive.
@@ -116,12 +125,7 @@ pub(crate) fn array_over(
     };
     let array = np::new_array(py, &place(&tensor, dtype, kind, writeable))?;
     if !tensor.is_empty() {
-        let holder = Box::into_raw(Box::new(managed));
-        // SAFETY: the box lives until the destructor drops it.
-        let capsule =
-            unsafe { ffi::PyCapsule_New(holder.cast(), OWNER.as_ptr(), Some(drop_owner)) };
-        let capsule = crate::slot::owned(py, capsule)?;
-        set_base(&array, capsule)?;
+        set_base(&array, hold(py, managed)?)?;
     }
     owner::settle();
     Ok((array, element))
@@ -164,6 +168,35 @@ pub(crate) fn from_capsule<'py>(
     Ok((array, element.name(), copied))
 }
 
+/// The tensor of an unused capsule, which stays its owner.
+fn look(
+    capsule: &Bound<'_, PyAny>,
+) -> Option<Result<ManuallyDrop<Managed>, arrayloom_dlpack::DlpackError>> {
+    let versioned = is_named(capsule, VERSIONED);
+    if !versioned && !is_named(capsule, LEGACY) {
+        return None;
+    }
+    let pointer = pointer(capsule, if versioned { VERSIONED } else { LEGACY });
+    if !versioned {
+        // SAFETY: only looked at: nothing of it is dropped here.
+        return Some(unsafe { Managed::from_legacy(pointer.cast()) }.map(ManuallyDrop::new));
+    }
+    let tensor = pointer.cast::<DLManagedTensorVersioned>();
+    // SAFETY: a capsule of this name holds such a tensor, and every version starts with its version.
+    let version = unsafe { (*tensor).version };
+    if version.major != MAJOR {
+        return None;
+    }
+    // SAFETY: as above; of a version that is not given back at once.
+    Some(unsafe { Managed::from_versioned(tensor) }.map(ManuallyDrop::new))
+}
+
+/// The device type of an unused capsule's tensor.
+pub(crate) fn peek(capsule: &Bound<'_, PyAny>) -> Option<i32> {
+    let managed = look(capsule)?.ok()?;
+    Some(managed.tensor().device.device_type)
+}
+
 /// What a capsule says of itself, without taking its tensor:
 /// `(versioned, flags, device type, device number, element type, shape, steps in elements or None)`.
 #[pyfunction]
@@ -172,19 +205,10 @@ pub(crate) fn capsule_info(
     capsule: &Bound<'_, PyAny>,
 ) -> PyResult<(bool, u64, i32, i32, &'static str, Vec<usize>, Vec<isize>)> {
     let versioned = is_named(capsule, VERSIONED);
-    if !versioned && !is_named(capsule, LEGACY) {
+    let Some(managed) = look(capsule) else {
         return Err(PyTypeError::new_err("not an unused DLPack capsule"));
-    }
-    let name = if versioned { VERSIONED } else { LEGACY };
-    let pointer = pointer(capsule, name);
-    let managed = if versioned {
-        // SAFETY: only looked at: the capsule stays the owner, see below.
-        unsafe { Managed::from_versioned(pointer.cast()) }
-    } else {
-        // SAFETY: as above.
-        unsafe { Managed::from_legacy(pointer.cast()) }
     };
-    let managed = std::mem::ManuallyDrop::new(managed.map_err(|what| refused(&what))?);
+    let managed = managed.map_err(|what| refused(&what))?;
     let flags = u64::from(managed.read_only()) | (u64::from(managed.is_copied()) << 1);
     let tensor = managed.check().map_err(|what| refused(&what))?;
     Ok((

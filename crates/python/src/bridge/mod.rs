@@ -5,6 +5,7 @@
 
 mod entry;
 mod export;
+mod foreign;
 mod import;
 mod kinds;
 mod owner;
@@ -29,6 +30,9 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     bridge.add_function(wrap_pyfunction!(import::from_capsule, &bridge)?)?;
     bridge.add_function(wrap_pyfunction!(import::capsule_info, &bridge)?)?;
     bridge.add_function(wrap_pyfunction!(import::adopt, &bridge)?)?;
+    bridge.add_function(wrap_pyfunction!(foreign::lies_elsewhere, &bridge)?)?;
+    bridge.add_function(wrap_pyfunction!(foreign::take_foreign, &bridge)?)?;
+    bridge.add_function(wrap_pyfunction!(foreign::lend_foreign, &bridge)?)?;
     bridge.add_function(wrap_pyfunction!(share::share_pages, &bridge)?)?;
     bridge.add_function(wrap_pyfunction!(entry::adopt_plain, &bridge)?)?;
     bridge.add_function(wrap_pyfunction!(table::torch_view, &bridge)?)?;

@@ -3,10 +3,12 @@
 # Arrays of other frameworks have no types that a checker could know.
 # pyright: basic
 
-import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 
 import numpy as np
 
+from arrayloom.bridge.drivers import number_of
 from arrayloom.bridge.registry import (
     NATIVE,
     Array,
@@ -16,11 +18,10 @@ from arrayloom.bridge.registry import (
     Mutability,
     OomRules,
     Options,
+    importer,
 )
 
-
-def _cupy() -> Array:
-    return sys.modules.get("cupy") or __import__("cupy")
+_cupy = importer("cupy")
 
 
 def _unavailable() -> str | None:
@@ -34,7 +35,7 @@ def _unavailable() -> str | None:
 
 def _from_host(array: HostArray, options: Options) -> Array:
     cupy = _cupy()
-    number = int((options.device or "cuda:0").partition(":")[2] or 0)
+    number = number_of(options.device or "cuda:0")
     with cupy.cuda.Device(number):
         return cupy.asarray(array)
 
@@ -51,8 +52,25 @@ def _release(device: str | None) -> int:
 
 
 def _to_device(x: Array, device: str) -> Array:
-    with _cupy().cuda.Device(int(device.partition(":")[2] or 0)):
+    with _cupy().cuda.Device(number_of(device)):
         return _cupy().asarray(x)
+
+
+def _stream(device: str) -> int:
+    with _cupy().cuda.Device(number_of(device)):
+        # CUDA writes the legacy default stream as 0, the array API as 1.
+        return int(_cupy().cuda.get_current_stream().ptr) or 1
+
+
+@contextmanager
+def _enter(device: str, stream: int | None) -> Generator[None]:
+    cuda = _cupy().cuda
+    with cuda.Device(number_of(device)):
+        if stream is None:
+            yield
+        else:
+            with cuda.Stream.null if stream == 1 else cuda.ExternalStream(stream):
+                yield
 
 
 SPEC = FrameworkSpec(
@@ -62,6 +80,8 @@ SPEC = FrameworkSpec(
     dtypes=NATIVE,
     mutable=Mutability.ALWAYS,
     devices=frozenset({"cuda"}),
+    asks_stream=True,
+    orders_exports=True,
     oom=OomRules(
         classes=("cupy.cuda.memory:OutOfMemoryError",),
         coded=("cupy_backends.cuda.api.runtime:CUDARuntimeError",),
@@ -78,6 +98,8 @@ SPEC = FrameworkSpec(
         adopt=lambda x, _: _cupy().from_dlpack(x),
         to_device=_to_device,
         unavailable=_unavailable,
+        stream=_stream,
+        enter=_enter,
         synchronize=lambda _: _cupy().cuda.get_current_stream().synchronize(),
     ),
 )

@@ -23,13 +23,13 @@ from arrayloom.bridge.registry import (
     OomRules,
     Options,
     Refusal,
+    importer,
 )
 
 _NARROW = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
 
 
-def _jax() -> Array:
-    return sys.modules.get("jax") or __import__("jax")
+_jax = importer("jax")
 
 
 class Lent:
@@ -125,6 +125,8 @@ SPEC = FrameworkSpec(
     narrowed=_NARROW,
     mutable=Mutability.NEVER,
     devices=frozenset({"cpu", "cuda"}),
+    asks_stream=True,
+    orders_exports=True,
     refused=(
         Refusal(
             _is_tracer,

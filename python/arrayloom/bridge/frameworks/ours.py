@@ -4,7 +4,8 @@
 # pyright: basic
 
 from arrayloom import _ext
-from arrayloom.bridge import dtypes
+from arrayloom.bridge import dtypes, streams
+from arrayloom.bridge.foreign import DeviceArray
 from arrayloom.bridge.registry import (
     NATIVE,
     Array,
@@ -14,8 +15,6 @@ from arrayloom.bridge.registry import (
     OomRules,
     Options,
 )
-
-_ALIGN = 256
 
 
 def _to_host(x: Array, _options: Options) -> HostArray:
@@ -30,18 +29,36 @@ def _release(_device: str | None) -> int:
     return _ext.trim()
 
 
+def _adopt(x: Array, options: Options) -> DeviceArray:
+    """Keep memory of a device for others; the producer orders its work before our stream."""
+    if isinstance(x, DeviceArray):
+        return x
+    asked = options.stream if options.stream is not None else streams.current(str(options.device))
+    stream = 1 if asked is None else int(asked)
+    try:
+        capsule = x.__dlpack__(stream=stream)
+    except (RuntimeError, TypeError):
+        # TensorFlow and OpenCL take no stream: they are done when they export.
+        capsule, stream = x.__dlpack__(), -1
+    found = DeviceArray.of_capsule(capsule)
+    found.follow(None if stream == -1 else stream)
+    return found
+
+
 SPEC = FrameworkSpec(
     name="arrayloom",
     modules=("arrayloom",),
     array_types=("arrayloom._ext:LazyArray",),
     dtypes=NATIVE,
     oom=OomRules(classes=("arrayloom.errors:OutOfMemoryError",)),
+    asks_stream=True,
     release=_release,
     hooks=Hooks(
         to_host=_to_host,
         from_host=_from_host,
         dtype=lambda x: x.dtype.name,
         copy=lambda x: x.copy(),
+        adopt=_adopt,
         direct=lambda: (("numpy", "arrayloom", _ext.bridge.adopt_plain),),
     ),
 )

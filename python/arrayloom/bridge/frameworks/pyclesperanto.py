@@ -1,15 +1,20 @@
-"""pyclesperanto: images on an OpenCL device. Memory goes there and comes back by copies."""
+"""pyclesperanto: images on an OpenCL device.
+
+A device that computes in the host's memory shares it with arrayloom's arrays, both ways. To others, and
+on other devices, images are copied.
+"""
 
 # Arrays of other frameworks have no types that a checker could know.
 # pyright: basic
 
 import ctypes
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
 
+from arrayloom import _ext
+from arrayloom.bridge.opencl import Buffer, Context, Mapped
 from arrayloom.bridge.registry import (
     Array,
     FrameworkSpec,
@@ -18,6 +23,7 @@ from arrayloom.bridge.registry import (
     Mutability,
     OomRules,
     Options,
+    importer,
 )
 
 _VENDORS = Path("/etc/OpenCL/vendors")
@@ -40,8 +46,7 @@ def keep_symbols_apart() -> None:
                 continue
 
 
-def _cle() -> Array:
-    return sys.modules.get("pyclesperanto") or __import__("pyclesperanto")
+_cle = importer("pyclesperanto")
 
 
 def _from_host(array: HostArray, _options: Options) -> Array:
@@ -59,6 +64,52 @@ def _unavailable() -> str | None:
     except RuntimeError as error:
         return str(error)
     return None if found else "no OpenCL device; install an OpenCL driver such as pocl-opencl-icd"
+
+
+_probes: dict[int, Array] = {}
+
+
+def _probe(device: Array) -> Array:
+    """Return a small image on a device: it leads to the context, and waits for the device's queue."""
+    number = int(device.index)
+    if number not in _probes:
+        _probes[number] = _cle().create((1,), np.uint8, device=device)
+    return _probes[number]
+
+
+def _number(x: Array) -> int:
+    return int(x.__dlpack_device__()[1])
+
+
+def _wait(x: Array) -> None:
+    # Commands run in order, so what was asked for before is done when this value is here.
+    _probe(x.device).get()
+
+
+def _handle(x: Array) -> int:
+    """Return an image's buffer; the image keeps it."""
+    return _ext.bridge.take_foreign(x.__dlpack__())[1][0]
+
+
+def _unified(x: Array | None) -> bool:
+    """Whether an image's device, or the one in use, computes in the host's memory."""
+    cle = _cle()
+    if getattr(cle.get_device().type, "name", "").upper() != "OPENCL":
+        return False
+    image = _probe(cle.get_device()) if x is None else x
+    return str(image.mtype) == "buffer" and Context.of_buffer(_handle(image)).in_host_memory
+
+
+def _map(x: Array) -> HostArray:
+    _wait(x)
+    return np.asarray(Mapped(_handle(x), x, x.dtype, tuple(x.shape)))
+
+
+def _wrap(array: HostArray) -> Array:
+    cle = _cle()
+    device = cle.get_device()
+    context = Context.of_buffer(_handle(_probe(device)))
+    return cle.from_dlpack(Buffer(context, int(device.index), array), copy=False)
 
 
 SPEC = FrameworkSpec(
@@ -100,10 +151,14 @@ SPEC = FrameworkSpec(
     hooks=Hooks(
         to_host=_to_host,
         from_host=_from_host,
-        device=lambda x: f"opencl:{x.__dlpack_device__()[1]}",
+        device=lambda x: f"opencl:{_number(x)}",
         dtype=lambda x: np.dtype(x.dtype).name,
         copy=lambda x: _cle().push(np.asarray(x.get())),
         unavailable=_unavailable,
+        synchronize=_wait,
+        unified=_unified,
+        map=_map,
+        wrap=_wrap,
         before_import=keep_symbols_apart,
     ),
 )

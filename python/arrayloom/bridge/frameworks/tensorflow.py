@@ -3,8 +3,6 @@
 # Arrays of other frameworks have no types that a checker could know.
 # pyright: basic
 
-import sys
-
 import numpy as np
 
 from arrayloom import _ext
@@ -21,13 +19,13 @@ from arrayloom.bridge.registry import (
     OomRules,
     Options,
     Refusal,
+    importer,
 )
 
 _BY_VALUE = frozenset({"float8_e4m3fn", "float8_e5m2"})
 
 
-def _tf() -> Array:
-    return sys.modules.get("tensorflow") or __import__("tensorflow")
+_tf = importer("tensorflow")
 
 
 def _named(x: Array, names: tuple[str, ...]) -> bool:
@@ -96,6 +94,7 @@ SPEC = FrameworkSpec(
     by_value=_BY_VALUE,
     mutable=Mutability.NEVER,
     devices=frozenset({"cpu", "cuda"}),
+    orders_exports=True,
     refused=(
         Refusal(
             lambda x: _named(x, ("SymbolicTensor",)),

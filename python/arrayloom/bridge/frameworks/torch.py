@@ -3,10 +3,12 @@
 # Arrays of other frameworks have no types that a checker could know.
 # pyright: basic
 
-import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 
 from arrayloom import _ext
 from arrayloom.bridge import dtypes
+from arrayloom.bridge.drivers import number_of
 from arrayloom.bridge.registry import (
     EXTRA,
     NATIVE,
@@ -19,11 +21,10 @@ from arrayloom.bridge.registry import (
     OomRules,
     Options,
     Refusal,
+    importer,
 )
 
-
-def _torch() -> Array:
-    return sys.modules["torch"]
+_torch = importer("torch")
 
 
 def _dtype(x: Array) -> str:
@@ -97,6 +98,33 @@ def _adopt(x: Array, _options: Options) -> Array:
     return _torch().from_dlpack(x)
 
 
+def _stream(device: str) -> int:
+    # CUDA writes the legacy default stream as 0, the array API as 1.
+    return int(_torch().cuda.current_stream(number_of(device)).cuda_stream) or 1
+
+
+@contextmanager
+def _enter(device: str, stream: int | None) -> Generator[None]:
+    cuda = _torch().cuda
+    number = number_of(device)
+    with cuda.device(number):
+        if stream is None:
+            yield
+            return
+        found = cuda.default_stream(number) if stream == 1 else cuda.ExternalStream(stream, number)
+        with cuda.stream(found):
+            yield
+
+
+def _keep(x: Array, stream: int) -> None:
+    """Tell the allocator that memory made on one stream is used on another."""
+    cuda = _torch().cuda
+    number = x.device.index or 0
+    x.record_stream(
+        cuda.default_stream(number) if stream == 1 else cuda.ExternalStream(stream, number)
+    )
+
+
 def _save_rng() -> Array:
     torch = _torch()
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
@@ -123,6 +151,8 @@ SPEC = FrameworkSpec(
     dtypes=NATIVE | EXTRA,
     mutable=Mutability.ALWAYS,
     devices=frozenset({"cpu", "cuda"}),
+    asks_stream=True,
+    orders_exports=True,
     refused=(
         Refusal(
             lambda x: x.device.type == "meta",
@@ -156,6 +186,9 @@ SPEC = FrameworkSpec(
         copy=lambda x: x.clone(),
         adopt=_adopt,
         to_device=lambda x, device: x.to(device),
+        stream=_stream,
+        enter=_enter,
+        keep=_keep,
         version=lambda x: getattr(x, "_version", None),
         save_rng=_save_rng,
         restore_rng=_restore_rng,

@@ -1,0 +1,66 @@
+"""Named cases 1 to 5: what ended processes or changed signs."""
+
+import importlib
+
+import numpy as np
+import pytest
+from support.arrays import survives
+
+import arrayloom.bridge as b
+
+
+@pytest.mark.frameworks("torch", "tensorflow")
+def test_case_1_tensorflow_never_sees_unaligned_memory():
+    code = """
+    import torch, tensorflow as tf, arrayloom.bridge as b
+    x = b.to_tensorflow(torch.arange(100.0)[1:])
+    print(float(tf.reduce_sum(tf.sqrt(x * x))))
+    """
+    assert survives(code) == "4950.0"
+
+
+@pytest.mark.frameworks("torch")
+def test_case_2_protected_pages_are_copied(tmp_path):
+    code = """
+    import sys, numpy as np, torch, mmap, arrayloom.bridge as b
+    path = sys.argv[1]
+    np.arange(1000.0).tofile(path)
+    file = open(path, "rb")
+    for data in (
+        np.memmap(path, dtype=float, mode="r"),
+        np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)),
+        np.memmap(path, dtype=float, mode="r")[10:].reshape(-1, 2),
+        np.frombuffer(b"12345678"),
+    ):
+        made = b.to_torch(data)
+        made.add_(1)
+        print(bool((b.to_numpy(made) == data + 1).all()))
+    """
+    assert survives(code, tmp_path / "data").split() == ["True"] * 4
+
+
+@pytest.mark.frameworks("torch", "jax")
+def test_cases_3_and_4_signs_and_steps():
+    torch = importlib.import_module("torch")
+    data = np.arange(6.0, dtype=np.float32)
+    assert b.to_torch(data[::-1]).tolist() == data[::-1].tolist()
+    z = torch.tensor([1 + 2j, 3 - 1j])
+    assert z.conj().imag.is_neg()
+    for to in ("numpy", "jax", "arrayloom"):
+        assert b.to_numpy(b.convert(z.conj().imag, to)).tolist() == [-2.0, 1.0]
+        assert b.to_numpy(b.convert(z.conj(), to)).tolist() == [1 - 2j, 3 + 1j]
+    with pytest.raises(BufferError, match="resolve_conj"):
+        b.convert(z.conj(), "numpy", copy=False)
+
+
+@pytest.mark.frameworks("torch")
+def test_case_5_gradients():
+    torch = importlib.import_module("torch")
+    x = torch.ones(3, requires_grad=True)
+    for to in ("numpy", "arrayloom"):
+        with pytest.raises(BufferError, match="detach"):
+            b.convert(x, to)
+    assert b.to_numpy(x, detach=True).ctypes.data == x.data_ptr()
+    layer = torch.nn.Linear(2, 2)
+    assert b.kind(layer.weight) == "torch"
+    assert b.to_numpy(layer.weight, detach=True).shape == (2, 2)
