@@ -9,20 +9,13 @@ mod error;
 mod launch;
 mod null;
 
+pub use arrayloom_types::{Event, Queue};
 pub use error::DeviceError;
 pub use launch::{Arg, Buf, Launch, ReduceArgs, Rows, Stage, Sweep};
 pub use null::{Null, NullCounts};
 
 use arrayloom_ir::Kernel;
 use std::sync::Arc;
-
-/// A queue of a device: work put into one queue is done in order. Queue 0 always exists.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Queue(pub u32);
-
-/// A point in a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Event(pub u64);
 
 /// One end of a copy.
 #[derive(Clone, Copy, Debug)]

@@ -45,7 +45,7 @@ struct Counters {
 pub struct Null {
     caps: Caps,
     memory: Arc<dyn MemoryResource>,
-    sizes: Mutex<BTreeMap<u64, u64>>,
+    sizes: Mutex<BTreeMap<u64, (Addr, u64)>>,
     counters: Counters,
 }
 
@@ -81,7 +81,7 @@ impl Null {
         }
     }
 
-    fn sizes(&self) -> MutexGuard<'_, BTreeMap<u64, u64>> {
+    fn sizes(&self) -> MutexGuard<'_, BTreeMap<u64, (Addr, u64)>> {
         self.sizes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -92,26 +92,29 @@ impl Device for Null {
     }
 
     fn alloc(&self, bytes: u64) -> Result<Buf, DeviceError> {
-        let addr = self.memory.alloc(bytes).map_err(|error| match error {
-            MemoryError::OutOfMemory { need, free, .. } => DeviceError::OutOfMemory {
-                device: NAME,
-                need,
-                free,
-            },
-            other => DeviceError::Failed {
-                device: NAME,
-                what: other.to_string(),
-            },
-        })?;
-        self.sizes().insert(addr.0, bytes);
+        let addr = self
+            .memory
+            .alloc(bytes, Queue(0))
+            .map_err(|error| match error {
+                MemoryError::OutOfMemory { need, free, .. } => DeviceError::OutOfMemory {
+                    device: NAME,
+                    need,
+                    free,
+                },
+                other => DeviceError::Failed {
+                    device: NAME,
+                    what: other.to_string(),
+                },
+            })?;
+        self.sizes().insert(addr.host(), (addr, bytes));
         self.counters.allocs.fetch_add(1, Relaxed);
-        Ok(Buf(addr.0))
+        Ok(Buf(addr.host()))
     }
 
     fn free(&self, buf: Buf) {
         let size = self.sizes().remove(&buf.0);
-        if let Some(bytes) = size {
-            self.memory.free(Addr(buf.0), bytes);
+        if let Some((addr, bytes)) = size {
+            self.memory.free(addr, bytes, Queue(0));
             self.counters.frees.fetch_add(1, Relaxed);
         }
     }

@@ -1,18 +1,13 @@
 //! The null device gives real memory, counts, and writes nothing.
 
 use arrayloom_device::{Arg, Buf, Device as _, DeviceError, End, Launch, Null, NullCounts, Queue};
-use arrayloom_guard::{PagePool, PoolLimits};
 use arrayloom_ir::{Builder, Form, Kernel, Output, Prim};
-use arrayloom_memory::{HostPool, Limit};
+use arrayloom_memory::{HostSegments, Limit};
 use arrayloom_types::DType;
 use std::sync::Arc;
 
 fn null(limit: u64) -> Null {
-    let pool = PagePool::new(PoolLimits {
-        cached_bytes: 1 << 20,
-        cached_blocks: 8,
-    });
-    let host = HostPool::new(Arc::new(pool));
+    let host = HostSegments::pool(1 << 20);
     Null::new(Arc::new(Limit::new(Arc::new(host), limit)))
 }
 

@@ -40,5 +40,6 @@ mod sys;
 pub use config::{GuardConfig, PoolLimits};
 pub use error::GuardError;
 pub use guard::{Counters, Guard, Owner};
+pub use lock::Lock;
 pub use pool::{Block, PagePool, PoolStats};
 pub use slot::{Slot, State};

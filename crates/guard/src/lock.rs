@@ -17,8 +17,8 @@ const FREE: u32 = 0;
 const HELD: u32 = 1;
 const CONTENDED: u32 = 2;
 
-/// Exclusive access to `T`.
-pub(crate) struct Lock<T> {
+/// Exclusive access to `T`, which can be held across a fork.
+pub struct Lock<T> {
     word: AtomicU32,
     content: UnsafeCell<T>,
 }
@@ -37,7 +37,8 @@ impl Drop for Release<'_> {
 }
 
 impl<T> Lock<T> {
-    pub(crate) fn new(content: T) -> Lock<T> {
+    /// Free, with this content.
+    pub fn new(content: T) -> Lock<T> {
         Lock {
             word: AtomicU32::new(FREE),
             content: UnsafeCell::new(content),
@@ -45,7 +46,7 @@ impl<T> Lock<T> {
     }
 
     /// Runs `f` with the content. Must not be nested.
-    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
+    pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         self.acquire();
         let _release = Release(&self.word);
         // SAFETY: the word is held by this call alone until `_release` drops.
@@ -54,7 +55,7 @@ impl<T> Lock<T> {
     }
 
     /// Takes the lock until `release`, which may happen in a forked child.
-    pub(crate) fn acquire(&self) {
+    pub fn acquire(&self) {
         if self
             .word
             .compare_exchange(FREE, HELD, SeqCst, SeqCst)
@@ -68,7 +69,7 @@ impl<T> Lock<T> {
     }
 
     /// Gives back what `acquire` took.
-    pub(crate) fn release(&self) {
+    pub fn release(&self) {
         drop(Release(&self.word));
     }
 }

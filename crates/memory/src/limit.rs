@@ -1,13 +1,18 @@
-//! A hard bound on bytes in use.
+//! A hard bound on bytes in use, a soft one on bytes that wait for re-use.
 
-use crate::{Addr, LimitError, MemInfo, MemoryError, MemoryResource};
+use crate::{Addr, LimitError, MemInfo, MemoryError, MemoryResource, Piece};
+use arrayloom_types::Queue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Refuses what would bring the bytes in use above a limit. Bytes count as they are asked for.
+/// Refuses what would bring the bytes in use above a limit.
+///
+/// Bytes count as they are asked for. What waits for re-use is given back when it passes a bound of its
+/// own, or together with what is in use the limit.
 pub struct Limit {
     upstream: Arc<dyn MemoryResource>,
-    most: u64,
+    most: AtomicU64,
+    cached: AtomicU64,
     used: AtomicU64,
     peak: AtomicU64,
 }
@@ -17,28 +22,80 @@ impl Limit {
     pub fn new(upstream: Arc<dyn MemoryResource>, limit: u64) -> Limit {
         Limit {
             upstream,
-            most: limit,
+            most: AtomicU64::new(limit),
+            cached: AtomicU64::new(u64::MAX),
             used: AtomicU64::new(0),
             peak: AtomicU64::new(0),
+        }
+    }
+
+    /// Changes the limit; gives the old one. What is in use beyond the new one stays.
+    pub fn set(&self, limit: u64) -> u64 {
+        let old = self.most.swap(limit, Relaxed);
+        self.give_back_surplus();
+        old
+    }
+
+    /// The limit.
+    pub fn most(&self) -> u64 {
+        self.most.load(Relaxed)
+    }
+
+    /// Bytes in use.
+    pub fn used(&self) -> u64 {
+        self.used.load(Relaxed)
+    }
+
+    /// The highest number of bytes in use so far, or since the last call of [`Limit::restart_peak`].
+    pub fn peak(&self) -> u64 {
+        self.peak.load(Relaxed)
+    }
+
+    /// Counts the highest number anew from now.
+    pub fn restart_peak(&self) {
+        self.peak.store(self.used.load(Relaxed), Relaxed);
+    }
+
+    /// Changes how many bytes may wait for re-use; gives the old number.
+    pub fn set_cached(&self, bytes: u64) -> u64 {
+        let old = self.cached.swap(bytes, Relaxed);
+        self.give_back_surplus();
+        old
+    }
+
+    fn give_back_surplus(&self) {
+        let (most, cached) = (self.most.load(Relaxed), self.cached.load(Relaxed));
+        if most == u64::MAX && cached == u64::MAX {
+            return;
+        }
+        let info = self.upstream.info();
+        let over_limit = info.reserved.saturating_sub(most);
+        let surplus = info.cached().saturating_sub(cached).max(over_limit);
+        if surplus > 0 && info.cached() > 0 {
+            self.upstream.trim(surplus);
         }
     }
 }
 
 impl MemoryResource for Limit {
-    fn alloc(&self, bytes: u64) -> Result<Addr, MemoryError> {
-        let fits = |used: u64| used.checked_add(bytes).filter(|&sum| sum <= self.most);
+    fn get(&self, bytes: u64, queue: Queue) -> Result<Piece, MemoryError> {
+        let most = self.most.load(Relaxed);
+        let fits = |used: u64| used.checked_add(bytes).filter(|&sum| sum <= most);
         let before = self
             .used
             .fetch_update(Relaxed, Relaxed, fits)
             .map_err(|used| MemoryError::OutOfMemory {
                 need: bytes,
-                free: self.most.saturating_sub(used),
+                free: most.saturating_sub(used),
                 by: self.name(),
             })?;
-        match self.upstream.alloc(bytes) {
-            Ok(addr) => {
+        match self.upstream.get(bytes, queue) {
+            Ok(piece) => {
                 self.peak.fetch_max(before + bytes, Relaxed);
-                Ok(addr)
+                if most < u64::MAX {
+                    self.give_back_surplus();
+                }
+                Ok(piece)
             }
             Err(error) => {
                 self.used.fetch_sub(bytes, Relaxed);
@@ -47,10 +104,13 @@ impl MemoryResource for Limit {
         }
     }
 
-    fn free(&self, addr: Addr, bytes: u64) {
-        self.upstream.free(addr, bytes);
+    fn free(&self, addr: Addr, bytes: u64, queue: Queue) {
+        self.upstream.free(addr, bytes, queue);
         let before = self.used.fetch_sub(bytes, Relaxed);
         debug_assert!(before >= bytes, "more bytes freed than were in use");
+        if self.cached.load(Relaxed) < u64::MAX {
+            self.give_back_surplus();
+        }
     }
 
     fn trim(&self, want: u64) -> u64 {
@@ -62,13 +122,21 @@ impl MemoryResource for Limit {
         MemInfo {
             in_use: self.used.load(Relaxed),
             peak: self.peak.load(Relaxed),
-            limit: self.most.min(upstream.limit),
+            limit: self.most.load(Relaxed).min(upstream.limit),
             ..upstream
         }
     }
 
     fn name(&self) -> &'static str {
         "limit"
+    }
+
+    fn hold_for_fork(&self) {
+        self.upstream.hold_for_fork();
+    }
+
+    fn release_after_fork(&self) {
+        self.upstream.release_after_fork();
     }
 }
 

@@ -1,6 +1,7 @@
 //! A second chance when memory runs out.
 
-use crate::{Addr, MemInfo, MemoryError, MemoryResource};
+use crate::{Addr, MemInfo, MemoryError, MemoryResource, Piece};
+use arrayloom_types::Queue;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
@@ -40,20 +41,20 @@ impl OnOom {
     }
 
     /// Asks for help until the request is met, nothing more is freed, or the rounds are over.
-    fn recover(&self, bytes: u64) -> Result<Addr, MemoryError> {
+    fn recover(&self, bytes: u64, queue: Queue) -> Result<Piece, MemoryError> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         *self.rescuer() = Some(thread::current().id());
         let _done = Done(self);
         for _ in 0..self.rounds {
             // Somebody else's rescue may have been enough.
-            if let Ok(addr) = self.upstream.alloc(bytes) {
-                return Ok(addr);
+            if let Ok(piece) = self.upstream.get(bytes, queue) {
+                return Ok(piece);
             }
             if (self.rescue)(bytes) == 0 {
                 break;
             }
         }
-        self.upstream.alloc(bytes)
+        self.upstream.get(bytes, queue)
     }
 }
 
@@ -67,15 +68,17 @@ impl Drop for Done<'_> {
 }
 
 impl MemoryResource for OnOom {
-    fn alloc(&self, bytes: u64) -> Result<Addr, MemoryError> {
-        match self.upstream.alloc(bytes) {
-            Err(_refused) if *self.rescuer() != Some(thread::current().id()) => self.recover(bytes),
+    fn get(&self, bytes: u64, queue: Queue) -> Result<Piece, MemoryError> {
+        match self.upstream.get(bytes, queue) {
+            Err(_refused) if *self.rescuer() != Some(thread::current().id()) => {
+                self.recover(bytes, queue)
+            }
             result => result,
         }
     }
 
-    fn free(&self, addr: Addr, bytes: u64) {
-        self.upstream.free(addr, bytes);
+    fn free(&self, addr: Addr, bytes: u64, queue: Queue) {
+        self.upstream.free(addr, bytes, queue);
     }
 
     fn trim(&self, want: u64) -> u64 {
@@ -88,5 +91,13 @@ impl MemoryResource for OnOom {
 
     fn name(&self) -> &'static str {
         "rescue"
+    }
+
+    fn hold_for_fork(&self) {
+        self.upstream.hold_for_fork();
+    }
+
+    fn release_after_fork(&self) {
+        self.upstream.release_after_fork();
     }
 }

@@ -1,7 +1,9 @@
 //! Counters of what was allocated, in scopes.
 
-use crate::{Addr, MemInfo, MemoryError, MemoryResource};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::{Addr, MemInfo, MemoryError, MemoryResource, Piece};
+use arrayloom_guard::Lock;
+use arrayloom_types::Queue;
+use std::sync::Arc;
 
 /// What happened within a scope.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,7 +42,7 @@ fn signed(bytes: u64) -> i64 {
 /// Counts what passes through. Scopes nest; a closed scope counts for the one around it.
 pub struct Stats {
     upstream: Arc<dyn MemoryResource>,
-    scopes: Mutex<Scopes>,
+    scopes: Lock<Scopes>,
 }
 
 /// The outermost scope and those opened within it.
@@ -74,43 +76,42 @@ impl Stats {
     pub fn new(upstream: Arc<dyn MemoryResource>) -> Stats {
         Stats {
             upstream,
-            scopes: Mutex::new(Scopes::default()),
+            scopes: Lock::new(Scopes::default()),
         }
     }
 
     /// Everything since the start, open scopes included.
     pub fn counters(&self) -> Counters {
-        self.scopes().folded()
+        self.scopes.with(|scopes| scopes.folded())
     }
 
     /// Opens a scope: what follows is counted from zero.
     pub fn push(&self) {
-        self.scopes().open.push(Counters::default());
+        self.scopes
+            .with(|scopes| scopes.open.push(Counters::default()));
     }
 
     /// Closes the innermost scope and tells what happened in it; `None` when none is open.
     pub fn pop(&self) -> Option<Counters> {
-        let mut scopes = self.scopes();
-        let inner = scopes.open.pop()?;
-        scopes.innermost().fold(&inner);
-        Some(inner)
-    }
-
-    fn scopes(&self) -> MutexGuard<'_, Scopes> {
-        self.scopes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.scopes.with(|scopes| {
+            let inner = scopes.open.pop()?;
+            scopes.innermost().fold(&inner);
+            Some(inner)
+        })
     }
 }
 
 impl MemoryResource for Stats {
-    fn alloc(&self, bytes: u64) -> Result<Addr, MemoryError> {
-        let addr = self.upstream.alloc(bytes)?;
-        self.scopes().innermost().add(bytes);
-        Ok(addr)
+    fn get(&self, bytes: u64, queue: Queue) -> Result<Piece, MemoryError> {
+        let piece = self.upstream.get(bytes, queue)?;
+        self.scopes.with(|scopes| scopes.innermost().add(bytes));
+        Ok(piece)
     }
 
-    fn free(&self, addr: Addr, bytes: u64) {
-        self.upstream.free(addr, bytes);
-        self.scopes().innermost().now -= signed(bytes);
+    fn free(&self, addr: Addr, bytes: u64, queue: Queue) {
+        self.upstream.free(addr, bytes, queue);
+        self.scopes
+            .with(|scopes| scopes.innermost().now -= signed(bytes));
     }
 
     fn trim(&self, want: u64) -> u64 {
@@ -123,5 +124,15 @@ impl MemoryResource for Stats {
 
     fn name(&self) -> &'static str {
         "stats"
+    }
+
+    fn hold_for_fork(&self) {
+        self.scopes.acquire();
+        self.upstream.hold_for_fork();
+    }
+
+    fn release_after_fork(&self) {
+        self.upstream.release_after_fork();
+        self.scopes.release();
     }
 }

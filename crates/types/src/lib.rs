@@ -5,6 +5,7 @@
 mod dtype;
 mod error;
 mod layout;
+mod order;
 mod overlap;
 mod promote;
 mod region;
@@ -17,6 +18,7 @@ pub use layout::{
     Layout, Strides, contiguous_strides, copy_strides, elementwise_strides, fold_strides,
     fortran_strides, result_strides,
 };
+pub use order::{Event, Queue};
 pub use overlap::{Overlap, overlap};
 pub use promote::{Operand, can_cast_safely, promote};
 pub use region::{Coords, Region};

@@ -1,0 +1,139 @@
+//! A file as virtual memory: what does not fit in memory lies there and is read as memory all the same.
+
+#![expect(unsafe_code, reason = "maps a file that only this process knows")]
+#![cfg(unix)]
+
+use crate::{Addr, MemoryError, Vmm};
+use std::fs::{File, OpenOptions};
+use std::os::fd::AsRawFd as _;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+const GRANULE: u64 = 2 << 20;
+
+/// Space in an unnamed file of one directory. The kernel writes its pages out when memory gets short, and
+/// reads them when they are touched.
+#[derive(Debug)]
+pub struct SpillFile {
+    file: File,
+    /// Bytes of the file that were asked for, for a message.
+    length: Mutex<u64>,
+}
+
+impl SpillFile {
+    /// A file in this directory. It has no name, so it goes with the process.
+    ///
+    /// # Errors
+    /// What opening the file gives.
+    pub fn open(directory: &Path) -> std::io::Result<SpillFile> {
+        let name = format!(".arrayloom-spill-{}", std::process::id());
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
+        let path = (0..1000)
+            .map(|number| directory.join(format!("{name}-{number}")))
+            .find(|path| !path.exists())
+            .unwrap_or_else(|| directory.join(name));
+        let file = options.open(&path)?;
+        std::fs::remove_file(&path)?;
+        Ok(SpillFile {
+            file,
+            length: Mutex::new(0),
+        })
+    }
+
+    fn refused(&self, need: u64) -> MemoryError {
+        MemoryError::OutOfMemory {
+            need,
+            free: 0,
+            by: self.name(),
+        }
+    }
+
+    /// Writes a range out and takes its pages out of memory; the content stays in the file.
+    pub fn page_out(addr: u64, bytes: u64) {
+        let low = addr.next_multiple_of(4096);
+        let high = (addr + bytes) / 4096 * 4096;
+        if low >= high {
+            return;
+        }
+        let (at, len) = (pointer(low), length(high - low));
+        // SAFETY: the range lies in a shared mapping of the file; writing it out changes no content.
+        unsafe { libc::msync(at, len, libc::MS_SYNC) };
+        // SAFETY: pages of a shared file mapping come back from the file when they are touched.
+        unsafe { libc::madvise(at, len, libc::MADV_DONTNEED) };
+    }
+}
+
+fn pointer(at: u64) -> *mut libc::c_void {
+    std::ptr::with_exposed_provenance_mut(length(at))
+}
+
+fn length(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+impl Vmm for SpillFile {
+    fn granule(&self) -> u64 {
+        GRANULE
+    }
+
+    fn reserve(&self, bytes: u64) -> Result<u64, MemoryError> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
+        let anywhere = std::ptr::null_mut();
+        let file = self.file.as_raw_fd();
+        // SAFETY: a new mapping at a place that the kernel picks; the file belongs to this value alone.
+        let start = unsafe { libc::mmap(anywhere, length(bytes), protection, flags, file, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(self.refused(bytes));
+        }
+        Ok(start.expose_provenance() as u64)
+    }
+
+    fn map(&self, addr: Addr, bytes: u64) -> Result<(), MemoryError> {
+        let end = addr.offset + bytes;
+        let mut length = self.length.lock().unwrap_or_else(PoisonError::into_inner);
+        if end > *length {
+            self.file
+                .set_len(end)
+                .map_err(|_disk_full| self.refused(bytes))?;
+            *length = end;
+        }
+        drop(length);
+        #[cfg(target_os = "linux")]
+        {
+            let (Ok(from), Ok(len)) = (i64::try_from(addr.offset), i64::try_from(bytes)) else {
+                return Err(self.refused(bytes));
+            };
+            // The blocks are taken now: a full disk is an error here and a crash later.
+            // SAFETY: the call takes numbers only.
+            let status = unsafe { libc::fallocate(self.file.as_raw_fd(), 0, from, len) };
+            let errno = std::io::Error::last_os_error().raw_os_error();
+            if status != 0 && errno != Some(libc::EOPNOTSUPP) {
+                return Err(self.refused(bytes));
+            }
+        }
+        Ok(())
+    }
+
+    fn unmap(&self, addr: Addr, bytes: u64) {
+        #[cfg(target_os = "linux")]
+        if let (Ok(from), Ok(len)) = (i64::try_from(addr.offset), i64::try_from(bytes)) {
+            let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+            // SAFETY: the call takes numbers only. If it is refused, the disk stays full of old bytes.
+            unsafe { libc::fallocate(self.file.as_raw_fd(), mode, from, len) };
+        }
+        #[cfg(not(target_os = "linux"))]
+        SpillFile::page_out(addr.host(), bytes);
+    }
+
+    fn release(&self, buf: u64, bytes: u64) {
+        // SAFETY: the arena owns the range and is gone.
+        unsafe { libc::munmap(pointer(buf), length(bytes)) };
+    }
+
+    fn name(&self) -> &'static str {
+        "spill file"
+    }
+}
