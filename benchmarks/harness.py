@@ -15,8 +15,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import peers
+
 HERE = Path(__file__).resolve().parent
-VARIANTS = ("numpy", "arrayloom", "numexpr", "numba", "jax")
 
 
 @dataclass
@@ -99,19 +100,14 @@ class Worker:
         return json.loads(line)
 
 
-def available(variants=VARIANTS):
+def available(variants=peers.VARIANTS):
     """Return the variants whose package is installed."""
     return [name for name in variants if importlib.util.find_spec(name) is not None]
 
 
-def has_variant(program, variant):
-    text = (HERE / "programs" / f"{program}.py").read_text(encoding="utf-8")
-    return variant == "arrayloom" or f"def {variant}_run(" in text
-
-
 def compare(program, variants, job, rounds, tell=lambda text: None):
     """Run `program` in every variant, `rounds` warm rounds after the first; one series each."""
-    series = [Series(name) for name in variants if has_variant(program, name)]
+    series = [Series(name) for name in variants if peers.run_of(program, name)]
     with ExitStack() as stack:
         workers = {}
         for each in series:

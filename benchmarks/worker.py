@@ -5,7 +5,6 @@ one line of JSON: seconds, sums and digests of the results, and peak memory.
 """
 
 import hashlib
-import importlib
 import json
 import os
 import resource
@@ -20,6 +19,9 @@ def measure(run, job):
     """Time one run; the sums at its end make every variant finish its work."""
     import numpy as np
 
+    prepare = getattr(run, "prepare", None)
+    if prepare is not None:
+        prepare(job["size"])
     start = time.perf_counter()
     results = run(job["size"], job["iterations"])
     sums = [float(np.sum(each)) for each in results]
@@ -35,14 +37,15 @@ def measure(run, job):
 
 
 def main():
+    import peers
+
     program, variant = sys.argv[1:]
     # The program may print; answers have a channel of their own.
     answers = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
     os.dup2(2, 1)
     sys.path[:0] = [str(HERE), str(HERE.parent / "examples")]
     start = time.perf_counter()
-    module = importlib.import_module(f"programs.{program}")
-    run = getattr(module, f"{'numpy' if variant == 'arrayloom' else variant}_run")
+    run = peers.run_of(program, variant)
     answers.write(json.dumps({"import_seconds": time.perf_counter() - start}) + "\n")
     for line in sys.stdin:
         answers.write(json.dumps(measure(run, json.loads(line))) + "\n")

@@ -75,6 +75,12 @@ def steps() -> Iterator[Step]:
         (PYTHON, "-m", "pytest", "-q", "--maxfail=20", "-m", "not slow"),
         "after a change of Rust code, first pip install the package again",
     )
+    # Shows what became slower; other work on the machine must not fail the checks.
+    yield Step(
+        "benchmarks",
+        (PYTHON, "benchmarks/run.py", "--quick", "--compare", "--variant", "numpy"),
+        "run the failing program alone: benchmarks/run.py --quick --program NAME -v",
+    )
     yield Step(
         "frameworks",
         (PYTHON, "tools/frameworks.py"),

@@ -2,8 +2,13 @@
 
 from heat_equation import plate, solve
 
-SIZE, ITERATIONS = 3000, 100
+CLASS = "bandwidth"
+FULL, QUICK = (3000, 100), (1000, 20)
 EPSILON = 0.005
+
+
+def needed(size, iterations):
+    return 8 * 2 * size**2 * iterations
 
 
 def numpy_run(size, iterations):

@@ -3,9 +3,14 @@
 import importlib.util
 from pathlib import Path
 
-SIZE, ITERATIONS = 2000, 100
+CLASS = "bandwidth"
+FULL, QUICK = (2000, 100), (800, 10)
 
 _PATH = Path(__file__).resolve().parents[2] / "examples" / "shallow_water.py"
+
+
+def needed(size, iterations):
+    return 8 * 6 * size**2 * iterations
 
 
 def _example():

@@ -2,8 +2,13 @@
 
 import numpy as np
 
-SIZE, ITERATIONS = 1000, 100_000
+CLASS = "overhead"
+FULL, QUICK = (1000, 100000), (1000, 20000)
 PER_TURN = 5
+
+
+def needed(size, iterations):
+    return 8 * 2 * size * iterations
 
 
 def numpy_run(size, iterations):

@@ -5,7 +5,12 @@ numexpr has no matrix product, so it takes no part.
 
 from snakes_and_ladders import board, play
 
-SIZE, ITERATIONS = 1000, 10
+CLASS = "overhead"
+FULL, QUICK = (1000, 10), (1000, 5)
+
+
+def needed(size, iterations):
+    return 8 * 2 * size**2 * iterations
 
 
 def numpy_run(size, iterations):

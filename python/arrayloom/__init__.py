@@ -10,7 +10,8 @@ from arrayloom import _preload
 _preload.restart_early()
 
 # ruff: noqa: E402 - a restart comes before everything that takes time
-from typing import Any
+import importlib
+from typing import TYPE_CHECKING, Any
 
 import numpy as _numpy  # noqa: ICN001 - the plain name would be a public one
 
@@ -23,6 +24,13 @@ from arrayloom.errors import InternalError as InternalError
 from arrayloom.errors import OutOfMemoryError as OutOfMemoryError
 from arrayloom.errors import SettingError as SettingError
 from arrayloom.errors import UnsupportedError as UnsupportedError
+
+if TYPE_CHECKING:
+    from arrayloom._explain import Explanation as Explanation
+    from arrayloom._explain import explain as explain
+
+# Names that are imported when they are used.
+_ON_DEMAND = {"Explanation": "arrayloom._explain", "explain": "arrayloom._explain"}
 
 # NumPy's functions that are replaced: those that make arrays.
 _CREATION = (
@@ -67,9 +75,10 @@ _warnings.install()
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - NumPy's names are of every type
-    """Names that NumPy itself makes on demand."""
-    return getattr(_numpy, name)
+    """Names that are made on demand, NumPy's among them."""
+    home = _ON_DEMAND.get(name)
+    return getattr(_numpy if home is None else importlib.import_module(home), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *dir(_numpy)})
+    return sorted({*globals(), *_ON_DEMAND, *dir(_numpy)})

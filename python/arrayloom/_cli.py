@@ -6,6 +6,7 @@ Everything after the program's name belongs to the program and is never looked a
 import argparse
 import os
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from arrayloom.errors import FallbackWarning
 
 __all__ = ["main", "parse"]
 
-_WITH_VALUE = frozenset({"--threads", "--min-bytes", "--scope", "--output"})
+_WITH_VALUE = frozenset({"--threads", "--min-bytes", "--scope", "--output", "--dump-kernels"})
 _VOLUME_COMMANDS = frozenset({"filter", "convert", "plan", "view"})
 _USAGE = """python -m arrayloom [options] (script.py | -m module | -c code | -) [args ...]
        python -m arrayloom info [--json]
@@ -31,6 +32,7 @@ class Options(argparse.Namespace):
     profile: bool
     json: bool
     output: str | None
+    dump_kernels: str | None
     threads: int | None
     min_bytes: int | None
     lazy: bool
@@ -60,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--profile", action="store_true", help="report what was accelerated, on standard error")
     add("--json", action="store_true", help="reports as JSON")
     add("--output", metavar="FILE", help="write the profile to FILE instead")
+    add("--dump-kernels", metavar="DIR", help="write what was fused, and why not more, to DIR")
     add("--threads", type=_positive, metavar="N", help="threads to use (default: all cores)")
     add("--min-bytes", type=int, metavar="N", help="smaller results stay plain NumPy arrays")
     add("--no-lazy", dest="lazy", action="store_false", help="record nothing: plain NumPy")
@@ -140,6 +143,21 @@ def _report(options: Options, seconds: float) -> None:
             )
 
 
+def _dump_to(folder: str) -> bool:
+    """Start keeping what runs; False, with a message, if `folder` takes no files."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        sys.stderr.write(
+            f"arrayloom: cannot write to {folder}: {error.strerror}; name another --dump-kernels DIR\n"
+        )
+        return False
+    _native.dump_kernels()
+    return True
+
+
 def _info(options: Options) -> int:
     from arrayloom import _info as info  # noqa: PLC0415 - slow, and only needed here
 
@@ -171,8 +189,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         _hook.install(options.scope)
         _native.enable_runner_patches()
     _native.reset_stats()
+    if options.dump_kernels is not None and not _dump_to(options.dump_kernels):
+        return 2
     start = time.perf_counter()
     status = run(program)
+    if options.dump_kernels is not None:
+        from arrayloom import _explain  # noqa: PLC0415 - needs the native module
+
+        _explain.write_dumps(options.dump_kernels)
     if options.profile or options.verbose:
         _report(options, time.perf_counter() - start)
     return status

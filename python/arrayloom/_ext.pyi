@@ -69,6 +69,43 @@ ones_like: Callable[..., ndarray[Any, Any]]
 zeros: Callable[..., ndarray[Any, Any]]
 zeros_like: Callable[..., ndarray[Any, Any]]
 
+class _PlanOp(TypedDict):
+    name: str
+    dtype: str
+    storage: str
+    file: str
+    line: int
+
+class _PlanView(TypedDict):
+    array: int
+    shape: list[int]
+    dtype: str
+    bytes: int
+    storage: str
+
+class _PlanKernel(TypedDict):
+    shape: list[int]
+    ops: list[_PlanOp]
+    reads: list[_PlanView]
+    writes: list[_PlanView]
+    why: str | None
+    code: str
+
+class _PlanPass(TypedDict):
+    kernels: list[_PlanKernel]
+    bytes_read: int
+    bytes_written: int
+
+class _Plan(TypedDict):
+    passes: list[_PlanPass]
+    dropped: int
+    put_off: int
+    bytes_needed: int
+
+def explain(array: object = None, /) -> _Plan: ...
+def is_pending(array: object, /) -> bool: ...
+def dump_kernels(keep: bool, /) -> None: ...
+def take_dumps() -> list[tuple[_Plan, int]]: ...
 def stats() -> _Stats: ...
 def reset_stats() -> None: ...
 def configure(

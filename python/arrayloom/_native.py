@@ -19,6 +19,7 @@ __all__ = [
     "Stats",
     "configure",
     "devices",
+    "dump_kernels",
     "enable_runner_patches",
     "native_version",
     "reset_stats",
@@ -203,6 +204,15 @@ def devices() -> tuple[Device, ...]:
         )
         for row in tables
     )
+
+
+def dump_kernels() -> bool:
+    """Keep what runs, for ``--dump-kernels``; False when the native module cannot."""
+    call = _function("dump_kernels")
+    if call is None:
+        return False
+    call(True)  # noqa: FBT003 - positional only
+    return True
 
 
 def enable_runner_patches() -> bool:

@@ -1,6 +1,7 @@
 //! The engine's public face: slots, recording, synchronisation.
 
 use crate::events::FpEvent;
+use crate::explain::Dumps;
 use crate::pending::Bits;
 use crate::rename::Places;
 use crate::table::{Home, Leftover, Table, give_back};
@@ -35,7 +36,8 @@ pub struct Engine {
     pub(crate) stats: Mutex<Stats>,
     pub(crate) places: Mutex<Places>,
     pub(crate) events: Mutex<Vec<FpEvent>>,
-    pub(crate) dumps: Mutex<Vec<String>>,
+    pub(crate) dumps: Mutex<Dumps>,
+    pub(crate) dumping: AtomicBool,
     failure: Mutex<Option<EngineError>>,
     pub(crate) notice: OnceLock<fn()>,
     /// A touch left something to be told.
@@ -65,7 +67,7 @@ impl Engine {
         if settings.pool_bytes > 0 {
             limits.cached_bytes = settings.pool_bytes;
         }
-        let lazy = settings.lazy;
+        let (lazy, dumping) = (settings.lazy, settings.dump_kernels);
         let engine = Arc::new(Engine {
             settings,
             device,
@@ -79,6 +81,7 @@ impl Engine {
             places: Mutex::default(),
             events: Mutex::default(),
             dumps: Mutex::default(),
+            dumping: AtomicBool::new(dumping),
             failure: Mutex::default(),
             notice: OnceLock::new(),
             news: AtomicBool::new(false),
@@ -352,11 +355,6 @@ impl Engine {
     /// The floating-point conditions met since the last call, in program order.
     pub fn take_fp_events(&self) -> Vec<FpEvent> {
         std::mem::take(&mut *lock(&self.events))
-    }
-
-    /// The text of the kernels that ran since the last call, if `settings.dump_kernels`.
-    pub fn take_dumps(&self) -> Vec<String> {
-        std::mem::take(&mut *lock(&self.dumps))
     }
 
     /// Names a function that is called when work inside a touch left a failure or floating-point

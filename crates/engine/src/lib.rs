@@ -11,6 +11,7 @@
 mod engine;
 mod error;
 mod events;
+mod explain;
 mod external;
 mod fork;
 mod lend;
@@ -33,6 +34,7 @@ mod tests;
 pub use engine::{Engine, NewSlot};
 pub use error::EngineError;
 pub use events::FpEvent;
+pub use explain::{Explanation, KernelFacts, OpFacts, PassFacts, Storage, ViewFacts};
 pub use lend::Lent;
 pub use settings::Settings;
 pub use stats::{OpStats, Stats};

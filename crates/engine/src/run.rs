@@ -2,17 +2,18 @@
 
 use crate::engine::{is_unsupported, lock};
 use crate::events::{self, FpEvent, Placed};
+use crate::explain;
 use crate::put_off::{self, PutOff};
 use crate::stats::{Traffic, bytes, name_of};
-use crate::table::{Home, Leftover, accesses};
+use crate::table::{Entry, Home, Leftover, Table, accesses};
 use crate::{Engine, EngineError};
 use arrayloom_device::{Arg, Buf, DeviceError, Launch, Queue, ReduceArgs};
-use arrayloom_fuse::{Fold, Group, Options, Pass, Slots, fuse};
+use arrayloom_fuse::{Cache, Fold, Fused, Group, Options, Pass, Slots, fuse};
 use arrayloom_guard::State;
 use arrayloom_ir::{FpFlags, Node, Operand, SlotId};
 use arrayloom_types::Layout;
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicU8;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
 /// The list while it runs.
@@ -31,6 +32,15 @@ struct Facts {
     nbytes: usize,
 }
 
+impl Facts {
+    fn of(entry: &Entry) -> Facts {
+        Facts {
+            live: entry.user,
+            nbytes: entry.nbytes,
+        }
+    }
+}
+
 impl Slots for Batch {
     fn is_live(&self, slot: SlotId) -> bool {
         self.slots.get(&slot).is_none_or(|facts| facts.live)
@@ -42,6 +52,23 @@ impl Slots for Batch {
 }
 
 impl Batch {
+    fn new(list: Vec<Node>, table: &Table) -> Batch {
+        let mut slots = BTreeMap::new();
+        for (slot, _) in list.iter().flat_map(accesses) {
+            let facts = || table.get(slot).map(Facts::of);
+            if !slots.contains_key(&slot) {
+                slots.extend(facts().map(|facts| (slot, facts)));
+            }
+        }
+        Batch {
+            done: vec![false; list.len()],
+            list,
+            slots,
+            put_off: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
     /// What needs memory all the same, because another kernel reads it, is not put off. True if there
     /// is such a result.
     fn claim_stored(&mut self, groups: &[Group]) -> bool {
@@ -58,7 +85,7 @@ impl Batch {
     }
 
     /// True for an operation that stays in the list, to be done again if somebody wants its result.
-    fn is_put_off(&self, place: u32) -> bool {
+    pub(crate) fn is_put_off(&self, place: u32) -> bool {
         self.put_off
             .iter()
             .any(|put_off| put_off.places.contains(&place))
@@ -102,38 +129,26 @@ impl Engine {
         let mut table = self.table();
         let list = std::mem::take(&mut table.list);
         table.list_bytes = 0;
-        let mut slots = BTreeMap::new();
-        for (slot, _) in list.iter().flat_map(accesses) {
-            if slots.contains_key(&slot) {
-                continue;
-            }
-            let Some(entry) = table.get_mut(slot) else {
-                continue;
-            };
-            if let (Home::Guarded(guarded), Some(guard), None) =
-                (entry.home, self.guard(), &entry.block)
+        let batch = Batch::new(list, &table);
+        for &slot in batch.slots.keys() {
+            if let Some(entry) = table.get_mut(slot)
+                && let (Home::Guarded(guarded), Some(guard), None) =
+                    (entry.home, self.guard(), &entry.block)
             {
                 entry.block = guard.withdraw(guarded);
             }
-            slots.insert(
-                slot,
-                Facts {
-                    live: entry.user,
-                    nbytes: entry.nbytes,
-                },
-            );
         }
-        Batch {
-            done: vec![false; list.len()],
-            list,
-            slots,
-            put_off: Vec::new(),
-            events: Vec::new(),
-        }
+        batch
+    }
+
+    /// The list as it is, for a plan that does not run.
+    pub(crate) fn copy_of_list(&self) -> Batch {
+        let table = self.table();
+        Batch::new(table.list.clone(), &table)
     }
 
     /// Counts results as dead that need not be stored now.
-    fn put_off(&self, batch: &mut Batch, wanted: SlotId) {
+    pub(crate) fn put_off(&self, batch: &mut Batch, wanted: SlotId) {
         let Some(guard) = self.guard().filter(|_| self.fuses()) else {
             return;
         };
@@ -149,7 +164,8 @@ impl Engine {
         self.settings.fuse && self.device.caps().fused
     }
 
-    fn run_batch(&self, batch: &mut Batch) -> Result<(), EngineError> {
+    /// The kernels and passes of the list.
+    pub(crate) fn fuse_batch(&self, batch: &mut Batch, cache: &mut Cache) -> Fused {
         let options = Options {
             fuse: self.fuses(),
             sweep: self.fuses() && self.settings.sweep,
@@ -157,9 +173,17 @@ impl Engine {
             sweep_least: self.settings.sweep_bytes,
             ..Options::default()
         };
-        let mut fused = fuse(&batch.list, batch, &mut lock(&self.cache), &options);
+        let fused = fuse(&batch.list, batch, cache, &options);
         if batch.claim_stored(&fused.groups) {
-            fused = fuse(&batch.list, batch, &mut lock(&self.cache), &options);
+            return fuse(&batch.list, batch, cache, &options);
+        }
+        fused
+    }
+
+    fn run_batch(&self, batch: &mut Batch) -> Result<(), EngineError> {
+        let fused = self.fuse_batch(batch, &mut lock(&self.cache));
+        if self.dumping.load(Ordering::Relaxed) {
+            lock(&self.dumps).add(explain::explanation(batch, &fused));
         }
         lock(&self.stats).dropped += fused.dead.len() as u64;
         self.settle(batch, &fused.dead);
@@ -243,9 +267,6 @@ impl Engine {
             let flags = std::iter::repeat_with(|| AtomicU8::new(FpFlags::NONE.0));
             flags.take(group.kernel.code.len()).collect()
         });
-        if self.settings.dump_kernels {
-            lock(&self.dumps).push(group.to_string());
-        }
         let started = Instant::now();
         let launch = Launch {
             shape: &group.shape,

@@ -128,7 +128,7 @@ settings! {
     eager: bool = false, "ARRAYLOOM_EAGER";
     /// Bytes of memory kept for re-use; 0 for a quarter of the machine's.
     pool_bytes: usize = 0, "ARRAYLOOM_POOL_BYTES";
-    /// Keep the text of the kernels that ran, for [`crate::Engine::take_dumps`].
+    /// Keep what ran, for [`crate::Engine::take_dumps`].
     dump_kernels: bool = false, "ARRAYLOOM_DUMP";
 }
 

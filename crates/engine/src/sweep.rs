@@ -82,9 +82,6 @@ impl Engine {
             }
             self.settle(batch, &group.nodes);
         }
-        if self.settings.dump_kernels {
-            lock(&self.dumps).push(sweep.to_string());
-        }
         Ok(true)
     }
 

@@ -68,6 +68,7 @@ pub(crate) fn bind(
         origin: built.origin,
         twins: built.twins,
         contracted,
+        why: draft.why,
     }
 }
 

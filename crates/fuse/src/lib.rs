@@ -26,11 +26,13 @@ mod rows;
 mod split;
 mod stage;
 mod sweep;
+mod why;
 
 pub use cache::Cache;
 pub use dead::{covers, dead};
 pub use split::split;
 pub use sweep::{Block, Pass, Routes, Sweep};
+pub use why::Why;
 
 use arrayloom_ir::{Kernel, Node, Operand, SlotId};
 use arrayloom_plan::ReduceOrder;
@@ -115,6 +117,8 @@ pub struct Group {
     pub twins: Arc<[(u32, u32)]>,
     /// Results that never get memory here.
     pub contracted: usize,
+    /// Why its first node did not join an earlier group; none where they have nothing in common.
+    pub why: Option<Why>,
 }
 
 /// The outcome of [`fuse`].

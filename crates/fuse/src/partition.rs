@@ -5,6 +5,7 @@
 //! a conflicting way. So the order of all conflicting accesses stays that of the program.
 
 use crate::item::{Item, Read};
+use crate::why::Why;
 use crate::{Options, Slots};
 use arrayloom_ir::{Action, AxisMask, SlotId};
 use arrayloom_plan::ReduceOrder;
@@ -22,6 +23,8 @@ pub(crate) struct Draft<'a> {
     /// Views of memory so far, as far as can be told before stores are dropped.
     views: usize,
     folds: Folds<'a>,
+    /// Why its first item did not join an earlier group.
+    pub(crate) why: Option<Why>,
 }
 
 /// The folds of a group. One pass folds over the same axes, in one order where the order shows, or
@@ -88,10 +91,10 @@ pub(crate) fn partition<'a>(
         let place = if options.fuse {
             place_for(item, &drafts, slots, options)
         } else {
-            None
+            Err(Some(Why::Off))
         };
-        let place = place.unwrap_or_else(|| {
-            drafts.push(Draft::new(item));
+        let place = place.unwrap_or_else(|why| {
+            drafts.push(Draft::new(item, why));
             drafts.len() - 1
         });
         drafts[place].add(number, item, slots);
@@ -110,25 +113,34 @@ pub(crate) fn last_readers(items: &[Item<'_>], drafts: &[Draft<'_>]) -> BTreeMap
     last
 }
 
+/// The group that the item joins, or why it needs its own.
 fn place_for(
     item: &Item<'_>,
     drafts: &[Draft<'_>],
     slots: &dyn Slots,
     options: &Options,
-) -> Option<usize> {
-    let mut spare = None;
+) -> Result<usize, Option<Why>> {
+    let (mut spare, mut why) = (None, None);
     for (place, draft) in drafts.iter().enumerate().rev() {
-        let fits = draft.takes(item, slots, options);
+        let refusal = draft.refusal(item, slots, options);
         match draft.relation(item) {
-            Relation::Follows | Relation::Shares if fits => return Some(place),
-            Relation::Follows | Relation::Blocked => break,
-            Relation::Apart if fits && item.is_map() && draft.is_plain() => {
+            Relation::Follows | Relation::Shares if refusal.is_none() => return Ok(place),
+            Relation::Follows => {
+                why = why.or(refusal);
+                break;
+            }
+            Relation::Blocked => {
+                why = why.or(Some(draft.block(item)));
+                break;
+            }
+            Relation::Apart if refusal.is_none() && item.is_map() && draft.is_plain() => {
                 spare = spare.or(Some(place));
             }
-            Relation::Shares | Relation::Apart => {}
+            Relation::Shares => why = why.or(refusal),
+            Relation::Apart => {}
         }
     }
-    spare
+    spare.ok_or(why)
 }
 
 fn bit(slot: SlotId) -> u64 {
@@ -136,7 +148,7 @@ fn bit(slot: SlotId) -> u64 {
 }
 
 impl<'a> Draft<'a> {
-    fn new(item: &'a Item<'a>) -> Draft<'a> {
+    fn new(item: &'a Item<'a>, why: Option<Why>) -> Draft<'a> {
         Draft {
             items: Vec::new(),
             shape: &item.shape,
@@ -145,6 +157,7 @@ impl<'a> Draft<'a> {
             touched: 0,
             views: 0,
             folds: Folds::None,
+            why,
         }
     }
 
@@ -168,12 +181,30 @@ impl<'a> Draft<'a> {
         self.folds = self.folds.with(item);
     }
 
-    /// True when the item is welcome, dependencies aside.
-    fn takes(&self, item: &Item<'_>, slots: &dyn Slots, options: &Options) -> bool {
-        self.folds.takes(item)
-            && *self.shape == *item.shape
-            && self.items.len() < options.max_nodes
-            && self.views + self.new_views(item, slots) <= options.max_views
+    /// Why the item is not welcome, dependencies aside.
+    fn refusal(&self, item: &Item<'_>, slots: &dyn Slots, options: &Options) -> Option<Why> {
+        if *self.shape != *item.shape {
+            return Some(Why::Shape);
+        }
+        if !self.folds.takes(item) {
+            return Some(Why::Folds);
+        }
+        let full = self.items.len() >= options.max_nodes
+            || self.views + self.new_views(item, slots) > options.max_views;
+        full.then_some(Why::Full)
+    }
+
+    /// Why a dependency on this group bars the item from it.
+    fn block(&self, item: &Item<'_>) -> Why {
+        let whole = |read: Read<'_>| {
+            let writes = self.writes.iter().filter(|w| w.slot == read.slot);
+            !read.pointwise || writes.clone().any(|w| !w.pointwise)
+        };
+        if item.reads().any(whole) {
+            Why::Whole
+        } else {
+            Why::Neighbours
+        }
     }
 
     /// True without folds, whose order decides how memory is walked.

@@ -12,6 +12,7 @@ mod copies;
 mod creation;
 mod delegate;
 mod error;
+mod explain;
 mod fallback;
 mod fold;
 mod functions;
@@ -51,6 +52,8 @@ use pyo3::prelude::*;
 #[pymodule]
 #[pyo3(name = "_ext")]
 mod ext {
+    #[pymodule_export]
+    use super::explain::{dump_kernels, explain, is_pending, take_dumps};
     #[pymodule_export]
     use super::process::{after_fork_child, after_fork_parent, before_fork, reinstall_handler};
     #[pymodule_export]

@@ -137,18 +137,24 @@ fn warn_of(py: Python<'_>, event: &FpEvent) -> PyResult<()> {
         if event.flags.0 & flag.0 & warn != 0 {
             let text = format!("{words} encountered in {name}");
             let class = py.get_type::<PyRuntimeWarning>();
-            let (file, line) = match &code {
-                Some(code) => place(code.bind(py), at)?,
-                None => ("<unknown>".to_owned(), 0),
-            };
+            let (file, line) = place(py, code.as_ref(), at)?;
             explicit(py, &text, class.as_any(), &file, line)?;
         }
     }
     Ok(())
 }
 
+/// File and line of the place with a number.
+pub(crate) fn line_of(py: Python<'_>, number: u32) -> PyResult<(String, c_int)> {
+    let Place { code, at, .. } = places::place(py, number);
+    place(py, code.as_ref(), at)
+}
+
 /// File and line of a place in a code object.
-fn place(code: &Bound<'_, PyAny>, at: c_int) -> PyResult<(String, c_int)> {
+fn place(py: Python<'_>, code: Option<&Py<PyAny>>, at: c_int) -> PyResult<(String, c_int)> {
+    let Some(code) = code.map(|code| code.bind(py)) else {
+        return Ok(("<unknown>".to_owned(), 0));
+    };
     let file = code.getattr("co_filename")?.extract()?;
     // SAFETY: only code objects are kept.
     let line = unsafe { ffi::PyCode_Addr2Line(code.as_ptr().cast(), at) };

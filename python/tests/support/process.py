@@ -9,14 +9,17 @@ import textwrap
 UNDER_TEST = os.environ.get("ARRAYLOOM_TEST_MODULE", "arrayloom")
 
 
-def run(code, *args, runner=False, limit_bytes=None, timeout=120, env=None, cwd=None):
-    """Run a program text; ``import arrayloom`` stands for the module under test in it."""
+def run(code, *args, runner=False, options=(), limit_bytes=None, timeout=120, env=None, cwd=None):
+    """Run a program text; ``import arrayloom`` stands for the module under test in it.
+
+    `options` are those of the runner.
+    """
     text = textwrap.dedent(code)
     if UNDER_TEST != "arrayloom":
         text = text.replace("import arrayloom", f"import {UNDER_TEST}")
         runner = False
     front = [sys.executable, "-X", "faulthandler"]
-    front += ["-m", "arrayloom"] if runner else []
+    front += ["-m", "arrayloom", *map(str, options)] if runner else []
 
     def limit():
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
