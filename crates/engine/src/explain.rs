@@ -181,7 +181,13 @@ fn kernel(
 fn pass(batch: &Batch, stages: &[(&Group, Option<&Routes>)], arrays: &mut Arrays) -> PassFacts {
     let (mut read, mut written) = (Traffic::default(), Traffic::default());
     let in_memory = |routes: Option<&Routes>, at: usize, writes: bool| {
-        let route = routes.and_then(|r| if writes { r.outs.get(at) } else { r.ins.get(at) });
+        let route = routes.and_then(|r| {
+            if writes {
+                r.outs.get(at)
+            } else {
+                r.ins.get(at)
+            }
+        });
         storage(route) == Storage::Memory
     };
     for (group, routes) in stages {

@@ -113,8 +113,8 @@ fn kernel(py: Python<'_>, facts: KernelFacts) -> PyResult<Kernel> {
     Ok(Kernel {
         shape: facts.shape.to_vec(),
         ops: ops.collect::<PyResult<_>>()?,
-        reads: facts.reads.into_iter().map(view).collect(),
-        writes: facts.writes.into_iter().map(view).collect(),
+        reads: facts.reads.iter().map(view).collect(),
+        writes: facts.writes.iter().map(view).collect(),
         why: facts.why.map(|why| why.to_string()),
         code: facts.code,
     })
@@ -131,7 +131,7 @@ fn op(py: Python<'_>, facts: &OpFacts) -> PyResult<Op> {
     })
 }
 
-fn view(facts: ViewFacts) -> View {
+fn view(facts: &ViewFacts) -> View {
     View {
         array: facts.array,
         shape: facts.shape.to_vec(),
