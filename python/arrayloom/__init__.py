@@ -57,10 +57,14 @@ _CREATION = (
 
 
 def _fill(namespace: dict[str, Any]) -> None:
-    """Put NumPy's names into `namespace`, and ours for the functions that make arrays."""
+    """Put NumPy's names into `namespace`, and ours for the functions that make arrays.
+
+    Submodules that NumPy itself imports on demand, such as ``numpy.f2py``, stay so.
+    """
+    theirs = vars(_numpy)
     for name in dir(_numpy):
-        if not name.startswith("__"):
-            namespace.setdefault(name, getattr(_numpy, name))
+        if name in theirs and not name.startswith("__"):
+            namespace.setdefault(name, theirs[name])
     for name in _CREATION:
         namespace[name] = getattr(_ext, name)
     namespace["__version__"] = _numpy.__version__

@@ -4,6 +4,7 @@ import importlib
 
 import numpy
 import pytest
+from support import process
 
 import arrayloom as np
 from arrayloom import _ext
@@ -30,6 +31,18 @@ def test_submodules_are_numpys_own(name):
     assert module is importlib.import_module(f"numpy.{name}")
     assert module.__name__ == f"numpy.{name}"
     assert module.__spec__.name == f"numpy.{name}"
+
+
+def test_what_numpy_imports_on_demand_stays_so():
+    code = """
+        import sys, numpy
+        before = set(sys.modules)
+        import arrayloom
+        new = {name for name in sys.modules if name.startswith("numpy.")} - before
+        print(sorted(new))
+        assert arrayloom.f2py is numpy.f2py and arrayloom.testing is numpy.testing
+    """
+    assert process.output(code).strip() == "[]"
 
 
 def test_a_module_that_nobody_has():
