@@ -178,7 +178,11 @@ fn neighbours_merge_and_the_top_goes_back() {
     assert_eq!(whole, blocks[2], "best fit in the gap, without growth");
     assert_eq!(arena.info().reserved, 8 * GRANULE);
     arena.free(whole, 4 * GRANULE, q);
-    assert_eq!(arena.trim(2 * GRANULE), 2 * GRANULE, "no more than asked for");
+    assert_eq!(
+        arena.trim(2 * GRANULE),
+        2 * GRANULE,
+        "no more than asked for"
+    );
     assert_eq!(arena.trim(2 * GRANULE), 2 * GRANULE);
     arena.free(blocks[7], GRANULE, q);
     assert_eq!(arena.trim(u64::MAX), GRANULE);
