@@ -14,7 +14,6 @@ use crate::mxcsr;
 use crate::nest::{Cursor, Nest, Odometer};
 use crate::place::{fence, fetch, gather, pick, scatter, stream};
 use crate::program::{Program, Slot};
-use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::atomic::AtomicU8;
@@ -41,6 +40,8 @@ pub(crate) struct Worker<'a> {
     slots: Vec<*mut u8>,
     /// Slots that follow a lane.
     moving: Vec<(usize, usize)>,
+    /// For each segment, the slots of its arguments, one after another.
+    args: Vec<Range<usize>>,
     /// Those of them whose lines are asked for ahead of time.
     fetched: Vec<(usize, usize)>,
     /// For steps that are run one by one.
@@ -74,6 +75,15 @@ fn distinct(moving: &[(usize, usize)], nest: &Nest) -> Vec<(usize, usize)> {
     kept
 }
 
+/// True when a step may read or write the slot itself; segments have slots of their own.
+fn is_used(step: &Step<usize>, slot: usize) -> bool {
+    match step {
+        Step::Compiled { .. } => false,
+        Step::Fold { from, .. } => *from == slot,
+        _ => true,
+    }
+}
+
 impl<'a> Worker<'a> {
     pub(crate) fn new(shared: Shared<'a>, nest: &Nest) -> Worker<'a> {
         let program = shared.program;
@@ -94,6 +104,24 @@ impl<'a> Worker<'a> {
                 }
             });
         }
+        // Compiled code asks for its lines in long even streams, which the processor foresees.
+        let fetched = if program.segments.is_empty() {
+            distinct(&moving, nest)
+        } else {
+            Vec::new()
+        };
+        moving.retain(|&(slot, _)| program.steps.iter().any(|step| is_used(step, slot)));
+        let mut args = Vec::with_capacity(program.segments.len());
+        for segment in &program.segments {
+            let start = slots.len();
+            for &slot in &segment.args {
+                if let Slot::Lane(lane) = program.slots[slot] {
+                    moving.push((slots.len(), lane));
+                }
+                slots.push(slots[slot]);
+            }
+            args.push(start..slots.len());
+        }
         for &(number, uniform, size) in &program.filled {
             let (value, out) = (program.uniforms[uniform].0.as_ptr(), buffer(number));
             // SAFETY: the buffer has room for a tile of elements of this size.
@@ -103,13 +131,9 @@ impl<'a> Worker<'a> {
             shared,
             _memory: memory,
             slots,
-            // Compiled code asks for its lines in long even streams, which the processor foresees.
-            fetched: if program.segments.is_empty() {
-                distinct(&moving, nest)
-            } else {
-                Vec::new()
-            },
+            fetched,
             moving,
+            args,
             scratch: RefCell::default(),
         }
     }
@@ -280,21 +304,14 @@ impl<'a> Worker<'a> {
     /// # Safety
     /// The slots are set for this tile.
     unsafe fn compiled(&self, segment: usize, n: usize) {
+        let args = &self.slots[self.args[segment].clone()];
         let segment = &self.shared.program.segments[segment];
-        let args: SmallVec<[*mut u8; 24]> =
-            segment.args.iter().map(|&slot| self.slots[slot]).collect();
-        let aligned = || {
-            segment
-                .streams
-                .iter()
-                .all(|&arg| args[arg].addr().is_multiple_of(64))
-        };
         let function = match &segment.around {
-            Some(around) if aligned() => around,
+            Some(around) if segment.streams.fit(args) => around,
             _ => &segment.function,
         };
         // SAFETY: the arguments are those that the function was compiled for, with `n` elements.
-        let done = unsafe { function.call(&args, n) };
+        let done = unsafe { function.call(args, n) };
         let flags = self.shared.flags;
         let met = flags.is_some() && mxcsr::take() != 0;
         let start = if met { 0 } else { done };
@@ -304,7 +321,7 @@ impl<'a> Worker<'a> {
             // elements that it has not done are run.
             unsafe {
                 let replay = &segment.replay;
-                replay.run(&args, start..n, scratch, flags, done < n);
+                replay.run(args, start..n, scratch, flags, done < n);
             };
         }
     }

@@ -9,6 +9,9 @@
     reason = "a body must be compiled inside the function that enables the instruction set"
 )]
 
+#[cfg(target_arch = "x86_64")]
+mod vectors;
+
 use crate::Isa;
 use crate::kern::{Body, Kern, pick, tile, tile_mut};
 use arrayloom_plan::{LANES, LEAF, tree_split};
@@ -20,9 +23,26 @@ use std::ops::{Add, Neg};
 pub(crate) type Sum<R> = [R; 2];
 
 /// `f32` and `f64`.
-pub(crate) trait Addend: Copy + Default + Add<Output = Self> + Neg<Output = Self> {}
-impl Addend for f32 {}
-impl Addend for f64 {}
+pub(crate) trait Addend: Copy + Default + Add<Output = Self> + Neg<Output = Self> {
+    /// A kernel as [`leaf`] gives that works on vectors, if the processor has one.
+    fn vectors(_: Isa) -> Option<Kern> {
+        None
+    }
+}
+
+impl Addend for f32 {
+    #[cfg(target_arch = "x86_64")]
+    fn vectors(isa: Isa) -> Option<Kern> {
+        vectors::single(isa)
+    }
+}
+
+impl Addend for f64 {
+    #[cfg(target_arch = "x86_64")]
+    fn vectors(isa: Isa) -> Option<Kern> {
+        vectors::double(isa)
+    }
+}
 
 enum Node<R> {
     /// The right half of this length is still to come.
@@ -322,7 +342,7 @@ pub(crate) fn leaf<R: Addend>(complex: bool, isa: Isa) -> Kern {
     if complex {
         pick::<ComplexLeaf<R>>(isa)
     } else {
-        pick::<RealLeaf<R>>(isa)
+        R::vectors(isa).unwrap_or_else(|| pick::<RealLeaf<R>>(isa))
     }
 }
 
@@ -361,44 +381,42 @@ pub(crate) fn join<R: Addend>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fmt::Debug;
 
-    fn model(x: &[f64]) -> f64 {
+    fn model<R: Addend>(x: &[R]) -> R {
         if x.len() < 8 {
-            x.iter().fold(-0.0, |s, v| s + v)
+            x.iter().fold(-R::default(), |s, &v| s + v)
         } else if x.len() <= 128 {
-            let mut r = [0.0; 8];
+            let mut r = [R::default(); 8];
             r.copy_from_slice(&x[..8]);
             let whole = x.len() - x.len() % 8;
-            for (i, v) in x[..whole].iter().enumerate().skip(8) {
-                r[i % 8] += v;
+            for (i, &v) in x[..whole].iter().enumerate().skip(8) {
+                r[i % 8] = r[i % 8] + v;
             }
             let s = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
-            x[whole..].iter().fold(s, |s, v| s + v)
+            x[whole..].iter().fold(s, |s, &v| s + v)
         } else {
             let m = x.len() / 2 / 8 * 8;
             model(&x[..m]) + model(&x[m..])
         }
     }
 
-    #[test]
-    fn streams_in_any_pieces_give_the_bits_of_the_recursion() {
-        let x: Vec<f64> = (0..20_003u32)
-            .map(|i| (f64::from(i) * 0.7).sin() + 0.3)
-            .collect();
-        let kern = leaf::<f64>(false, Isa::detect());
+    /// Streams of all lengths and in all pieces; `bits` shows a sum to the last bit.
+    fn streams<R: Addend, B: PartialEq + Debug>(x: &[R], isa: Isa, bits: impl Fn(R) -> B) {
+        let kern = leaf::<R>(false, isa);
         for n in 1..1500 {
             let mut tree = Tree::new(kern);
             tree.begin(n);
             tree.feed(&x[..n]);
-            assert_eq!(tree.sum()[0].to_bits(), model(&x[..n]).to_bits(), "{n}");
+            assert_eq!(bits(tree.sum()[0]), bits(model(&x[..n])), "{n} on {isa}");
         }
         for n in [1, 7, 8, 9, 127, 128, 129, 200, 1000, 4097, 20_003] {
-            let expected = model(&x[..n]).to_bits();
+            let expected = bits(model(&x[..n]));
             for piece in [1, 3, 64, 100, 512, 5000] {
                 let mut tree = Tree::new(kern);
                 tree.begin(n);
                 x[..n].chunks(piece).for_each(|c| tree.feed(c));
-                assert_eq!(tree.sum()[0].to_bits(), expected, "{n} by {piece}");
+                assert_eq!(bits(tree.sum()[0]), expected, "{n} by {piece} on {isa}");
             }
             for most in [8, 100, 1000, 100_000] {
                 let mut sums = subtrees(n, most).into_iter().map(|(at, len)| {
@@ -407,7 +425,22 @@ mod tests {
                     tree.feed(&x[at..at + len]);
                     tree.sum()
                 });
-                assert_eq!(join(n, most, &mut sums)[0].to_bits(), expected);
+                assert_eq!(bits(join(n, most, &mut sums)[0]), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn streams_in_any_pieces_give_the_bits_of_the_recursion() {
+        let wide: Vec<f64> = (0..20_003u32)
+            .map(|i| (f64::from(i) * 0.7).sin() + 0.3)
+            .collect();
+        #[expect(clippy::cast_possible_truncation, reason = "values of another type")]
+        let narrow: Vec<f32> = wide.iter().map(|&x| x as f32).collect();
+        for isa in [Isa::Baseline, Isa::Avx2, Isa::Avx512] {
+            if isa <= Isa::detect() {
+                streams(&wide, isa, f64::to_bits);
+                streams(&narrow, isa, f32::to_bits);
             }
         }
     }

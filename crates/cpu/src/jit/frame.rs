@@ -22,9 +22,10 @@ pub(crate) fn registers(isa: Isa) -> usize {
     if isa == Isa::Avx512 { 29 } else { 12 }
 }
 
-/// Bytes of a vector.
-fn vector(isa: Isa) -> usize {
-    if isa == Isa::Avx512 { 64 } else { 32 }
+/// Elements of a vector: those of the largest type fill a register.
+pub(crate) fn lanes(isa: Isa, code: &Code) -> usize {
+    let vector = if isa == Isa::Avx512 { 64 } else { 32 };
+    vector / code.widest()
 }
 
 /// Operations that make a loop body worth less unrolling.
@@ -65,7 +66,7 @@ pub(crate) fn assemble(
         asm: Asm {
             a,
             masks: isa == Isa::Avx512,
-            lanes: vector(isa) / code.widest(),
+            lanes: lanes(isa, code),
             widest: code.widest(),
             masked: false,
             scratch: [0, 1, 2].map(|i| registers(isa) + i),
@@ -99,9 +100,11 @@ impl Frame<'_> {
         let (mut many_top, mut one_top) = (self.asm.a.create_label(), self.asm.a.create_label());
         let mut end = self.asm.a.create_label();
         self.asm.a.xor(rcx, rcx)?;
+        self.head()?;
         if turns > 1 {
             self.asm.a.sub(rsi, turns * lanes)?;
-            self.asm.a.jl(one)?;
+            self.asm.a.cmp(rcx, rsi)?;
+            self.asm.a.jg(one)?;
             self.asm.a.set_label(&mut many_top)?;
             for turn in 0..turns {
                 self.body(turn)?;
@@ -133,6 +136,34 @@ impl Frame<'_> {
         self.asm.a.vzeroupper()?;
         self.asm.a.ret()?;
         self.asm.a.assemble(0)
+    }
+
+    /// With stores around the caches: the elements before the first whole vector of the first one, under
+    /// a mask. Nothing in a register of the loop is lost.
+    fn head(&mut self) -> Result<(), IcedError> {
+        let Some((arg, size)) = self.code.streams().next().filter(|_| self.asm.masks) else {
+            return Ok(());
+        };
+        let mut end = self.asm.a.create_label();
+        let shift = size.trailing_zeros();
+        let address = self.address(arg)?;
+        self.asm.a.mov(rax, address)?;
+        self.asm.a.neg(rax)?;
+        self.asm.a.shr(rax, shift)?;
+        self.asm.a.and(rax, offset(self.asm.lanes) - 1)?;
+        self.asm.a.jz(end)?;
+        self.asm.a.cmp(rax, rsi)?;
+        self.asm.a.cmovg(rax, rsi)?;
+        self.asm.a.push(rax)?;
+        self.asm.a.mov(rcx, -1i64)?;
+        self.asm.a.bzhi(rcx, rcx, rax)?;
+        self.asm.a.kmovq(k1, rcx)?;
+        self.asm.a.xor(rcx, rcx)?;
+        self.asm.masked = true;
+        self.body(0)?;
+        self.asm.masked = false;
+        self.asm.a.pop(rcx)?;
+        self.asm.a.set_label(&mut end)
     }
 
     /// The elements that do not fill a vector, under a mask: dead lanes are neither read nor written,

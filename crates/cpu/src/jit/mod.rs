@@ -24,6 +24,7 @@ pub(crate) use replay::Scratch;
 pub(crate) use segment::{Cutter, Segment, cut};
 
 use crate::Isa;
+use frame::lanes;
 use ssa::{Code, Mop, Node, Value};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

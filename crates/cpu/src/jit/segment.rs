@@ -19,12 +19,42 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(crate) struct Segment<P> {
     pub(crate) function: Arc<Function>,
-    /// The same with stores around the caches, for when the places of `streams` start on a line.
+    /// The same with stores around the caches, for when [`Streams`] can start on lines together.
     pub(crate) around: Option<Arc<Function>>,
-    /// Arguments that are written around the caches.
-    pub(crate) streams: Vec<usize>,
+    /// What is written around the caches.
+    pub(crate) streams: Streams,
     pub(crate) args: Vec<P>,
     pub(crate) replay: Replay,
+}
+
+/// Arguments that are written around the caches.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Streams {
+    /// The arguments and their element sizes.
+    args: Vec<(usize, usize)>,
+    /// Elements of a vector.
+    lanes: usize,
+    /// The function does the elements before the first whole vector by themselves.
+    any_start: bool,
+}
+
+impl Streams {
+    /// True when all of them start whole vectors at the same element, from which on the function writes
+    /// around the caches.
+    pub(crate) fn fit(&self, args: &[*mut u8]) -> bool {
+        let phase = |&(arg, size): &(usize, usize)| {
+            let address = args[arg].addr();
+            let whole = address.is_multiple_of(size);
+            whole.then(|| address / size % self.lanes)
+        };
+        let mut phases = self.args.iter().map(phase);
+        match phases.next() {
+            Some(Some(first)) => {
+                (first == 0 || self.any_start) && phases.all(|other| other == Some(first))
+            }
+            _ => false,
+        }
+    }
 }
 
 /// Bytes of an operand that no level-2 cache holds.
@@ -299,16 +329,14 @@ impl Builder<'_> {
             return None;
         }
         draft.code.ahead = self.ahead(&draft);
-        let streams: Vec<usize> = draft
-            .code
-            .stores
-            .iter()
-            .filter(|store| store.around)
-            .map(|store| store.arg)
-            .collect();
         let (jit, isa, known) = (self.cutter.jit, self.cutter.isa, self.cutter.known);
+        let streams = Streams {
+            args: draft.code.streams().collect(),
+            lanes: super::lanes(isa, &draft.code),
+            any_start: masks,
+        };
         let args = draft.args.len();
-        let around = if streams.is_empty() {
+        let around = if streams.args.is_empty() {
             None
         } else {
             jit.function(isa, draft.code.clone(), args, known)

@@ -223,6 +223,12 @@ impl Code {
         self.values.iter().map(|v| v.ty.size()).max().unwrap_or(1)
     }
 
+    /// The arguments that are written around the caches, and their element sizes.
+    pub(crate) fn streams(&self) -> impl Iterator<Item = (usize, usize)> {
+        let around = self.stores.iter().filter(|store| store.around);
+        around.map(|store| (store.arg, self.values[store.value].ty.size()))
+    }
+
     /// Adds a primitive; `None` if there is no code for it.
     pub(crate) fn verb(&mut self, verb: Verb, operands: &[usize]) -> Option<usize> {
         let (from, to) = (Ty::of(verb.first)?, Ty::of(verb.to)?);
