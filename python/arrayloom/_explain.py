@@ -105,7 +105,7 @@ class Explanation:
         """The kernels of all passes."""
         return tuple(kernel for each in self.passes for kernel in each.kernels)
 
-    def __str__(self) -> str:
+    def __str__(self) -> str:  # pyright: ignore[reportImplicitOverride] - `override` is of Python 3.12
         return "\n".join(_text(self))
 
     def json(self) -> str:
@@ -196,7 +196,8 @@ def _kernel(facts: Mapping[str, Any]) -> Kernel:
 
 
 def _view(facts: Mapping[str, Any]) -> View:
-    return View(**{**facts, "shape": tuple(facts["shape"])})
+    rest = dict(facts)
+    return View(shape=tuple(rest.pop("shape")), **rest)
 
 
 def _text(plan: Explanation) -> Iterator[str]:
