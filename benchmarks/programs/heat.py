@@ -3,7 +3,7 @@
 from heat_equation import plate, solve
 
 CLASS = "bandwidth"
-FULL, QUICK = (3000, 100), (1000, 20)
+FULL, QUICK = (3000, 20), (1000, 20)
 EPSILON = 0.005
 
 

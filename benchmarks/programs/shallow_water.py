@@ -4,7 +4,7 @@ import importlib.util
 from pathlib import Path
 
 CLASS = "bandwidth"
-FULL, QUICK = (2000, 100), (800, 10)
+FULL, QUICK = (2000, 20), (800, 5)
 
 _PATH = Path(__file__).resolve().parents[2] / "examples" / "shallow_water.py"
 
