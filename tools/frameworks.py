@@ -1,9 +1,11 @@
 """Tests of ``arrayloom.bridge`` with the real frameworks, in an environment of their own.
 
-The environment ``.venv-frameworks`` is made once and kept as long as the list below stays the same. It
-looks into the environment that runs this program for arrayloom, pytest and their like. ``--only torch``
-installs less. A framework that cannot be installed in time is named, and its tests are left out.
-pyclesperanto wants an OpenCL device: Debian's package pocl-opencl-icd makes one of the processor.
+The environment ``.venv-frameworks`` takes about 6 GB. It is made once, by uv, which downloads all wheels at
+a time, and kept as long as the list below stays the same. It looks into the environment that runs this
+program for arrayloom, pytest and their like. ``--only torch`` installs and tests less.
+
+Nothing is left out in silence: a framework that cannot be installed in time is an error, and so is a
+missing OpenCL device, which Debian's package pocl-opencl-icd makes of the processor.
 """
 
 import argparse
@@ -19,22 +21,40 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / ".venv-frameworks"
 
-# One step of pip each. torch comes without its compiler and with the CUDA libraries that it loads.
-PACKAGES: dict[str, tuple[tuple[str, ...], ...]] = {
-    "jax": (("jax", "ml_dtypes"),),
-    "tensorflow": (("tensorflow-cpu",),),
-    "pyclesperanto": (("pyclesperanto",),),
-    "cupy": (("--no-deps", "cupy-cuda12x", "cuda-pathfinder", "fastrlock"),),
+# Packages that bring what they need.
+PACKAGES: dict[str, tuple[str, ...]] = {
+    "jax": ("jax", "ml_dtypes"),
+    "tensorflow": ("tensorflow-cpu",),
+    "pyclesperanto": ("pyclesperanto",),
     "torch": (
-        ("--no-deps", "torch==2.15.0"),
-        ("typing_extensions", "sympy", "networkx", "jinja2", "fsspec", "filelock", "setuptools"),
-        (
-            "cuda-toolkit[cublas,cudart,cufft,cufile,cupti,cusolver,cusparse,nvjitlink,nvrtc,nvtx]==13.2.2",
-            "nvidia-cudnn-cu13==9.26.0.51",
-            "nvidia-cusparselt-cu13==0.8.1",
-            "nvidia-nccl-cu13==2.30.7",
-            "nvidia-nvshmem-cu13==3.7.2",
-        ),
+        "typing_extensions",
+        "sympy",
+        "networkx",
+        "jinja2",
+        "fsspec",
+        "filelock",
+        "setuptools",
+    ),
+    "cupy": ("fastrlock",),
+}
+# Packages alone. torch's wheel is made for CUDA: it loads these libraries, and does without its compiler,
+# cuSOLVER and the tools for profiles.
+ALONE: dict[str, tuple[str, ...]] = {
+    "cupy": ("cupy-cuda12x", "cuda-pathfinder"),
+    "torch": (
+        "torch==2.15.0",
+        "nvidia-cublas==13.4.1.3",
+        "nvidia-cuda-cupti==13.2.86",
+        "nvidia-cuda-nvrtc==13.2.86",
+        "nvidia-cuda-runtime==13.2.86",
+        "nvidia-cufft==12.2.0.57",
+        "nvidia-cufile==1.17.1.22",
+        "nvidia-cusparse==12.7.10.12",
+        "nvidia-nvjitlink==13.5.37",
+        "nvidia-cudnn-cu13==9.26.0.51",
+        "nvidia-cusparselt-cu13==0.8.1",
+        "nvidia-nccl-cu13==2.30.7",
+        "nvidia-nvshmem-cu13==3.7.2",
     ),
 }
 
@@ -46,38 +66,43 @@ def python() -> Path:
 
 def wanted(names: list[str]) -> str:
     """Return what tells one state of the environment from another."""
-    text = repr([(name, PACKAGES[name]) for name in names]) + sys.version + sys.prefix
-    return hashlib.sha256(text.encode()).hexdigest()
+    text = repr([(name, PACKAGES[name], ALONE.get(name)) for name in names])
+    return hashlib.sha256((text + sys.version + sys.prefix).encode()).hexdigest()
 
 
-def make(names: list[str], seconds: float) -> list[str]:
-    """Make the environment unless it is there; return the frameworks that could not be installed."""
+def make(names: list[str], seconds: float) -> bool:
+    """Make the environment unless it is there; False if that fails or takes too long."""
     stamp = HOME / "stamp"
     if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted(names):
-        return []
+        return True
     shutil.rmtree(HOME, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", HOME], check=True)
     where = Path(sysconfig.get_path("purelib", vars={"base": str(HOME)}))
     (where / "main.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
-    missing: list[str] = []
     end = time.monotonic() + seconds
-    for name in names:
-        print(f"installing {name}", flush=True)
-        for packages in PACKAGES[name]:
-            if not pip(packages, end - time.monotonic()):
-                missing.append(name)
-                break
-    if not missing:
-        stamp.write_text(wanted(names), encoding="utf-8")
-    return missing
+    print(f"installing {', '.join(names)}: some gigabytes", flush=True)
+    steps = (
+        ("-m", "pip", "install", "-q", "uv"),
+        (*UV, *(package for name in names for package in PACKAGES[name])),
+        (*UV, "--no-deps", *(package for name in names for package in ALONE.get(name, ()))),
+    )
+    for step in steps:
+        if step[-1] != "--no-deps" and not run(step, end - time.monotonic()):
+            return False
+    stamp.write_text(wanted(names), encoding="utf-8")
+    return True
 
 
-def pip(packages: tuple[str, ...], seconds: float) -> bool:
-    """Install packages; False if that fails or takes too long."""
-    command = [python(), "-m", "pip", "install", "-q", *packages]
+UV = ("-m", "uv", "pip", "install", "-q", "--system-certs", "--python", str(HOME))
+
+
+def run(arguments: tuple[str, ...], seconds: float) -> bool:
+    """Run the environment's interpreter; False if that fails or takes too long."""
     try:
+        command = [python(), *arguments]
         return subprocess.run(command, timeout=max(seconds, 1), check=False).returncode == 0
     except subprocess.TimeoutExpired:
+        print(f"not done in time: {' '.join(arguments[:4])}", flush=True)
         return False
 
 
@@ -85,17 +110,21 @@ def main() -> int:
     """Make the environment, then run the tests that need frameworks."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", action="append", choices=list(PACKAGES))
-    parser.add_argument("--seconds", type=float, default=600, help="for the installation")
+    parser.add_argument("--seconds", type=float, default=900, help="for the installation")
     parser.add_argument("arguments", nargs="*", help="for pytest")
     options = parser.parse_args()
-    missing = make(options.only or list(PACKAGES), options.seconds)
-    if missing:
-        print(f"not installed, so not tested: {', '.join(missing)}", flush=True)
-    if len(missing) == len(options.only or PACKAGES):
+    names = options.only or list(PACKAGES)
+    if "pyclesperanto" in names and not any(Path("/etc/OpenCL/vendors").glob("*.icd")):
+        print("no OpenCL device for pyclesperanto: apt-get install pocl-opencl-icd")
         return 1
+    start = time.monotonic()
+    if not make(names, options.seconds):
+        print(f"the frameworks could not be installed within {options.seconds:.0f} s")
+        return 1
+    print(f"frameworks are here after {time.monotonic() - start:.0f} s", flush=True)
     tests = options.arguments or ["python/tests/bridge"]
     environ = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    command = [python(), "-m", "pytest", "-q", "-m", "not slow", *tests]
+    command = [python(), "-m", "pytest", "-q", "--durations=5", "-m", "not slow", *tests]
     return subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode
 
 

@@ -53,10 +53,7 @@ impl Element {
     /// # Errors
     /// [`DlpackError::Element`] for vectors, types below one byte, and pairs the header lacks.
     pub fn from_dl(dtype: DLDataType) -> Result<Element, DlpackError> {
-        let known = NAMES
-            .iter()
-            .any(|row| row.1 == dtype.code && row.2 == dtype.bits);
-        if known && dtype.lanes == 1 {
+        if is_known(dtype.code, dtype.bits) && dtype.lanes == 1 {
             return Ok(Element {
                 code: dtype.code,
                 bits: dtype.bits,
@@ -102,9 +99,31 @@ impl Element {
     }
 }
 
+/// True for the pairs of [`NAMES`]. Each export and import asks, so it searches no list.
+const fn is_known(code: u8, bits: u8) -> bool {
+    match code {
+        0 | 1 => matches!(bits, 8 | 16 | 32 | 64),
+        2 => matches!(bits, 16 | 32 | 64),
+        4 => bits == 16,
+        5 => matches!(bits, 32 | 64 | 128),
+        6..=14 => bits == 8,
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_has_a_name_is_known() {
+        for code in 0..=255 {
+            for bits in 0..=255 {
+                let named = NAMES.iter().any(|row| row.1 == code && row.2 == bits);
+                assert_eq!(is_known(code, bits), named, "code {code}, {bits} bits");
+            }
+        }
+    }
 
     #[test]
     fn names_and_codes_lead_to_one_another() {

@@ -14,13 +14,6 @@ import os as _os
 from arrayloom import _ext
 from arrayloom.bridge import conversion as _conversion
 from arrayloom.bridge import registry as _registry
-from arrayloom.bridge.conversion import (
-    array_namespace,
-    device,
-    from_dlpack,
-    move_to,
-    to_dlpack,
-)
 from arrayloom.bridge.decorators import (
     cupy,
     jax,
@@ -31,6 +24,13 @@ from arrayloom.bridge.decorators import (
     uses,
 )
 from arrayloom.bridge.errors import FrameworkUnavailable, LossyConversionError, OutOfMemory
+from arrayloom.bridge.exchange import (
+    array_namespace,
+    device,
+    from_dlpack,
+    move_to,
+    to_dlpack,
+)
 from arrayloom.bridge.observing import Record, observe
 from arrayloom.bridge.oom import is_oom, memory, release
 from arrayloom.bridge.planning import Facts, Plan, plan

@@ -35,11 +35,11 @@ from arrayloom.bridge.registry import (
     Mutability,
     Options,
 )
-from arrayloom.bridge.sources import memory_of, of_capsule
+from arrayloom.bridge.sources import memory_of
 
-__all__ = ["array_namespace", "device", "from_dlpack", "move_to", "to_dlpack"]
+__all__ = ["convert", "convert_with", "describe", "host_memory", "not_an_array", "spec_of"]
 
-_NO_KIND = "object"
+NO_KIND = "object"
 
 
 def _refuse(x: Array, spec: FrameworkSpec) -> None:
@@ -49,7 +49,8 @@ def _refuse(x: Array, spec: FrameworkSpec) -> None:
             raise TypeError(msg)
 
 
-def _spec_of(x: Array) -> FrameworkSpec | None:
+def spec_of(x: Array) -> FrameworkSpec | None:
+    """Return the description of an array's framework, or None."""
     name = _ext.bridge.kind(x)
     return None if name is None else registry.get(name)
 
@@ -64,15 +65,15 @@ def _unmask(x: Array, options: Options) -> Array:
     return masked.filled(options.fill)
 
 
-def _host(x: Array, spec: FrameworkSpec | None, options: Options) -> tuple[HostArray, Facts]:
+def host_memory(x: Array, spec: FrameworkSpec | None, options: Options) -> tuple[HostArray, Facts]:
     """Return the memory of an array of the host, or a copy of another device's, and its facts."""
     if spec is None:
         found = memory_of(x)
         if found is None:
-            raise _not_an_array(x)
+            raise not_an_array(x)
         if isinstance(found, DeviceArray):
-            return found.to_host(), _facts_elsewhere(found, _NO_KIND, found.device, found.dtype)
-        return found, facts_of(found, _NO_KIND)
+            return found.to_host(), _facts_elsewhere(found, NO_KIND, found.device, found.dtype)
+        return found, facts_of(found, NO_KIND)
     _refuse(x, spec)
     if spec.hooks.prepare is not None:
         x = spec.hooks.prepare(x, options)
@@ -88,7 +89,8 @@ def _facts_elsewhere(x: Array, kind: str, place: str, dtype: str) -> Facts:
     return Facts(kind, place, dtype, shape, row_major(shape, itemsize), itemsize)
 
 
-def _not_an_array(x: object) -> TypeError:
+def not_an_array(x: object) -> TypeError:
+    """Make the error for an object without memory that is known here."""
     msg = (
         f"{type(x).__module__}.{type(x).__qualname__} is no array: it is of no known framework "
         f"({', '.join(registry.names())}) and has no DLPack, array interface or buffer"
@@ -98,11 +100,11 @@ def _not_an_array(x: object) -> TypeError:
 
 def describe(x: Array) -> Facts:
     """Describe an array: kind, device, dtype, shape, steps, address, whether it can be written."""
-    spec = _spec_of(x)
+    spec = spec_of(x)
     if spec is not None and spec.hooks.device(x) != "cpu":
         _refuse(x, spec)
         return _facts_elsewhere(x, spec.name, spec.hooks.device(x), spec.hooks.dtype(x))
-    return _host(x, spec, Options(detach=True))[1]
+    return host_memory(x, spec, Options(detach=True))[1]
 
 
 def shared_memory(
@@ -120,7 +122,7 @@ def shared_memory(
         plan = Plan("map", 0, reason, (hazard,))
         return lambda: target.hooks.from_host(see(x), options), plan
     if source.name == "arrayloom" and wrap is not None and registry.is_imported(target):
-        array, facts = _host(x, source, options)
+        array, facts = host_memory(x, source, options)
         check_elements(facts, target, options)
         if facts.readonly or not facts.native or why_layout(facts, Layouts.COMPACT_C) is not None:
             return None
@@ -134,14 +136,14 @@ def shared_memory(
 
 def shared_plan(x: Array, target: FrameworkSpec, options: Options) -> Plan | None:
     """Return the plan for memory that a device and the host share, if an array has such memory."""
-    source = _spec_of(x)
+    source = spec_of(x)
     way = None if source is target else shared_memory(x, source, target, options)
     return None if way is None else way[1]
 
 
 def _target(to: str | ModuleType | None, like: Array, options: Options) -> tuple[str, Options]:
     if like is not None:
-        spec = _spec_of(like)
+        spec = spec_of(like)
         if to is not None or spec is None:
             msg = "pass either a kind or like=ARRAY of a known kind"
             raise TypeError(msg)
@@ -202,7 +204,7 @@ def convert(
 def convert_with(x: Array, target: FrameworkSpec, options: Options) -> tuple[Array, Plan, str]:
     """Convert an array, and tell how: `(result, plan, kind of the source)`."""
     x = _unmask(x, options)
-    source = _spec_of(x)
+    source = spec_of(x)
     name = source.name if source is not None else type(x).__name__
     done = None
     if source is not None and source.name == target.name:
@@ -232,7 +234,7 @@ def _over_host(
     x: Array, source: FrameworkSpec | None, target: FrameworkSpec, options: Options
 ) -> tuple[Array, Plan]:
     """Convert by the memory that the host sees, shared or copied."""
-    array, facts = _host(x, source, options)
+    array, facts = host_memory(x, source, options)
     if source is None:
         facts = replace(facts, kind=type(x).__name__)
     if options.dtype is not None:
@@ -329,203 +331,3 @@ def _across(
         x.wait()
     with streams.inside(target, place, options):
         return adopt(x, options), Plan("device", 0, f"both know {place}")
-
-
-def device(x: Array) -> str:
-    """Return where an array lies: ``"cpu"``, ``"cuda:0"``, ``"opencl:0"``, ...
-
-    Raises
-    ------
-    TypeError
-        Not an array.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> device(np.zeros(3))
-    'cpu'
-    """
-    spec = _spec_of(x)
-    if spec is None:
-        found = memory_of(x)
-        if found is None:
-            raise _not_an_array(x)
-        return found.device if isinstance(found, DeviceArray) else "cpu"
-    return spec.hooks.device(x)
-
-
-def array_namespace(*arrays: Array) -> ModuleType:
-    """Return the module whose functions take these arrays.
-
-    Raises
-    ------
-    TypeError
-        They are of several kinds, or of none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> array_namespace(np.zeros(3), np.ones(3)).__name__
-    'numpy'
-    """
-    found = {name for x in arrays if (name := _ext.bridge.kind(x)) is not None}
-    if len(found) != 1:
-        msg = f"arrays of one kind are needed, got {sorted(found) or 'none'}"
-        raise TypeError(msg)
-    spec = registry.get(found.pop())
-    module = registry.require(spec)
-    return registry.require(replace(spec, modules=("jax.numpy",))) if spec.name == "jax" else module
-
-
-def to_dlpack(
-    x: Array,
-    *,
-    stream: Any = None,  # noqa: ANN401 - an integer or a framework's stream
-    max_version: tuple[int, int] | None = None,
-    dl_device: tuple[int, int] | None = None,
-    copy: bool | None = None,
-) -> object:
-    """Export an array as a DLPack capsule.
-
-    The memory is shared, as the protocol says, and lives until the consumer's deleter ran.
-
-    Parameters
-    ----------
-    x : array
-        Of any kind on the host, or of a kind with ``__dlpack__``.
-    stream : optional
-        The consumer's stream on a device; None on the host.
-    max_version : pair of int, optional
-        (1, 0) or later for the versioned form; the form before 1.0 if absent.
-    dl_device : pair of int, optional
-        The device the consumer wants, as DLPack numbers it.
-    copy : bool, optional
-        True for a copy.
-
-    Returns
-    -------
-    capsule
-        Named ``dltensor_versioned`` or ``dltensor``.
-
-    Raises
-    ------
-    BufferError
-        Read-only memory in the old form, a stream on the host, or another device.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> a = np.arange(3.0)
-    >>> np.shares_memory(from_dlpack(to_dlpack(a), "numpy"), a)
-    True
-    """
-    spec = _spec_of(x)
-    if isinstance(x, DeviceArray):
-        return x.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
-    if spec is not None and spec.hooks.device(x) != "cpu":
-        # Only those that order their exports by streams take one.
-        return x.__dlpack__(stream=stream) if spec.hooks.stream is not None else x.__dlpack__()
-    options = Options(copy=copy)
-    array, facts = _host(x, spec, options)
-    if stream not in (None, -1):
-        msg = f"memory of the host has no stream {stream}; pass None"
-        raise BufferError(msg)
-    if dl_device not in (None, (1, 0)):
-        msg = f"the array lies on the host, DLPack device (1, 0), not on {dl_device}"
-        raise BufferError(msg)
-    if not facts.native:
-        msg = f"DLPack has no elements in the other byte order, such as {array.dtype.str}"
-        raise BufferError(msg)
-    versioned = max_version is not None and max_version[0] >= 1
-    flags = 0
-    if copy is True:
-        array, flags = dtypes.aligned_copy(array, 256), 2
-    elif facts.readonly and (facts.kind in ("numpy", "arrayloom", _NO_KIND)):
-        if not versioned:
-            msg = (
-                "DLPack before 1.0 cannot say that memory is read-only; pass max_version=(1, 0) or "
-                "copy=True"
-            )
-            raise BufferError(msg)
-        flags = 1
-    elif facts.readonly and versioned:
-        flags = 1
-    carrier, element = dtypes.carried(array)
-    return _ext.bridge.to_capsule(carrier, versioned=versioned, flags=flags, element=element)
-
-
-def from_dlpack(
-    x: Array, kind: str = "arrayloom", *, device: str | None = None, copy: bool | None = None
-) -> Array:
-    """Import a capsule, or anything with ``__dlpack__``, as an array of a kind.
-
-    The memory is shared, as the protocol says, unless the target would misuse it.
-
-    Parameters
-    ----------
-    x : capsule or array
-        The producer's. A capsule can be used once.
-    kind : str
-        Of the result.
-    device : str, optional
-        Where the result shall lie.
-    copy : bool, optional
-        As for ``convert``. None shares where the target can use the memory.
-
-    Returns
-    -------
-    array
-        Of the given kind.
-
-    Raises
-    ------
-    BufferError
-        The tensor breaks the protocol, or the capsule was used before.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from_dlpack(np.arange(3), "numpy")
-    array([0, 1, 2])
-    """
-    spec = registry.get(kind)
-    options = Options(device=device, copy=copy, borrowed=True)
-    if type(x).__name__ == "PyCapsule":
-        x = of_capsule(x)
-    return convert_with(x, spec, options)[0]
-
-
-def move_to(*arrays: Array, xp: Array = None, device: str | None = None) -> Any:  # noqa: ANN401
-    """Bring several arrays to one kind and one device.
-
-    Parameters
-    ----------
-    *arrays : array
-        Of any kinds; None stays None.
-    xp : module or str, optional
-        The target's namespace; that of the first array if absent.
-    device : str, optional
-        Where the results shall lie.
-
-    Returns
-    -------
-    array or tuple of array
-        One result per argument; the result itself if there is one argument.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> a, b = move_to(np.zeros(2), [1.0, 2.0])
-    >>> type(b).__name__
-    'ndarray'
-    """
-    if xp is None:
-        kinds = [
-            name for x in arrays if x is not None and (name := _ext.bridge.kind(x)) is not None
-        ]
-        if not kinds:
-            msg = "none of the arguments is an array of a known kind; pass xp="
-            raise TypeError(msg)
-        xp = kinds[0]
-    moved = tuple(None if x is None else convert(x, xp, device=device) for x in arrays)
-    return moved[0] if len(moved) == 1 else moved

@@ -1,6 +1,9 @@
 """Code written for arraybridge, both generations, and the command that prints the matrix."""
 
+import dataclasses
 import importlib
+import inspect
+import pickle
 import subprocess
 import sys
 
@@ -110,3 +113,185 @@ def test_the_matrix_is_printed(tmp_path, capsys):
     assert rows["arrayloom"][names.index("numpy")] == "Z"
     assert all(rows[name][i] in ("same", "error") for i, name in enumerate(names))
     assert picture.read_text().count("<rect") == 63
+
+
+NUMPY = ab.ArrayLibrary.named("numpy")
+
+
+class Watch(ab.ConversionObserver):
+    def __init__(self):
+        self.records = []
+
+    def record(self, record):
+        self.records.append(record)
+
+
+def test_libraries_are_found_by_name_module_and_array():
+    names = [library.name for library in ab.ArrayLibrary.all()]
+    assert names[:6] == ["numpy", "cupy", "torch", "tensorflow", "jax", "pyclesperanto"]
+    assert ab.ArrayLibrary.of(np.zeros(2)) is NUMPY
+    assert ab.ArrayLibrary.of(b.to_arrayloom(np.zeros(2))) is NUMPY
+    assert ab.ArrayLibrary.for_module_name("jaxlib.x").name == "jax"
+    assert ab.MemoryType.TORCH.library is ab.ArrayLibrary.named("torch")
+    assert pickle.loads(pickle.dumps(NUMPY)) is NUMPY
+    assert isinstance(ab.ArrayLibrary.named("cupy"), ab.CudaLibrary)
+    assert not isinstance(ab.ArrayLibrary.named("cupy"), ab.HostDevices)
+    for call in (
+        lambda: ab.ArrayLibrary.named("matlab"),
+        lambda: ab.ArrayLibrary.for_module_name("scipy.ndimage"),
+        lambda: ab.ArrayLibrary.of([1, 2]),
+    ):
+        with pytest.raises(ValueError, match=r"registered|No array library|Unknown memory type"):
+            call()
+
+
+def operations(library, device):
+    """Every function of a library, compared with NumPy's."""
+    host = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    x = library.from_numpy(host, device)
+    assert library.accepts(x)
+    assert library.nbytes_of(x) == 96
+    found = {
+        "max": (library.max(x, 0), host.max(0)),
+        "min": (library.min(x, 1), host.min(1)),
+        "mean": (library.mean(x, 2), host.mean(2)),
+        "sum": (library.sum(x, (1, 2)), host.sum((1, 2))),
+        "reshape": (library.reshape(x, (6, 4)), host.reshape(6, 4)),
+        "prepend": (library.reshape(library.prepend_axis(x[0]), (3, 4)), host[0]),
+        "astype": (library.astype(x, "int16"), host.astype("int16")),
+        "ones": (library.ones((2, 3), "float32"), np.ones((2, 3), np.float32)),
+        "ones_like": (library.ones_like(x, dtype="uint8"), np.ones((2, 3, 4), np.uint8)),
+        "outer": (library.outer(x[0, 0], x[0, 1]), np.outer(host[0, 0], host[0, 1])),
+        "stack": (library.stack_arrays([x[0], x[1]], device), host),
+        "planes": (
+            library.normalize_planes(x, "float32", [2.0, None]),
+            np.stack([host[0] / 2, host[1]]),
+        ),
+    }
+    for name, (made, expected) in found.items():
+        back = library.to_numpy(made)
+        assert np.array_equal(back, expected), name
+        assert back.dtype == expected.dtype, name
+    ramp = library.to_numpy(library.astype(library.linspace(0, 1, 4, endpoint=False), "float32"))
+    assert ramp.tolist() == [0, 0.25, 0.5, 0.75]
+    stored = library.assign(library.ones(4, "float32"), slice(None, 2), x[0, 0, :2])
+    assert library.to_numpy(stored).tolist() == [0, 1, 1, 1]
+    with pytest.raises(ValueError, match="match the leading plane"):
+        library.normalize_planes(x, "float32", [1.0])
+
+
+def test_operations_of_numpy():
+    operations(NUMPY, ab.HOST)
+    both = NUMPY.logical_and(np.array([True, False]), np.array([True, True]))
+    assert both.tolist() == [True, False]
+    assert NUMPY.broadcast_to(np.ones((1, 3)), (2, 3)).shape == (2, 3)
+    assert NUMPY.floor(2.7) == 2
+    assert NUMPY.scale_dtype(np.array([0.0, 0.5, 1.0]), np.uint8).tolist() == [0, 128, 255]
+    assert NUMPY.scale_dtype(np.array([1, 2], np.uint8), np.uint16).tolist() == [1, 2]
+    assert NUMPY.scale_dtype("no array", np.uint8) == "no array"
+
+
+@pytest.mark.frameworks("torch", "jax", "tensorflow")
+@pytest.mark.parametrize("name", ["torch", "jax", "tensorflow"])
+def test_operations_of_frameworks(name):
+    library = ab.ArrayLibrary.named(name)
+    assert library.is_installed()
+    operations(library, ab.HOST)
+    assert library.device_of(library.ones(2, "float32")) == ab.HOST
+    assert library.dtype_name(library.ones(2, "uint8").dtype) == "uint8"
+    x = library.ones(2, "float32")
+    payload = library.export_dlpack(x)
+    again = library.from_dlpack(payload.capsule)
+    assert library.host_address_of(again) == library.host_address_of(x)
+    assert library.imports_dlpack_from(ab.HOST)
+    assert library.shares_numpy_buffer_on(ab.HOST)
+
+
+def test_routes_are_planned_and_recorded():
+    torch, cupy = map(ab.ArrayLibrary.named, ("torch", "cupy"))
+    gpu = ab.AcceleratorDevice(0)
+    planned = ab.ConversionRoute.planned
+    assert planned(NUMPY, ab.HOST, NUMPY, ab.HOST) is ab.StaysInPlace
+    assert planned(torch, ab.HOST, torch, gpu) is ab.DeviceMove
+    assert planned(torch, gpu, cupy, gpu) is ab.DLPackExchange
+    assert planned(NUMPY, ab.HOST, torch, ab.HOST) is ab.SharedHostBuffer
+    assert planned(NUMPY, ab.HOST, torch, gpu) is ab.HostCopy
+    assert ab.ConversionRoute.candidates(torch, gpu, cupy, gpu)[-1] is ab.HostCopy
+    assert next(iter(ab.ConversionRoute.__registry__)) == "stays in place"
+    watch = Watch()
+    with watch.installed():
+        ab.convert_memory(np.zeros(3), "numpy", "numpy", ab.HOST)
+    assert watch.records == []
+
+
+@pytest.mark.frameworks("torch")
+def test_records_say_what_happened():
+    torch = ab.ArrayLibrary.named("torch")
+    counters = ab.ConversionCounters()
+    data = np.arange(6.0)
+    with counters.installed() as installed:
+        assert installed is ab.ConversionObserver.current
+        torch.to_numpy(torch.from_numpy(data, ab.HOST))
+        ab.convert_memory(data[::-1], "numpy", "torch", ab.HOST)
+    assert type(ab.ConversionObserver.current) is ab.IgnoreConversions
+    rows = {(r["source_library"], r["mechanism"]): r for r in counters.rows()}
+    assert rows["numpy", "shared host buffer"]["nbytes"] == 48
+    assert rows["torch", "shared host buffer"]["count"] == 1
+    copied = rows["numpy", "host copy"]
+    assert copied["declined_mechanisms"] == ["shared host buffer"]
+    again = ab.ConversionCounters.from_json(counters.to_json())
+    assert pickle.loads(pickle.dumps(counters)).rows() == counters.rows() == again.rows()
+    assert again.merge(counters).rows()[0]["count"] == 2 * counters.rows()[0]["count"]
+    assert "host copy" in counters.format_table()
+    record = ab.ConversionRecord("numpy", "host", "torch", "host", "dlpack", 8, 0.5, ("x",))
+    assert ab.ConversionRecord.from_json(record.to_json()) == record
+
+
+@dataclasses.dataclass(frozen=True)
+class Native(ab.DtypeConversionConfig):
+    default_dtype_conversion: ab.DtypeConversion = ab.DtypeConversion.NATIVE_OUTPUT
+
+
+class Plate(ab.ArrayPayload):
+    def __init__(self, data, name):
+        self.data = data
+        self.name = name
+
+    def array_payload_data(self):
+        return self.data
+
+    def with_data(self, data):
+        return Plate(data, self.name)
+
+
+def test_defaults_of_callables_and_payloads():
+    @ab.numpy(dtype_config_default=Native(), slice_by_slice_default=True)
+    def shift(image):
+        assert image.ndim == 2
+        return image.astype(np.float32) + 0.25
+
+    volume = np.ones((3, 2, 2), np.uint16)
+    assert shift(volume).dtype == np.float32
+    assert shift(volume, dtype_config=ab.PreserveInputDtypeConfig()).dtype == np.uint16
+    parameters = inspect.signature(shift).parameters
+    assert parameters["slice_by_slice"].default is True
+    assert isinstance(parameters["dtype_config"].default, Native)
+    with pytest.raises(TypeError, match="DtypeConversionConfig"):
+        ab.numpy(dtype_config_default="native")(lambda image: image)
+
+    wrapped = ab.wrap_dtype_preserving_callable(lambda x: x / 2, ab.MemoryType.NUMPY)
+    assert wrapped(np.array([1, 3], np.uint8)).tolist() == [0, 2]
+    plate = Plate(np.array([1, 2], np.uint8), "A1")
+    done = wrapped(plate)
+    assert (done.name, done.data.dtype) == ("A1", np.uint8)
+    assert plate.map_array_payload(lambda x: x) is plate
+    assert ab.ArrayGeometry.from_value(plate).shape == (2,)
+    assert ab.ArrayGeometry.from_value([[1, 2, 3]]).ndim == 2
+    with pytest.raises(TypeError, match="concrete array geometry"):
+        ab.ArrayGeometry.require_from_value([[1], [2, 3]])
+
+
+def test_environments_of_children_keep_what_is_set():
+    made = ab.ArrayLibrary.child_environment({"XLA_PYTHON_CLIENT_PREALLOCATE": "mine"})
+    assert made["XLA_PYTHON_CLIENT_PREALLOCATE"] == "mine"
+    assert made["TF_FORCE_GPU_ALLOW_GROWTH"] == "true"

@@ -2,7 +2,6 @@
 
 import importlib
 
-import numpy as np
 import pytest
 from support.arrays import survives
 
@@ -39,16 +38,26 @@ def test_case_2_protected_pages_are_copied(tmp_path):
     assert survives(code, tmp_path / "data").split() == ["True"] * 4
 
 
-@pytest.mark.frameworks("torch", "jax")
-def test_cases_3_and_4_signs_and_steps():
+@pytest.mark.frameworks("torch")
+def test_case_3_negative_steps_are_copied():
+    code = """
+    import numpy as np, arrayloom.bridge as b
+    for data in (np.arange(6.0), np.arange(24, dtype=np.int16).reshape(4, 6)):
+        print(b.to_torch(data[::-1]).tolist() == data[::-1].tolist())
+    """
+    assert survives(code).split() == ["True"] * 2
+
+
+@pytest.mark.frameworks("torch", "jax", "tensorflow")
+def test_case_4_signs_that_memory_does_not_show():
     torch = importlib.import_module("torch")
-    data = np.arange(6.0, dtype=np.float32)
-    assert b.to_torch(data[::-1]).tolist() == data[::-1].tolist()
     z = torch.tensor([1 + 2j, 3 - 1j])
     assert z.conj().imag.is_neg()
-    for to in ("numpy", "jax", "arrayloom"):
-        assert b.to_numpy(b.convert(z.conj().imag, to)).tolist() == [-2.0, 1.0]
-        assert b.to_numpy(b.convert(z.conj(), to)).tolist() == [1 - 2j, 3 + 1j]
+    # The quick way, by the exchange table, and the planned way, which the keyword takes.
+    for words in ({}, {"readonly": "share"}):
+        for to in ("numpy", "jax", "tensorflow", "arrayloom"):
+            assert b.to_numpy(b.convert(z.conj().imag, to, **words)).tolist() == [-2.0, 1.0]
+            assert b.to_numpy(b.convert(z.conj(), to, **words)).tolist() == [1 - 2j, 3 + 1j]
     with pytest.raises(BufferError, match="resolve_conj"):
         b.convert(z.conj(), "numpy", copy=False)
 

@@ -78,7 +78,7 @@ def test_later_work_sees_what_the_consumer_wrote(xp):
     assert seen[0, 0] == 8
 
 
-def test_read_only_memory():
+def test_case_22_forms_and_read_only_memory():
     frozen = np.arange(3.0)
     frozen.flags.writeable = False
     for data in (frozen, ours(frozen)):
@@ -92,7 +92,7 @@ def test_read_only_memory():
         ours(frozen).__dlpack__()
 
 
-def test_a_copy_says_so_and_can_be_written():
+def test_case_20_a_copy_says_so_and_can_be_written():
     data = ours(np.arange(3.0))
     for capsule in (
         data.__dlpack__(max_version=(1, 0), copy=True),
@@ -105,7 +105,7 @@ def test_a_copy_says_so_and_can_be_written():
 
 
 @pytest.mark.parametrize("stream", [0, 1, 2, 77])
-def test_the_host_has_no_streams(stream):
+def test_case_21_the_host_has_no_streams(stream):
     data = ours(np.zeros(2))
     with pytest.raises(BufferError, match="no stream"):
         data.__dlpack__(stream=stream)
@@ -126,7 +126,7 @@ def test_other_devices_and_words_are_refused():
         b.to_dlpack(np.zeros(2, ">f8"))
 
 
-def test_a_capsule_is_used_once():
+def test_case_17_a_capsule_is_used_once():
     capsule = b.to_dlpack(np.zeros(2))
     b.from_dlpack(capsule, "numpy")
     with pytest.raises(BufferError, match="consumed before"):
@@ -232,12 +232,24 @@ class Producer:
         return new(ctypes.addressof(self.managed), self.name, None)
 
 
-def test_steps_that_an_older_producer_leaves_out():
+def steps_are_there(capsule):
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    versioned = _ext.bridge.capsule_info(capsule)[0]
+    cls, name = (Versioned, b"dltensor_versioned") if versioned else (Managed, b"dltensor")
+    return bool(cls.from_address(pointer(capsule, name)).tensor.strides)
+
+
+def test_case_19_steps_that_an_older_producer_leaves_out():
     producer = Producer(byte_offset=0)
     made = b.from_dlpack(producer.capsule(), "numpy")
     assert made.tolist() == [[0, 1, 2], [3, 4, 5]]
     del made
     assert len(producer.calls) == 1
+    # Ours are never missing, also where there is nothing to step over.
+    for shape in ((), (0,), (2, 3)):
+        for version in (None, (1, 0)):
+            assert steps_are_there(ours(np.ones(shape)).__dlpack__(max_version=version))
 
 
 @pytest.mark.parametrize(
@@ -266,7 +278,7 @@ def test_broken_tensors_are_errors_and_are_freed(cls, fields):
     assert len(producer.calls) == 1
 
 
-def test_another_major_version_is_given_back():
+def test_case_18_another_major_version_is_given_back():
     producer = Producer(Versioned, major=2, ndim=-5)
     with pytest.raises(BufferError, match=r"2\.0 is not known"):
         b.from_dlpack(producer.capsule(), "numpy")
@@ -295,7 +307,7 @@ class Interface:
     ],
     ids=lambda x: type(x).__name__,
 )
-def test_sources_without_a_framework(source, shared):
+def test_case_26_sources_without_a_framework(source, shared):
     made = b.convert(source, "numpy")
     assert made.shape == np.asarray(source).shape or shared
     assert b.device(source) == "cpu"
@@ -379,7 +391,7 @@ def test_aligned_for_everybody():
         assert al.ones(n, al.float32).ctypes.data % 256 == 0
 
 
-def test_a_long_chain_is_freed():
+def test_case_16_a_long_chain_is_freed():
     data = np.arange(4.0)
     for _ in range(100_000):
         data = b.from_dlpack(b.to_dlpack(data), "numpy")
