@@ -27,7 +27,7 @@ const DTYPES: [DType; 9] = [
 
 const UNARY: [Prim; 14] = [
     // Has no code, and cuts kernels in two.
-    Prim::Exp,
+    Prim::Sign,
     Prim::Neg,
     Prim::Abs,
     Prim::Not,
@@ -477,7 +477,7 @@ fn text(plan: &Plan) -> String {
 /// True when the oracle may answer otherwise: another zero, another last bit.
 fn is_free(plan: &Plan) -> bool {
     let (kernel, _) = kernel(plan);
-    let free = [Prim::Min, Prim::Max, Prim::Fmin, Prim::Fmax, Prim::Exp];
+    let free = [Prim::Min, Prim::Max, Prim::Fmin, Prim::Fmax, Prim::Sign];
     kernel.code.iter().any(|ins| free.contains(&ins.prim))
 }
 

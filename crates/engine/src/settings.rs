@@ -104,6 +104,9 @@ settings! {
     isa: String = String::new(), "ARRAYLOOM_ISA";
     /// The CPU device compiles kernels at run time.
     jit: bool = true, "ARRAYLOOM_JIT";
+    /// Whose elementary functions the CPU device takes: numpy for NumPy's bits; own for its own ones where
+    /// they are faster.
+    math: String = String::new(), "ARRAYLOOM_MATH";
     /// Elements of a tile of the CPU device; 0 for as many as its cache likes.
     tile: usize = 0, "ARRAYLOOM_TILE";
     /// Recorded operations that make the engine run.

@@ -58,6 +58,8 @@ fn choose(
 fn open_cpu(py: Python<'_>, settings: &Settings) -> PyResult<Arc<dyn Device>> {
     let sets = [Isa::Avx512, Isa::Avx2, Isa::Baseline];
     let isa = choose("ARRAYLOOM_ISA", &settings.isa, &sets.map(Isa::name));
+    let math = choose("ARRAYLOOM_MATH", &settings.math, &["own", "numpy"])
+        .map_err(|error| to_python(py, &error))?;
     let config = CpuConfig {
         isa: isa
             .map_err(|error| to_python(py, &error))?
@@ -66,7 +68,7 @@ fn open_cpu(py: Python<'_>, settings: &Settings) -> PyResult<Arc<dyn Device>> {
         threads: settings.threads,
         sweep_rows: (settings.sweep_rows > 0).then_some(settings.sweep_rows),
         jit: settings.jit,
-        loops: host_loops::collect(py)?,
+        loops: host_loops::collect(py, math != Some(1))?,
         ..CpuConfig::default()
     };
     let cpu = Cpu::open(config);

@@ -1,10 +1,11 @@
-//! NumPy's inner loops for the CPU device: the same functions give the same bits.
+//! NumPy's inner loops for the CPU device: the same functions give the same bits. Where the device's own
+//! functions are faster, it is left to them, unless NumPy's bits are asked for.
 #![expect(
     unsafe_code,
     reason = "reads NumPy's ufunc objects and vouches for their loops"
 )]
 
-use arrayloom_cpu::{HostLoop, HostLoops};
+use arrayloom_cpu::{HostLoop, HostLoops, Isa};
 use arrayloom_ir::Prim;
 use arrayloom_types::DType;
 use numpy::npyffi::PyUFuncObject;
@@ -56,9 +57,74 @@ const NAMES: [(Prim, &str); 41] = [
     (Prim::LogAddExp2, "logaddexp2"),
 ];
 
-/// Collects the loops whose operands are all of one dtype.
-pub(crate) fn collect(py: Python<'_>) -> PyResult<HostLoops> {
+/// Which loops of NumPy are slower than the device's own functions here.
+#[derive(Clone, Copy)]
+enum Slow {
+    /// None may be replaced.
+    None,
+    /// NumPy has vector loops for AVX-512, but not for these.
+    Few,
+    /// Most are the C library's, one element at a time.
+    Most,
+}
+
+impl Slow {
+    /// What this processor and this NumPy make of it.
+    fn find(py: Python<'_>) -> PyResult<Slow> {
+        // The device's functions need fused multiply-adds; elsewhere nothing was measured.
+        if Isa::detect() == Isa::Baseline {
+            return Ok(Slow::None);
+        }
+        let features = py
+            .import("numpy._core._multiarray_umath")?
+            .getattr("__cpu_features__")?;
+        let mut vectors = false;
+        for name in ["AVX512_SKX", "X86_V4"] {
+            let has = features.call_method1("get", (name, false))?;
+            vectors |= has.is_truthy()?;
+        }
+        // Only its builds for Linux have those loops.
+        Ok(if vectors && cfg!(target_os = "linux") {
+            Slow::Few
+        } else {
+            Slow::Most
+        })
+    }
+
+    /// True when the device's own function is to be taken: see the decision on elementary functions.
+    fn has(self, prim: Prim, dtype: DType) -> bool {
+        let few = matches!(prim, Prim::Sin | Prim::Cos | Prim::Tanh | Prim::Hypot);
+        let function = matches!(prim, Prim::Cbrt | Prim::Pow | Prim::FloatPow | Prim::Atan2)
+            || few
+            || (prim >= Prim::Exp && prim <= Prim::Tanh);
+        // In single precision NumPy has vector loops for the commonest ones with AVX2 already.
+        let single = matches!(
+            prim,
+            Prim::Exp
+                | Prim::Exp2
+                | Prim::Log
+                | Prim::Log2
+                | Prim::Sin
+                | Prim::Cos
+                | Prim::Tanh
+                | Prim::Pow
+                | Prim::FloatPow
+        );
+        match (self, dtype) {
+            (Slow::Few, DType::F64) => few,
+            (Slow::Few, DType::F32) => prim == Prim::Hypot,
+            (Slow::Most, DType::F64) => function,
+            (Slow::Most, DType::F32) => function && !single,
+            _ => false,
+        }
+    }
+}
+
+/// Collects the loops whose operands are all of one dtype; with `own`, without those that the device's
+/// own functions beat.
+pub(crate) fn collect(py: Python<'_>, own: bool) -> PyResult<HostLoops> {
     let umath = py.import("numpy._core.umath")?;
+    let slow = if own { Slow::find(py)? } else { Slow::None };
     let kind = py.import("numpy")?.getattr("ufunc")?;
     let mut loops = HostLoops::new();
     for (prim, name) in NAMES {
@@ -66,14 +132,14 @@ pub(crate) fn collect(py: Python<'_>) -> PyResult<HostLoops> {
         if ufunc.is_instance(&kind)? {
             // SAFETY: the object was checked to be a ufunc; NumPy never frees its own.
             let ufunc = unsafe { &*ufunc.as_ptr().cast::<PyUFuncObject>() };
-            add(&mut loops, prim, ufunc);
+            add(&mut loops, prim, ufunc, slow);
         }
     }
     Ok(loops)
 }
 
 /// Adds the loops of one ufunc.
-fn add(loops: &mut HostLoops, prim: Prim, ufunc: &PyUFuncObject) {
+fn add(loops: &mut HostLoops, prim: Prim, ufunc: &PyUFuncObject, slow: Slow) {
     let fields = &ufunc.fields;
     let size = |n| usize::try_from(n).unwrap_or(0);
     let (operands, nargs, count) = (size(fields.nin), size(fields.nargs), size(fields.ntypes));
@@ -88,6 +154,9 @@ fn add(loops: &mut HostLoops, prim: Prim, ufunc: &PyUFuncObject) {
         let Some(dtype) = homogeneous(prim, row) else {
             continue;
         };
+        if slow.has(prim, dtype) {
+            continue;
+        }
         // SAFETY: the table has `ntypes` functions.
         let function = unsafe { fields.functions.add(i) };
         // SAFETY: as above.

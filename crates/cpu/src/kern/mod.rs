@@ -19,6 +19,7 @@ mod complex;
 mod fold;
 mod half;
 mod integer;
+mod math;
 mod pair;
 mod scalar;
 mod select;

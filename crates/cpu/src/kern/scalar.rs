@@ -1,4 +1,4 @@
-//! Real functions without a vectorised form of ours: the mathematics library, one value at a time.
+//! Real functions without a vectorised form: one value at a time, with the mathematics library.
 //!
 //! Inside NumPy its own loops take their place (`HostLoops`).
 
@@ -181,23 +181,6 @@ macro_rules! un {
 }
 
 un! {
-    Cbrt |x| x.cbrt();
-    Exp |x| x.exp();
-    Exp2 |x| x.exp2();
-    Expm1 |x| x.exp_m1();
-    Log |x| x.ln();
-    Log2 |x| x.log2();
-    Log10 |x| x.log10();
-    Log1p |x| x.ln_1p();
-    Sin |x| x.sin();
-    Cos |x| x.cos();
-    Tan |x| x.tan();
-    Asin |x| x.asin();
-    Acos |x| x.acos();
-    Atan |x| x.atan();
-    Sinh |x| x.sinh();
-    Cosh |x| x.cosh();
-    Tanh |x| x.tanh();
     Asinh |x| x.asinh_c();
     Acosh |x| x.acosh_c();
     Atanh |x| x.atanh_c();
@@ -235,9 +218,6 @@ bin! {
     FloorDiv |a, b| if b == T::zero() { a / b } else { divmod(a, b).0 };
     Rem |a, b| if b == T::zero() { a % b } else { divmod(a, b).1 };
     Fmod |a, b| a % b;
-    Pow |a, b| a.powf(b);
-    Atan2 |a, b| a.atan2(b);
-    Hypot |a, b| a.hypot(b);
     NextAfter |a, b| a.next(b);
     LogAddExp |a, b| log_add(a, b, std::f64::consts::LN_2, |gap| gap.exp().ln_1p());
     LogAddExp2 |a, b| log_add(a, b, 1.0, |gap| {
@@ -265,23 +245,6 @@ impl<T: Real, B: Copy + Into<i64>> Body for Ldexp<T, B> {
 
 fn typed<T: Real>(prim: Prim, second: DType) -> Option<Kern> {
     match prim {
-        Prim::Cbrt => Some(once::<Cbrt, T>()),
-        Prim::Exp => Some(once::<Exp, T>()),
-        Prim::Exp2 => Some(once::<Exp2, T>()),
-        Prim::Expm1 => Some(once::<Expm1, T>()),
-        Prim::Log => Some(once::<Log, T>()),
-        Prim::Log2 => Some(once::<Log2, T>()),
-        Prim::Log10 => Some(once::<Log10, T>()),
-        Prim::Log1p => Some(once::<Log1p, T>()),
-        Prim::Sin => Some(once::<Sin, T>()),
-        Prim::Cos => Some(once::<Cos, T>()),
-        Prim::Tan => Some(once::<Tan, T>()),
-        Prim::Asin => Some(once::<Asin, T>()),
-        Prim::Acos => Some(once::<Acos, T>()),
-        Prim::Atan => Some(once::<Atan, T>()),
-        Prim::Sinh => Some(once::<Sinh, T>()),
-        Prim::Cosh => Some(once::<Cosh, T>()),
-        Prim::Tanh => Some(once::<Tanh, T>()),
         Prim::Asinh => Some(once::<Asinh, T>()),
         Prim::Acosh => Some(once::<Acosh, T>()),
         Prim::Atanh => Some(once::<Atanh, T>()),
@@ -293,9 +256,6 @@ fn typed<T: Real>(prim: Prim, second: DType) -> Option<Kern> {
         Prim::FloorDiv => once2::<FloorDiv, T>(Splat::No),
         Prim::Rem => once2::<Rem, T>(Splat::No),
         Prim::Fmod => once2::<Fmod, T>(Splat::No),
-        Prim::Pow | Prim::FloatPow => once2::<Pow, T>(Splat::No),
-        Prim::Atan2 => once2::<Atan2, T>(Splat::No),
-        Prim::Hypot => once2::<Hypot, T>(Splat::No),
         Prim::NextAfter => once2::<NextAfter, T>(Splat::No),
         Prim::LogAddExp => once2::<LogAddExp, T>(Splat::No),
         Prim::LogAddExp2 => once2::<LogAddExp2, T>(Splat::No),

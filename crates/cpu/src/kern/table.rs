@@ -3,7 +3,7 @@
 use super::binary::{self, Bin, Splat};
 use super::pair::Plain;
 use super::unary::{self, Un, one};
-use super::{Kern, cast, complex, half, integer, scalar, select};
+use super::{Kern, cast, complex, half, integer, math, scalar, select};
 use crate::Isa;
 use arrayloom_ir::Prim;
 use arrayloom_types::DType;
@@ -322,6 +322,10 @@ pub(crate) fn find(
         })
         .or_else(|| {
             let kern = integer::find(prim, first).filter(|_| tiles)?;
+            Some(found(kern, Raise::Answer))
+        })
+        .or_else(|| {
+            let kern = math::find(prim, first, isa).filter(|_| tiles)?;
             Some(found(kern, Raise::Answer))
         })
         .or_else(|| {
