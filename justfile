@@ -31,6 +31,11 @@ py *args: build
 numpy-suite mode="all" *args: build
     {{python}} python/tests/numpy_suite/run.py --mode {{mode}} {{args}}
 
+# How far elementary functions are from the exact values: all of single precision, samples of double
+math-proof: build
+    cargo test --release -p arrayloom-math --test single -- --ignored --nocapture
+    ARRAYLOOM_MATH=own {{python}} python/tests/support/math_proof.py
+
 # Programs against NumPy and its peers
 bench *args: build
     {{python}} benchmarks/run.py {{args}}

@@ -2,12 +2,17 @@
 
 ``ARRAYLOOM_TEST_MODULE=numpy`` puts NumPy itself under test: whatever fails then is a mistake of
 the test.
+
+Results are compared with NumPy's bit by bit, so the elementary functions are NumPy's here; the device's
+own have tests of their own (``native/test_math.py``).
 """
 
 import importlib
 import os
 
 import pytest
+
+os.environ.setdefault("ARRAYLOOM_MATH", "numpy")
 
 _UNDER_TEST = os.environ.get("ARRAYLOOM_TEST_MODULE", "arrayloom")
 

@@ -104,8 +104,8 @@ settings! {
     isa: String = String::new(), "ARRAYLOOM_ISA";
     /// The CPU device compiles kernels at run time.
     jit: bool = true, "ARRAYLOOM_JIT";
-    /// Whose elementary functions the CPU device takes: numpy for NumPy's bits; own for its own ones where
-    /// they are faster.
+    /// Whose elementary functions the CPU device takes: numpy for NumPy's bits, own for the same bits on
+    /// every processor; empty for its own where they are faster than NumPy's.
     math: String = String::new(), "ARRAYLOOM_MATH";
     /// Elements of a tile of the CPU device; 0 for as many as its cache likes.
     tile: usize = 0, "ARRAYLOOM_TILE";

@@ -42,11 +42,12 @@ fn rounded(x: f64) -> f32 {
     x as f32
 }
 
-/// The worst distance over every `step`th number, by two threads.
+/// The worst distance over every `step`th number, by all processors.
 fn worst<F: Unary>(exact: fn(f64) -> f64, step: usize) -> (f64, f32) {
-    let part = |first: u64| {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let part = move |first: usize| {
         let mut worst = (0.0, 0.0);
-        for bits in (first..1 << 32).step_by(2 * step) {
+        for bits in (first as u64..1 << 32).step_by(threads * step) {
             let x = f32::from_bits(u32::try_from(bits).expect("below 2^32"));
             let far = distance(rounded(F::of(f64::from(x))), exact(f64::from(x)));
             if far > worst.0 {
@@ -55,11 +56,14 @@ fn worst<F: Unary>(exact: fn(f64) -> f64, step: usize) -> (f64, f32) {
         }
         worst
     };
-    let (a, b) = std::thread::scope(|scope| {
-        let other = scope.spawn(|| part(step as u64));
-        (part(0), other.join().expect("the thread only computes"))
-    });
-    if a.0 > b.0 { a } else { b }
+    std::thread::scope(|scope| {
+        let parts = (0..threads).map(|thread| scope.spawn(move || part(thread * step)));
+        let parts: Vec<_> = parts.collect();
+        let found = parts
+            .into_iter()
+            .map(|part| part.join().expect("it only computes"));
+        found.fold((0.0, 0.0), |a, b| if a.0 > b.0 { a } else { b })
+    })
 }
 
 /// All functions of one value.

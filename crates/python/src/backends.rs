@@ -1,7 +1,7 @@
 //! Every device by name: the one place that knows them all.
 
 use crate::error::to_python;
-use crate::host_loops;
+use crate::host_loops::{self, Replaced};
 use arrayloom_cpu::{Cpu, CpuConfig, Isa};
 use arrayloom_device::Device;
 use arrayloom_engine::{EngineError, Settings};
@@ -58,7 +58,7 @@ fn choose(
 fn open_cpu(py: Python<'_>, settings: &Settings) -> PyResult<Arc<dyn Device>> {
     let sets = [Isa::Avx512, Isa::Avx2, Isa::Baseline];
     let isa = choose("ARRAYLOOM_ISA", &settings.isa, &sets.map(Isa::name));
-    let math = choose("ARRAYLOOM_MATH", &settings.math, &["own", "numpy"])
+    let math = choose("ARRAYLOOM_MATH", &settings.math, &["numpy", "own"])
         .map_err(|error| to_python(py, &error))?;
     let config = CpuConfig {
         isa: isa
@@ -68,12 +68,21 @@ fn open_cpu(py: Python<'_>, settings: &Settings) -> PyResult<Arc<dyn Device>> {
         threads: settings.threads,
         sweep_rows: (settings.sweep_rows > 0).then_some(settings.sweep_rows),
         jit: settings.jit,
-        loops: host_loops::collect(py, math != Some(1))?,
+        loops: host_loops::collect(py, replaced(py, math)?)?,
         ..CpuConfig::default()
     };
     let cpu = Cpu::open(config);
     CPU.get_or_init(|| Arc::clone(&cpu));
     Ok(cpu)
+}
+
+/// Whose loops the CPU device replaces, by the number of the choice among "numpy" and "own".
+fn replaced(py: Python<'_>, math: Option<usize>) -> PyResult<Replaced> {
+    match math {
+        None => Replaced::slow_ones(py),
+        Some(0) => Ok(Replaced::None),
+        Some(_) => Ok(Replaced::All),
+    }
 }
 
 static CPU: OnceLock<Arc<Cpu>> = OnceLock::new();

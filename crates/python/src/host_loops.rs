@@ -57,74 +57,64 @@ const NAMES: [(Prim, &str); 41] = [
     (Prim::LogAddExp2, "logaddexp2"),
 ];
 
-/// Which loops of NumPy are slower than the device's own functions here.
+/// Which loops of NumPy give way to the device's own functions.
 #[derive(Clone, Copy)]
-enum Slow {
-    /// None may be replaced.
+pub(crate) enum Replaced {
+    /// None: the bits are NumPy's.
     None,
-    /// NumPy has vector loops for AVX-512, but not for these.
+    /// The few that are slow although NumPy has vector loops for AVX-512.
     Few,
-    /// Most are the C library's, one element at a time.
+    /// Those that are the C library's, one element at a time.
     Most,
+    /// All that the device has.
+    All,
 }
 
-impl Slow {
-    /// What this processor and this NumPy make of it.
-    fn find(py: Python<'_>) -> PyResult<Slow> {
+impl Replaced {
+    /// Those that are slower than the device's own on this processor, with this NumPy.
+    pub(crate) fn slow_ones(py: Python<'_>) -> PyResult<Replaced> {
         // The device's functions need fused multiply-adds; elsewhere nothing was measured.
         if Isa::detect() == Isa::Baseline {
-            return Ok(Slow::None);
+            return Ok(Replaced::None);
         }
         let features = py
             .import("numpy._core._multiarray_umath")?
             .getattr("__cpu_features__")?;
         let mut vectors = false;
         for name in ["AVX512_SKX", "X86_V4"] {
-            let has = features.call_method1("get", (name, false))?;
-            vectors |= has.is_truthy()?;
+            vectors |= features.call_method1("get", (name, false))?.is_truthy()?;
         }
         // Only its builds for Linux have those loops.
         Ok(if vectors && cfg!(target_os = "linux") {
-            Slow::Few
+            Replaced::Few
         } else {
-            Slow::Most
+            Replaced::Most
         })
     }
 
-    /// True when the device's own function is to be taken: see the decision on elementary functions.
+    /// True when the device's own function is to be taken.
     fn has(self, prim: Prim, dtype: DType) -> bool {
         let few = matches!(prim, Prim::Sin | Prim::Cos | Prim::Tanh | Prim::Hypot);
-        let function = matches!(prim, Prim::Cbrt | Prim::Pow | Prim::FloatPow | Prim::Atan2)
-            || few
-            || (prim >= Prim::Exp && prim <= Prim::Tanh);
-        // In single precision NumPy has vector loops for the commonest ones with AVX2 already.
-        let single = matches!(
+        let function = matches!(
             prim,
-            Prim::Exp
-                | Prim::Exp2
-                | Prim::Log
-                | Prim::Log2
-                | Prim::Sin
-                | Prim::Cos
-                | Prim::Tanh
-                | Prim::Pow
-                | Prim::FloatPow
-        );
+            Prim::Cbrt | Prim::Pow | Prim::FloatPow | Prim::Atan2 | Prim::Hypot
+        ) || (prim >= Prim::Exp && prim <= Prim::Tanh);
+        // In single precision NumPy has vector loops for the commonest ones with AVX2 already.
+        let common = few && prim != Prim::Hypot
+            || matches!(prim, Prim::Exp | Prim::Log | Prim::Pow | Prim::FloatPow);
         match (self, dtype) {
-            (Slow::Few, DType::F64) => few,
-            (Slow::Few, DType::F32) => prim == Prim::Hypot,
-            (Slow::Most, DType::F64) => function,
-            (Slow::Most, DType::F32) => function && !single,
+            (Replaced::All, DType::F32 | DType::F64) | (Replaced::Most, DType::F64) => function,
+            (Replaced::Most, DType::F32) => function && !common,
+            (Replaced::Few, DType::F64) => few,
+            (Replaced::Few, DType::F32) => prim == Prim::Hypot,
             _ => false,
         }
     }
 }
 
-/// Collects the loops whose operands are all of one dtype; with `own`, without those that the device's
-/// own functions beat.
-pub(crate) fn collect(py: Python<'_>, own: bool) -> PyResult<HostLoops> {
+/// Collects the loops whose operands are all of one dtype, but for those that are replaced.
+pub(crate) fn collect(py: Python<'_>, replaced: Replaced) -> PyResult<HostLoops> {
     let umath = py.import("numpy._core.umath")?;
-    let slow = if own { Slow::find(py)? } else { Slow::None };
     let kind = py.import("numpy")?.getattr("ufunc")?;
     let mut loops = HostLoops::new();
     for (prim, name) in NAMES {
@@ -132,14 +122,14 @@ pub(crate) fn collect(py: Python<'_>, own: bool) -> PyResult<HostLoops> {
         if ufunc.is_instance(&kind)? {
             // SAFETY: the object was checked to be a ufunc; NumPy never frees its own.
             let ufunc = unsafe { &*ufunc.as_ptr().cast::<PyUFuncObject>() };
-            add(&mut loops, prim, ufunc, slow);
+            add(&mut loops, prim, ufunc, replaced);
         }
     }
     Ok(loops)
 }
 
 /// Adds the loops of one ufunc.
-fn add(loops: &mut HostLoops, prim: Prim, ufunc: &PyUFuncObject, slow: Slow) {
+fn add(loops: &mut HostLoops, prim: Prim, ufunc: &PyUFuncObject, replaced: Replaced) {
     let fields = &ufunc.fields;
     let size = |n| usize::try_from(n).unwrap_or(0);
     let (operands, nargs, count) = (size(fields.nin), size(fields.nargs), size(fields.ntypes));
@@ -154,7 +144,7 @@ fn add(loops: &mut HostLoops, prim: Prim, ufunc: &PyUFuncObject, slow: Slow) {
         let Some(dtype) = homogeneous(prim, row) else {
             continue;
         };
-        if slow.has(prim, dtype) {
+        if replaced.has(prim, dtype) {
             continue;
         }
         // SAFETY: the table has `ntypes` functions.

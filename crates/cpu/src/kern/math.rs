@@ -4,7 +4,7 @@
 //! results may have met a condition. Only then it goes over the tile once more.
 
 #![expect(
-    clippy::manual_range_contains,
+    clippy::needless_bitwise_bool,
     reason = "comparisons are computed without branches"
 )]
 

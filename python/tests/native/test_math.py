@@ -1,0 +1,177 @@
+"""The device's own elementary functions: how exact, what they warn of, whose bits.
+
+The suite runs with NumPy's functions (``conftest.py``), so these tests start processes of their own.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+_TESTS = Path(__file__).parent.parent
+
+pytestmark = pytest.mark.usefixtures("real_laziness")
+
+
+def run(code, **environment):
+    """What `code` prints in a process with the own functions, and these variables."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore::ImportWarning", "-c", code],
+        env={
+            **os.environ,
+            "ARRAYLOOM_MATH": "own",
+            "ARRAYLOOM_MIN_BYTES": "0",
+            "PYTHONPATH": os.pathsep.join([str(_TESTS), os.environ.get("PYTHONPATH", "")]),
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def test_double_precision_is_within_one_ulp():
+    code = """
+import arrayloom
+from support.math_proof import NARROW, PAIRS, RANGES, worst
+assert not NARROW
+for name in (*RANGES, *PAIRS):
+    far, where = worst(arrayloom, name, 20_000)
+    print(name, far, where)
+    assert far <= 1, (name, far, where)
+"""
+    lines = run(code).splitlines()
+    assert len(lines) == 20
+    # Some are really far: the functions are not the exact ones themselves.
+    assert max(float(line.split()[1]) for line in lines) > 0.6
+
+
+def test_single_precision_is_rounded_once():
+    code = """
+import arrayloom, numpy
+from support.math_proof import PAIRS, RANGES, distances, operands
+draw = numpy.random.default_rng(3)
+numpy.seterr(all="ignore")
+for name in (*RANGES, *PAIRS):
+    args = [arg.astype("f") for arg in operands(name, 20_000, draw)]
+    found = numpy.array(getattr(arrayloom, name)(*map(arrayloom.array, args)))
+    assert found.dtype == "f"
+    exact = getattr(numpy, name)(*(arg.astype("d") for arg in args))
+    print(name, distances(found, exact).max())
+"""
+    for line in run(code).splitlines():
+        name, far = line.split()
+        assert float(far) <= 0.501, name
+
+
+_EVERYTHING = """
+import hashlib
+import arrayloom, numpy
+from support.math_proof import PAIRS, RANGES, operands
+numpy.seterr(all="ignore")
+draw = numpy.random.default_rng(5)
+for dtype in "df":
+    for name in (*RANGES, *PAIRS):
+        args = [arrayloom.array(arg.astype(dtype)) for arg in operands(name, 3000, draw)]
+        found = numpy.array(getattr(arrayloom, name)(*args) * 2 + 1)
+        # Only the bits of a NaN may differ.
+        found[numpy.isnan(found)] = 0
+        print(name, hashlib.sha256(found.tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"ARRAYLOOM_ISA": "avx2"},
+        {"ARRAYLOOM_ISA": "baseline"},
+        {"ARRAYLOOM_JIT": "0"},
+        {"ARRAYLOOM_TILE": "3", "ARRAYLOOM_THREADS": "3"},
+        {"ARRAYLOOM_FUSE": "0", "ARRAYLOOM_THREADS": "1"},
+    ],
+    ids=str,
+)
+def test_bits_are_the_same_however_they_are_computed(settings):
+    assert run(_EVERYTHING, **settings) == run(_EVERYTHING)
+
+
+_CONDITIONS = """
+import warnings
+import numpy, arrayloom
+from support.math_proof import PAIRS, RANGES
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, 1.5, 1e300, -1e300, 800.0, -800.0, 40.0]
+SPECIAL += [numpy.inf, -numpy.inf, numpy.nan, 5e-324, 1e-310, 2e9]
+def met(module, name, args):
+    with warnings.catch_warnings(record=True) as heard, numpy.errstate(all="warn", under="ignore"):
+        warnings.simplefilter("always")
+        numpy.asarray(getattr(module, name)(*(module.array([arg] * 40) for arg in args))).tobytes()
+    return sorted(str(one.message).split(" enc")[0] for one in heard)
+for name in (*RANGES, *PAIRS):
+    grid = [(x,) for x in SPECIAL] if name in RANGES else [(x, y) for x in SPECIAL for y in SPECIAL]
+    for args in grid:
+        want, got = met(numpy, name, args), met(arrayloom, name, args)
+        if want != got:
+            print(name, args, want, got)
+"""
+
+
+def test_warnings_are_those_of_numpy():
+    # NumPy's own functions, one element at a time, tell what the C standard says.
+    assert run(_CONDITIONS, NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR") == ""
+
+
+def test_a_choice_that_makes_no_sense_is_named():
+    done = subprocess.run(
+        [sys.executable, "-c", "import arrayloom"],
+        env={**os.environ, "ARRAYLOOM_MATH": "both"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "numpy, own" in done.stderr.strip().splitlines()[-1]
+
+
+def test_numpy_is_numpy():
+    code = """
+import numpy, arrayloom
+x = numpy.random.default_rng(1).uniform(-9, 9, 50_000)
+for name in ("sin", "cos", "tanh"):
+    assert numpy.array(getattr(arrayloom, name)(arrayloom.array(x))).tobytes() == getattr(numpy, name)(x).tobytes()
+a = arrayloom.array(x)
+assert numpy.array(arrayloom.hypot(a, a[::-1])).tobytes() == numpy.hypot(x, x[::-1]).tobytes()
+print("equal")
+"""
+    assert run(code, ARRAYLOOM_MATH="numpy") == "equal\n"
+
+
+def test_the_default_is_within_the_bounds():
+    code = """
+import numpy, arrayloom
+from support.math_proof import PAIRS, RANGES, worst
+for name in ("sin", "cos", "tanh", "hypot"):
+    far, where = worst(arrayloom, name, 20_000)
+    assert far <= 1, (name, far, where)
+print("within")
+"""
+    assert run(code, ARRAYLOOM_MATH="") == "within\n"
+
+
+def test_half_precision_and_other_dtypes_stay():
+    x = np.linspace(-3, 3, 5000)
+    code = """
+import numpy, arrayloom
+x = numpy.linspace(-3, 3, 5000)
+for dtype in "eD":
+    a = x.astype(dtype)
+    assert numpy.array(arrayloom.exp(arrayloom.array(a))).tobytes() == numpy.exp(a).tobytes()
+found = numpy.array(arrayloom.sin(arrayloom.arange(5000)))
+assert found.dtype == "d" and abs(found - numpy.sin(numpy.arange(5000))).max() < 3e-16
+print(len(x))
+"""
+    assert run(code) == f"{len(x)}\n"
