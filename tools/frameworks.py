@@ -20,6 +20,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / ".venv-frameworks"
+CACHE = HOME / "cache"
+UV = (
+    *("-m", "uv", "pip", "install", "-q", "--system-certs"),
+    *("--python", str(HOME), "--cache-dir", str(CACHE)),
+)
 
 # Packages that bring what they need.
 PACKAGES: dict[str, tuple[str, ...]] = {
@@ -89,11 +94,10 @@ def make(names: list[str], seconds: float) -> bool:
     for step in steps:
         if step[-1] != "--no-deps" and not run(step, end - time.monotonic()):
             return False
+    # Wheels are unpacked there, and linked into the environment.
+    shutil.rmtree(CACHE, ignore_errors=True)
     stamp.write_text(wanted(names), encoding="utf-8")
     return True
-
-
-UV = ("-m", "uv", "pip", "install", "-q", "--system-certs", "--python", str(HOME))
 
 
 def run(arguments: tuple[str, ...], seconds: float) -> bool:

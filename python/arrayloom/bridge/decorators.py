@@ -11,77 +11,18 @@ the CPU.
 
 import functools
 import inspect
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, TypeVar, cast, overload
 
-import numpy as np
-
 from arrayloom import _ext
-from arrayloom.bridge import dtypes, oom, registry, stacking, streams
-from arrayloom.bridge.conversion import convert, convert_with
-from arrayloom.bridge.registry import Array, FrameworkSpec, Options
+from arrayloom.bridge import dtypes, recovery, registry, stacking, streams
+from arrayloom.bridge.calls import LADDER, Call, Use, leaves
+from arrayloom.bridge.conversion import convert
+from arrayloom.bridge.registry import Array, Options
 
 __all__ = ["cupy", "jax", "numpy", "pyclesperanto", "tensorflow", "torch", "uses"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-LADDER = ("release", "retry", "chunk", "cpu")
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """How a decorated function is run; the keywords of :func:`uses`."""
-
-    kind: str
-    device: str = "same"
-    inputs: tuple[str, ...] | None = None
-    output: str | None = None
-    dtype: str | None = "preserve"
-    cast: str = "saturate"
-    nan: Any = "raise"
-    slices: int | None = None
-    chunk: tuple[int, int] | None = None
-    on_oom: tuple[str, ...] = LADDER
-    cpu: Callable[..., Any] | str | None = None
-    pure: bool = True
-    contract: Callable[[Any], None] | None = None
-
-
-class Payload:
-    """What is known of the array arguments of one call."""
-
-    def __init__(self, use: Use, spec: FrameworkSpec) -> None:
-        self.use = use
-        self.spec = spec
-        self.arrays: list[Array] = []
-        self.first: Array = None
-        self.container: Any = None
-
-    def take(self, name: str | None, value: Any, options: Options) -> Any:  # noqa: ANN401 - any argument
-        """Convert an argument, or the arrays in a list or tuple."""
-        if self.use.inputs is not None and name not in self.use.inputs:
-            return value
-        if isinstance(value, (list, tuple)) and any(_ext.bridge.kind(v) for v in value):
-            taken = [self._array(v, options) for v in value]
-            return taken if isinstance(value, list) else tuple(taken)
-        if hasattr(type(value), "array_payload_data") and hasattr(type(value), "with_data"):
-            self.container = self.container or value
-            container: Any = value
-            return self._array(container.array_payload_data(), options)
-        return self._array(value, options)
-
-    def _array(self, value: Any, options: Options) -> Any:  # noqa: ANN401 - any argument
-        kind = _ext.bridge.kind(value)
-        if kind is None:
-            return value
-        if self.first is None:
-            self.first = value
-        made = value
-        if kind != self.spec.name or options.device is not None:
-            made = convert_with(value, self.spec, options)[0]
-        self.arrays.append(made)
-        return made
 
 
 def _device(use: Use, arrays: list[Array]) -> str | None:
@@ -102,31 +43,6 @@ def _device(use: Use, arrays: list[Array]) -> str | None:
     return None
 
 
-def _leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Any]:
-    for value in (*args, *kwargs.values()):
-        if isinstance(value, (list, tuple)):
-            yield from value
-        else:
-            yield value
-
-
-@contextmanager
-def _random_state(spec: FrameworkSpec) -> Generator[Callable[[], None]]:
-    """Keep the state of the random generators, to run a function again with the same numbers."""
-    specs = {s.name: s for s in (spec, registry.get("numpy"))}.values()
-    saved = [
-        (s.hooks.restore_rng, s.hooks.save_rng())
-        for s in specs
-        if s.hooks.save_rng is not None and s.hooks.restore_rng is not None
-    ]
-
-    def restore() -> None:
-        for put_back, state in saved:
-            put_back(state)
-
-    yield restore
-
-
 class Runner:
     """A decorated function with its way of being run."""
 
@@ -135,30 +51,27 @@ class Runner:
         self.use = use
         self.spec = registry.get(use.kind)
         self.learned: int | None = None
+        self.peaks: dict[Any, int] = {}
         self.names = tuple(inspect.signature(function).parameters)
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], use: Use) -> Any:  # noqa: ANN401
         """Convert, run, survive, convert back."""
         registry.require(self.spec)
-        payload = Payload(use, self.spec)
-        place = _device(use, list(_leaves(args, kwargs)))
+        place = _device(use, list(leaves(args, kwargs)))
         options = Options(
             device=place, borrowed=use.pure, readonly="share" if use.pure else "isolate"
         )
-        taken = tuple(
-            payload.take(self.names[i] if i < len(self.names) else None, value, options)
-            for i, value in enumerate(args)
-        )
-        named = {name: payload.take(name, value, options) for name, value in kwargs.items()}
-        if use.slices is not None and payload.arrays:
-            result = self._by_slices(taken, named, use)
+        call = Call(self, (args, kwargs), use, options)
+        if use.slices is not None and call.arrays:
+            result = self._by_slices(call.args, call.kwargs, use)
         else:
-            result = self._survive(taken, named, payload)
+            result = recovery.survive(self, call)
         if use.contract is not None:
             use.contract(result)
-        return self._finish(result, payload)
+        return self._finish(result, call)
 
-    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
+        """Call the function once, on a stream of its own where the device has streams."""
         place = self._place(args, kwargs)
         with streams.own_order(self.spec, place) as (caller, _):
             result = self.function(*args, **kwargs)
@@ -177,7 +90,7 @@ class Runner:
 
     def _place(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
         """Return the device of the first array of the function's own framework."""
-        for value in _leaves(args, kwargs):
+        for value in leaves(args, kwargs):
             if _ext.bridge.kind(value) == self.spec.name:
                 return self.spec.hooks.device(value)
         return None
@@ -188,9 +101,9 @@ class Runner:
         at = next(i for i, a in enumerate(args) if _ext.bridge.kind(a) == self.spec.name)
         rank = len(args[at].shape)
         if rank <= axis:
-            return self._run(args, kwargs)
+            return self.run(args, kwargs)
         parts = [
-            self._run((*args[:at], piece, *args[at + 1 :]), kwargs)
+            self.run((*args[:at], piece, *args[at + 1 :]), kwargs)
             for piece in stacking.unstack(args[at], axis=axis)
         ]
         if not isinstance(parts[0], tuple):
@@ -199,152 +112,27 @@ class Runner:
         rest = tuple([p[i] for p in parts] for i in range(1, len(parts[0])))
         return (main, *rest)
 
-    def _survive(self, args: tuple[Any, ...], kwargs: dict[str, Any], payload: Payload) -> Any:  # noqa: ANN401
-        use = payload.use
-        if not use.on_oom:
-            return self._run(args, kwargs)
-        versions = [self.spec.hooks.version(x) for x in payload.arrays]
-        with _random_state(self.spec) as restore:
-            try:
-                return self._run(args, kwargs)
-            except Exception as error:
-                if not oom.is_oom(error):
-                    raise
-                oom.forget(error)
-                cause = error.with_traceback(None)
-            changed = versions != [self.spec.hooks.version(x) for x in payload.arrays]
-            report: list[str] = []
-            if use.pure and not changed:
-                restore()
-                done, result = self._ladder(args, kwargs, payload, report, restore)
-                if done:
-                    return result
-            else:
-                report.append("the function is not pure or changed its arguments: it ran once")
-            raise oom.gave_up(self.function.__qualname__, report, payload.arrays) from cause
-
-    def _ladder(
-        self,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        payload: Payload,
-        report: list[str],
-        restore: Callable[[], None],
-    ) -> tuple[bool, Any]:
-        use = payload.use
-        place = self.spec.hooks.device(payload.arrays[0]) if payload.arrays else None
-        if "release" in use.on_oom:
-            report += [rung.text() for rung in oom.climb(place)]
-        attempts: list[tuple[str, Callable[[], Any]]] = []
-        if "retry" in use.on_oom:
-            attempts.append(("run again", lambda: self._run(args, kwargs)))
-        if "chunk" in use.on_oom and use.chunk is not None and payload.arrays:
-            attempts.append(("chunks", lambda: self._chunks(args, kwargs, use, restore)))
-        if "cpu" in use.on_oom and (use.cpu is not None or place not in (None, "cpu")):
-            attempts.append(("CPU", lambda: self._on_cpu(args, kwargs, use)))
-        for name, attempt in attempts:
-            restore()
-            try:
-                result = attempt()
-            except Exception as error:
-                if not oom.is_oom(error):
-                    raise
-                oom.forget(error)
-                report.append(f"{name}: out of memory again")
-                continue
-            report.append(f"{name}: done")
-            return True, result
-        return False, None
-
-    def _chunks(
-        self,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        use: Use,
-        restore: Callable[[], None],
-    ) -> Any:  # noqa: ANN401
-        """Run on ever smaller parts along an axis; the parts overlap by the halo that was declared."""
-        axis, halo = use.chunk or (0, 0)
-        at = next(i for i, a in enumerate(args) if _ext.bridge.kind(a) == self.spec.name)
-        extent = int(args[at].shape[axis])
-        size = self.learned or max(extent // 2, 1)
-        while True:
-            restore()
-            try:
-                result = self._in_parts(args, kwargs, (at, axis, halo), size)
-            except Exception as error:
-                if not oom.is_oom(error) or size == 1:
-                    raise
-                oom.forget(error)
-                size = max(size // 2, 1)
-                continue
-            self.learned = size
-            return result
-
-    def _in_parts(
-        self,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        where: tuple[int, int, int],
-        size: int,
-    ) -> Any:  # noqa: ANN401
-        at, axis, halo = where
-        host = convert(args[at], "numpy")
-        extent = host.shape[axis]
-        pieces: list[Any] = []
-        for start in range(0, extent, size):
-            stop = min(start + size, extent)
-            low, high = max(start - halo, 0), min(stop + halo, extent)
-            window = np.moveaxis(np.moveaxis(host, axis, 0)[low:high], 0, axis)
-            part = convert(np.ascontiguousarray(window), self.spec.name)
-            result = convert(self._run((*args[:at], part, *args[at + 1 :]), kwargs), "numpy")
-            if result.shape[axis] != high - low:
-                msg = (
-                    f"chunk=({axis}, {halo}) needs a result as long as its input along the axis; "
-                    f"{high - low} became {result.shape[axis]}"
-                )
-                raise ValueError(msg)
-            inner = np.moveaxis(result, axis, 0)[start - low : stop - low]
-            pieces.append(np.moveaxis(inner, 0, axis).copy())
-            del part, result
-        return convert(np.concatenate(pieces, axis=axis), self.spec.name)
-
-    def _on_cpu(self, args: tuple[Any, ...], kwargs: dict[str, Any], use: Use) -> Any:  # noqa: ANN401
-        kind = use.cpu if isinstance(use.cpu, str) else None
-        if callable(use.cpu):
-            kind = "numpy"
-        target = registry.get(kind or self.spec.name)
-        options = Options(device="cpu" if kind is None else None, borrowed=True)
-
-        def down(value: Any) -> Any:  # noqa: ANN401 - any argument
-            if _ext.bridge.kind(value) is None:
-                return value
-            return convert_with(value, target, options)[0]
-
-        function = use.cpu if callable(use.cpu) else self.function
-        return function(*map(down, args), **{name: down(v) for name, v in kwargs.items()})
-
-    def _finish(self, result: Any, payload: Payload) -> Any:  # noqa: ANN401
+    def _finish(self, result: Any, call: Call) -> Any:  # noqa: ANN401
         """Cast and convert the main result; the others stay."""
-        use = payload.use
+        use = call.use
         main, rest = (
             (result[0], result[1:]) if isinstance(result, tuple) and result else (result, None)
         )
         if _ext.bridge.kind(main) is not None:
-            main = self._cast(main, payload)
+            main = self._cast(main, call)
             if use.output is not None:
                 main = convert(main, use.output)
-            if payload.container is not None:
-                main = payload.container.with_data(main)
+            if call.container is not None:
+                main = call.container.with_data(main)
         return main if rest is None else (main, *rest)
 
-    def _cast(self, main: Array, payload: Payload) -> Array:
-        use = payload.use
-        if use.dtype is None or payload.first is None:
+    def _cast(self, main: Array, call: Call) -> Array:
+        use = call.use
+        if use.dtype is None or call.first is None:
             return main
         own = registry.get(_ext.bridge.kind(main) or "numpy")
-        first = registry.get(_ext.bridge.kind(payload.first) or "numpy")
-        wanted = first.hooks.dtype(payload.first) if use.dtype == "preserve" else use.dtype
+        first = registry.get(_ext.bridge.kind(call.first) or "numpy")
+        wanted = first.hooks.dtype(call.first) if use.dtype == "preserve" else use.dtype
         if own.hooks.dtype(main) == wanted:
             return main
         host = convert(main, "numpy", detach=True)
@@ -381,7 +169,7 @@ def uses(kind: str, **words: Any) -> Callable[[Function], Function]:  # noqa: AN
     chunk : pair of int, optional
         Axis and halo: how the work may be split when memory runs out.
     on_oom : tuple of str
-        Which of 'release', 'retry', 'chunk', 'cpu' are tried; () for none.
+        Which of 'predict', 'release', 'spill', 'retry', 'chunk', 'cpu' are tried; () for none.
     cpu : callable or str, optional
         A version for the CPU, or the kind that runs it there.
     pure : bool

@@ -9,17 +9,16 @@ Every rung says how many bytes it freed. What is left is an error that tells all
 # pyright: basic
 
 import gc
-import importlib
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
-from arrayloom.bridge import observing, registry
-from arrayloom.bridge.errors import OutOfMemory
-from arrayloom.bridge.registry import Array, OomRules
+from arrayloom.bridge import drivers, observing, registry
+from arrayloom.bridge.errors import FrameworkUnavailable, OutOfMemory
+from arrayloom.bridge.registry import OomRules
 
 __all__ = ["is_oom", "memory", "release"]
 
@@ -105,7 +104,7 @@ def release(device: str | None = None, frameworks: tuple[str, ...] | None = None
 
 
 def memory(device: str = "cpu") -> dict[str, int]:
-    """Return free and total bytes of a device, and what each framework's cache holds of it.
+    """Return free and total bytes of a device.
 
     Raises
     ------
@@ -117,28 +116,25 @@ def memory(device: str = "cpu") -> dict[str, int]:
     >>> memory("cpu")["total"] > 0
     True
     """
-    family, _, number = device.partition(":")
+    family = device.partition(":")[0]
     if family == "cpu":
-        os = importlib.import_module("os")
-        page = os.sysconf("SC_PAGE_SIZE")
-        return {
-            "free": page * os.sysconf("SC_AVPHYS_PAGES"),
-            "total": page * os.sysconf("SC_PHYS_PAGES"),
-        }
+        # What can be used without swapping, caches of files included.
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        kib = {name: int(rest.split()[0]) for name, _, rest in (x.partition(":") for x in lines)}
+        return {"free": 1024 * kib["MemAvailable"], "total": 1024 * kib["MemTotal"]}
     if family == "cuda":
-        for name in ("torch", "cupy"):
-            module: Any = sys.modules.get(name)
-            if module is None:
-                continue
-            if name == "torch" and module.cuda.is_available():
-                free, total = module.cuda.mem_get_info(int(number or 0))
-                return {"free": int(free), "total": int(total)}
-            if name == "cupy" and registry.available().get("cupy") is None:
-                with module.cuda.Device(int(number or 0)):
-                    free, total = module.cuda.runtime.memGetInfo()
-                return {"free": int(free), "total": int(total)}
+        free, total = drivers.driver(device).memory(device)
+        return {"free": free, "total": total}
     msg = f"the memory of device {device!r} cannot be asked: no imported framework knows it"
     raise ValueError(msg)
+
+
+def free_bytes(device: str) -> int | None:
+    """Return the free bytes of a device, None if it cannot be asked."""
+    try:
+        return memory(device)["free"]
+    except (OSError, ValueError, FrameworkUnavailable):
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,9 +197,9 @@ def forget(error: BaseException) -> None:
             setattr(sys, name, None)
 
 
-def gave_up(name: str, report: list[str], sizes: list[Array]) -> OutOfMemory:
+def gave_up(name: str, report: list[str], sizes: list[int]) -> OutOfMemory:
     """Make the error that tells what was tried."""
-    largest = sorted((int(getattr(x, "nbytes", 0)) for x in sizes), reverse=True)[:3]
+    largest = sorted(sizes, reverse=True)[:3]
     tried = "; ".join(report) or "nothing could be tried"
     msg = (
         f"memory ran out in {name} with inputs of {largest} bytes; tried: {tried}; "

@@ -232,6 +232,8 @@ class FrameworkSpec:
         How it says that memory ran out.
     release : callable
         ``(device or None) -> bytes`` given back by its caches.
+    spill : callable
+        ``(device or None) -> bytes`` of arrays that it moved elsewhere, to come back when they are used.
     env_defaults : mapping of str to str
         Environment variables for processes that will import it.
     """
@@ -254,6 +256,7 @@ class FrameworkSpec:
     orders_exports: bool = False
     oom: OomRules = OomRules()
     release: Callable[[str | None], int] = lambda _: 0
+    spill: Callable[[str | None], int] = lambda _: 0
     env_defaults: Mapping[str, str] = field(default_factory=dict[str, str])
 
 

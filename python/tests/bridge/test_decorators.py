@@ -3,12 +3,13 @@
 import sys
 import threading
 import types
+import weakref
 
 import numpy as np
 import pytest
 
 import arrayloom.bridge as b
-from arrayloom.bridge import dtypes, oom, registry
+from arrayloom.bridge import dtypes, oom, recovery, registry
 from arrayloom.bridge.errors import LossyConversionError
 
 
@@ -192,6 +193,8 @@ def test_a_pure_function_runs_again():
         "other caches",
         "garbage",
         "other caches again",
+        "spill",
+        "run again",
     ]
 
 
@@ -322,6 +325,58 @@ def test_two_threads_recover():
     for thread in threads:
         thread.join(30)
     assert results == [[1, 1]] * 4
+
+
+def test_a_call_that_cannot_fit_is_split_before_it_runs(monkeypatch):
+    seen = []
+
+    @b.numpy(chunk=(0, 1))
+    def smooth(x):
+        seen.append(len(x))
+        return np.convolve(x, [1.0, 1.0, 1.0], "same")
+
+    data = np.arange(64.0)
+    expected = smooth(data)
+    assert seen == [64]
+    seen.clear()
+    monkeypatch.setattr(recovery, "_SMALL", 0)
+    monkeypatch.setattr(oom, "free_bytes", lambda place: 500)
+    with b.observe() as record:
+        assert np.array_equal(smooth(data)[1:-1], expected[1:-1])
+    assert max(seen) < 64
+    assert next(r.route for r in record.rows() if r.event == "oom") == "predict"
+    # Learned: the same call needs its input and twice its output, a small one fits.
+    seen.clear()
+    smooth(np.arange(8.0))
+    assert seen == [8]
+
+
+def test_a_prediction_without_a_way_out_does_not_stop_a_call(monkeypatch):
+    monkeypatch.setattr(recovery, "_SMALL", 0)
+    monkeypatch.setattr(oom, "free_bytes", lambda place: 0)
+
+    @b.numpy
+    def double(x):
+        return x * 2
+
+    assert double(np.ones(3)).tolist() == [2, 2, 2]
+
+
+def test_copies_of_arguments_are_dropped_before_the_next_run():
+    failing = Failing(times=1)
+    alive = []
+
+    @b.uses("arrayloom", on_oom=("spill", "retry"))
+    def f(x):
+        failing.check(x)
+        alive.append(weakref.ref(x))
+        return x + 1
+
+    data = np.arange(4, dtype=">f8")
+    with b.observe() as record:
+        assert f(data).tolist() == [1, 2, 3, 4]
+    spilled = [r.nbytes for r in record.rows() if r.route == "spill"]
+    assert spilled[0] >= data.nbytes
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ def survives(code, *args):
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1200,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]

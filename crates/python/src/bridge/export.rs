@@ -219,3 +219,10 @@ pub(crate) fn plain<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny
     ready(array.py(), arr)?;
     crate::np::plain_view(array)
 }
+
+/// How many consumers hold memory of an array by DLPack; 0 for memory that is not ours.
+#[pyfunction]
+pub(crate) fn exports(array: &Bound<'_, PyAny>) -> usize {
+    let found = Arr::of(array).and_then(|array| crate::state::engine().slot_at(array.addr()));
+    found.map_or(0, |(slot, _)| super::owner::exports(slot))
+}

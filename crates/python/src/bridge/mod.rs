@@ -27,6 +27,7 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     bridge.add_function(wrap_pyfunction!(entry::set_watched, &bridge)?)?;
     bridge.add_function(wrap_pyfunction!(export::to_capsule, &bridge)?)?;
     bridge.add_function(wrap_pyfunction!(export::plain, &bridge)?)?;
+    bridge.add_function(wrap_pyfunction!(export::exports, &bridge)?)?;
     bridge.add_function(wrap_pyfunction!(import::from_capsule, &bridge)?)?;
     bridge.add_function(wrap_pyfunction!(import::capsule_info, &bridge)?)?;
     bridge.add_function(wrap_pyfunction!(import::adopt, &bridge)?)?;

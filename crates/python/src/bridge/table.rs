@@ -162,7 +162,7 @@ pub(crate) fn give_to<'py>(
     };
     ready(py, arr)?;
     let spec = spec_of(arr, element, flags)?;
-    let tensor = export_versioned(&spec, Owner::new(array)).map_err(|what| refused(&what))?;
+    let tensor = export_versioned(&spec, Owner::waiting(array)).map_err(|what| refused(&what))?;
     let mut made = ptr::null_mut();
     // SAFETY: the function takes over the tensor, also if it fails.
     let status = unsafe { take(tensor, &raw mut made) };

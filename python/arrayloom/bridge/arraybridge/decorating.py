@@ -18,6 +18,7 @@ from arrayloom.bridge.arraybridge.kinds import (
     MemoryType,
     SliceBySliceRuntimeParameter,
 )
+from arrayloom.bridge.calls import LADDER
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -54,7 +55,7 @@ def _decorate(way: _Way) -> Callable[[Function], Function]:
             raise ValueError(msg)
 
     def decorate(function: Function) -> Function:
-        rungs = decorators.LADDER if way.recover else ()
+        rungs = LADDER if way.recover else ()
         runs = {
             how: decorators.uses(
                 way.kind, output=way.output, dtype=how.target, on_oom=rungs, contract=judged

@@ -1,0 +1,245 @@
+"""How a decorated function survives running out of memory: the rungs of one call.
+
+Before the call, what it will need is compared with what is free. After a failure the caches of all
+frameworks are given back, converted arguments are dropped and made anew, and the function runs again, on
+smaller parts, and at last on the CPU. Only a function that is pure, and left its arguments alone, runs
+again, with the same random numbers.
+"""
+
+# Arrays of other frameworks have no types that a checker could know.
+# pyright: basic
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from arrayloom import _ext
+from arrayloom.bridge import observing, oom, registry
+from arrayloom.bridge.calls import Call, Runs
+from arrayloom.bridge.conversion import convert, convert_with
+from arrayloom.bridge.registry import Array, FrameworkSpec, Options
+
+# Without a run to learn from: a result as large as the inputs, and one value between them.
+_FIRST_GUESS = 2
+# Calls that need less are not worth the question: it takes tens of microseconds.
+_SMALL = 1 << 24
+
+
+def nbytes_of(x: Array) -> int:
+    """Return the bytes of an array's elements, 0 if it does not say."""
+    return int(getattr(x, "nbytes", 0) or 0)
+
+
+def _key(call: Call) -> tuple[Any, ...]:
+    spec = call.spec
+    return tuple((tuple(getattr(x, "shape", ())), spec.hooks.dtype(x)) for x in call.arrays)
+
+
+def _place(runner: Runs, call: Call) -> str | None:
+    return runner.spec.hooks.device(call.arrays[0]) if call.arrays else None
+
+
+@contextmanager
+def _random_state(spec: FrameworkSpec) -> Generator[Callable[[], None]]:
+    """Keep the state of the random generators, to run a function again with the same numbers."""
+    specs = {s.name: s for s in (spec, registry.get("numpy"))}.values()
+    saved = [
+        (s.hooks.restore_rng, s.hooks.save_rng())
+        for s in specs
+        if s.hooks.save_rng is not None and s.hooks.restore_rng is not None
+    ]
+
+    def restore() -> None:
+        for put_back, state in saved:
+            put_back(state)
+
+    yield restore
+
+
+def survive(runner: Runs, call: Call) -> Any:  # noqa: ANN401 - what the function returns
+    """Run a function; climb the ladder when memory runs out.
+
+    Raises
+    ------
+    OutOfMemory
+        Nothing on the ladder helped.
+    """
+    use = call.use
+    if not use.on_oom:
+        return runner.run(call.args, call.kwargs)
+    report: list[str] = []
+    versions = [runner.spec.hooks.version(x) for x in call.arrays]
+    with _random_state(runner.spec) as restore:
+        if _too_much(runner, call, report):
+            done, result = _parts(runner, call, report, restore)
+            if done:
+                return result
+        try:
+            result = runner.run(call.args, call.kwargs)
+        except Exception as error:
+            if not oom.is_oom(error):
+                raise
+            oom.forget(error)
+            cause = error.with_traceback(None)
+        else:
+            _learn(runner, call, result)
+            return result
+        sizes = [nbytes_of(x) for x in call.arrays]
+        changed = versions != [runner.spec.hooks.version(x) for x in call.arrays]
+        if use.pure and not changed:
+            restore()
+            done, result = _ladder(runner, call, report, restore)
+            if done:
+                return result
+        else:
+            report.append("the function is not pure or changed its arguments: it ran once")
+        raise oom.gave_up(runner.function.__qualname__, report, sizes) from cause
+
+
+def _learn(runner: Runs, call: Call, result: Any) -> None:  # noqa: ANN401 - any result
+    leaves = result if isinstance(result, tuple) else (result,)
+    made = sum(nbytes_of(x) for x in leaves)
+    runner.peaks[_key(call)] = made + max(made, sum(nbytes_of(x) for x in call.arrays))
+
+
+def _too_much(runner: Runs, call: Call, report: list[str]) -> bool:
+    """Whether the call will need more than is free, after what can be freed was freed."""
+    use, place = call.use, _place(runner, call)
+    if "predict" not in use.on_oom or not use.pure or place is None:
+        return False
+    guess = _FIRST_GUESS * sum(nbytes_of(x) for x in call.arrays)
+    need = runner.peaks.get(_key(call), guess)
+    free = None if need < _SMALL else oom.free_bytes(place)
+    if free is None or need <= free:
+        return False
+    report.append(f"predicted: {need} bytes needed, {free} free on {place}")
+    _note("predict", need)
+    if "release" in use.on_oom:
+        report += [rung.text() for rung in oom.climb(place)]
+        free = oom.free_bytes(place)
+    return free is not None and need > free and "chunk" in use.on_oom and use.chunk is not None
+
+
+def _note(rung: str, nbytes: int) -> None:
+    record = observing.current()
+    if record is not None:
+        record.add(observing.Row("oom", "", "", rung, nbytes, 0, "memory ran out"))
+
+
+def _parts(
+    runner: Runs, call: Call, report: list[str], restore: Callable[[], None]
+) -> tuple[bool, Any]:
+    try:
+        result = _chunks(runner, call, restore)
+    except Exception as error:
+        if not oom.is_oom(error):
+            raise
+        oom.forget(error)
+        report.append("chunks: out of memory again")
+        return False, None
+    _note("chunk", 0)
+    return True, result
+
+
+def _spill(call: Call, place: str | None, report: list[str]) -> None:
+    """Drop copies of arguments whose originals are there, and let frameworks move arrays out."""
+    freed = call.drop() + sum(int(spec.spill(place)) for spec in registry.imported())
+    report.append(f"spill: freed {freed} bytes")
+    _note("spill", freed)
+
+
+def _ladder(
+    runner: Runs, call: Call, report: list[str], restore: Callable[[], None]
+) -> tuple[bool, Any]:
+    use, place = call.use, _place(runner, call)
+    if "release" in use.on_oom:
+        report += [rung.text() for rung in oom.climb(place)]
+    if "spill" in use.on_oom:
+        _spill(call, place, report)
+    attempts: list[tuple[str, Callable[[], Any]]] = []
+    if "retry" in use.on_oom:
+        attempts.append(("run again", lambda: runner.run(call.args, call.kwargs)))
+    if "chunk" in use.on_oom and use.chunk is not None:
+        attempts.append(("chunks", lambda: _chunks(runner, call, restore)))
+    if "cpu" in use.on_oom and (use.cpu is not None or place not in (None, "cpu")):
+        attempts.append(("CPU", lambda: _on_cpu(runner, call)))
+    for name, attempt in attempts:
+        restore()
+        try:
+            call.back()
+            result = attempt()
+        except Exception as error:
+            if not oom.is_oom(error):
+                raise
+            oom.forget(error)
+            report.append(f"{name}: out of memory again")
+            continue
+        report.append(f"{name}: done")
+        _note(name, 0)
+        return True, result
+    call.back()
+    return False, None
+
+
+def _chunks(runner: Runs, call: Call, restore: Callable[[], None]) -> Any:  # noqa: ANN401
+    """Run on ever smaller parts along an axis; the parts overlap by the halo that was declared."""
+    axis, halo = call.use.chunk or (0, 0)
+    at = next(i for i, a in enumerate(call.args) if _ext.bridge.kind(a) == runner.spec.name)
+    extent = int(call.args[at].shape[axis])
+    size = runner.learned or max(extent // 2, 1)
+    while True:
+        restore()
+        try:
+            result = _in_parts(runner, call, (at, axis, halo), size)
+        except Exception as error:
+            if not oom.is_oom(error) or size == 1:
+                raise
+            oom.forget(error)
+            size = max(size // 2, 1)
+            continue
+        runner.learned = size
+        return result
+
+
+def _in_parts(runner: Runs, call: Call, where: tuple[int, int, int], size: int) -> Any:  # noqa: ANN401
+    at, axis, halo = where
+    args, name = call.args, runner.spec.name
+    host = convert(args[at], "numpy")
+    extent = host.shape[axis]
+    pieces: list[Any] = []
+    for start in range(0, extent, size):
+        stop = min(start + size, extent)
+        low, high = max(start - halo, 0), min(stop + halo, extent)
+        window = np.moveaxis(np.moveaxis(host, axis, 0)[low:high], 0, axis)
+        part = convert(np.ascontiguousarray(window), name)
+        result = convert(runner.run((*args[:at], part, *args[at + 1 :]), call.kwargs), "numpy")
+        if result.shape[axis] != high - low:
+            msg = (
+                f"chunk=({axis}, {halo}) needs a result as long as its input along the axis; "
+                f"{high - low} became {result.shape[axis]}"
+            )
+            raise ValueError(msg)
+        inner = np.moveaxis(result, axis, 0)[start - low : stop - low]
+        pieces.append(np.moveaxis(inner, 0, axis).copy())
+        del part, result
+    return convert(np.concatenate(pieces, axis=axis), name)
+
+
+def _on_cpu(runner: Runs, call: Call) -> Any:  # noqa: ANN401 - what the function returns
+    use = call.use
+    kind = use.cpu if isinstance(use.cpu, str) else None
+    if callable(use.cpu):
+        kind = "numpy"
+    target = registry.get(kind or runner.spec.name)
+    options = Options(device="cpu" if kind is None else None, borrowed=True)
+
+    def down(value: Any) -> Any:  # noqa: ANN401 - any argument
+        if _ext.bridge.kind(value) is None:
+            return value
+        return convert_with(value, target, options)[0]
+
+    function = use.cpu if callable(use.cpu) else runner.function
+    named = {name: down(value) for name, value in call.kwargs.items()}
+    return function(*map(down, call.args), **named)
