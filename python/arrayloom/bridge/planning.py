@@ -197,6 +197,9 @@ def check_elements(facts: Facts, spec: FrameworkSpec, options: Options) -> str |
             f"{facts.kind} array has the shape {facts.shape}; reshape it first"
         )
         raise ValueError(msg)
+    if options.order == "F" and spec.layouts is Layouts.COMPACT_C and len(facts.shape) > 1:
+        msg = f"{spec.name} has row-major arrays only; order='F' is impossible"
+        raise ValueError(msg)
     if not spec.empty and prod(facts.shape) == 0:
         msg = f"{spec.name} has no empty arrays, and this one has the shape {facts.shape}"
         raise ValueError(msg)

@@ -2,8 +2,9 @@
 
 import importlib
 
+import numpy as np
 import pytest
-from support.arrays import survives
+from support.arrays import base, survives
 
 import arrayloom.bridge as b
 
@@ -73,3 +74,14 @@ def test_case_5_gradients():
     layer = torch.nn.Linear(2, 2)
     assert b.kind(layer.weight) == "torch"
     assert b.to_numpy(layer.weight, detach=True).shape == (2, 2)
+
+
+@pytest.mark.frameworks("tensorflow")
+def test_tensorflow_gets_row_major_steps_only():
+    data = base("float32")
+    for part in (data[:1, ::4][:, :1], data[::2][:1], data[:0, ::2], data[:, 3:4]):
+        made = b.to_tensorflow(part)
+        assert tuple(made.shape) == part.shape
+        assert np.array_equal(made.numpy(), part)
+    with pytest.raises(ValueError, match="row-major arrays only"):
+        b.to_tensorflow(data, order="F")

@@ -4,7 +4,7 @@ import importlib
 
 import numpy as np
 import pytest
-from support.arrays import survives
+from support.arrays import pyclesperanto, survives
 
 import arrayloom.bridge as b
 from arrayloom.bridge import arraybridge
@@ -30,7 +30,7 @@ def test_case_12_no_framework_gets_a_handle_of_opencl():
 
 @pytest.mark.frameworks("pyclesperanto")
 def test_case_13_images_of_this_version_are_known():
-    cle = importlib.import_module("pyclesperanto")
+    cle = pyclesperanto()
     image = cle.push(np.arange(12, dtype=np.float32).reshape(3, 4))
     assert b.kind(image) == "pyclesperanto"
     assert b.device(image) == "opencl:0"

@@ -5,7 +5,7 @@ import importlib
 
 import numpy as np
 import pytest
-from support.arrays import CLE, base
+from support.arrays import CLE, base, pyclesperanto
 
 import arrayloom as al
 import arrayloom.bridge as b
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.frameworks("pyclesperanto")
 
 @pytest.mark.parametrize("dtype", sorted(CLE))
 def test_images_are_seen_without_a_copy(dtype):
-    cle = importlib.import_module("pyclesperanto")
+    cle = pyclesperanto()
     image = b.to_pyclesperanto(base(dtype))
     with b.observe() as record:
         seen = b.to_arrayloom(image, copy=False)
@@ -34,7 +34,7 @@ def test_images_are_seen_without_a_copy(dtype):
 
 @pytest.mark.parametrize("shape", [(70_000,), (300, 300), (40, 50, 60)])
 def test_lazy_arrays_become_images_without_a_copy(shape):
-    cle = importlib.import_module("pyclesperanto")
+    cle = pyclesperanto()
     data = al.ones(shape, al.float32) * 3
     with b.observe() as record:
         image = b.to_pyclesperanto(data)

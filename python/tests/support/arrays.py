@@ -7,7 +7,7 @@ import textwrap
 
 import numpy as np
 
-from arrayloom.bridge import dtypes
+from arrayloom.bridge import dtypes, registry
 
 KINDS = ("numpy", "torch", "jax", "tensorflow", "arrayloom", "pyclesperanto")
 DTYPES = (
@@ -77,3 +77,8 @@ def survives(code, *args):
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout.strip()
+
+
+def pyclesperanto():
+    """The module, imported as the bridge does it, which TensorFlow in the same process survives."""
+    return registry.require(registry.get("pyclesperanto"))

@@ -53,6 +53,9 @@ def _from_host(array: HostArray, _options: Options) -> Array:
     if array.dtype.name in _BY_VALUE:
         return tf.convert_to_tensor(array)
     carrier, element = dtypes.carried(array)
+    if 1 in carrier.shape or not carrier.size:
+        # Steps that are never taken may be anything, and TensorFlow wants them to be right as well.
+        carrier = carrier.ravel().reshape(carrier.shape)
     return tf.experimental.dlpack.from_dlpack(
         _ext.bridge.to_capsule(carrier, versioned=False, element=element)
     )
