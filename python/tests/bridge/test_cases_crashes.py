@@ -85,3 +85,14 @@ def test_tensorflow_gets_row_major_steps_only():
         assert np.array_equal(made.numpy(), part)
     with pytest.raises(ValueError, match="row-major arrays only"):
         b.to_tensorflow(data, order="F")
+
+
+@pytest.mark.frameworks("tensorflow")
+@pytest.mark.parametrize("dtype", ["bool", "float32", "bfloat16", "float8_e4m3fn", "complex64"])
+def test_tensorflow_copies_every_element_type(dtype):
+    x = b.to_tensorflow(base(dtype) if dtype == "bool" else -base(dtype))
+    made = b.convert(x, "tensorflow", copy=True)
+    assert made is not x
+    assert b.to_numpy(made).tobytes() == b.to_numpy(x).tobytes()
+    if dtype != "float8_e4m3fn":
+        assert b.to_numpy(made).ctypes.data != b.to_numpy(x).ctypes.data

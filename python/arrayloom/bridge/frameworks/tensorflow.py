@@ -61,6 +61,12 @@ def _from_host(array: HostArray, _options: Options) -> Array:
     )
 
 
+def _copy(x: Array) -> Array:
+    # Operations that would copy lack some element types, or change the sign of zeros.
+    with _tf().device(x.device):
+        return _tf().convert_to_tensor(np.array(x.numpy()))
+
+
 def _short(x: Array) -> object:
     try:
         array = np.asarray(memoryview(x))
@@ -123,7 +129,7 @@ SPEC = FrameworkSpec(
         from_host=_from_host,
         device=_device,
         dtype=lambda x: x.dtype.name,
-        copy=lambda x: _tf().identity(x + 0 if x.dtype.name != "bool" else x),
+        copy=_copy,
         adopt=_adopt,
         synchronize=lambda _: None,
         direct=lambda: (("tensorflow", "numpy", _short),),
