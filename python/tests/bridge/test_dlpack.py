@@ -415,3 +415,23 @@ def test_random_conversions_keep_values():
         assert back.dtype == view.dtype
         assert back.shape == view.shape
         assert np.array_equal(back, view)
+
+
+def test_case_28_live_exports_are_counted_and_their_memory_stays():
+    data = al.ones((300, 300), al.float32) * 2
+    assert _ext.bridge.exports(data) == 0
+    at = data.ctypes.data
+    seen = b.from_dlpack(b.to_dlpack(data), "numpy")
+    other = b.from_dlpack(b.to_dlpack(data[10:]), "numpy")
+    assert _ext.bridge.exports(data) == 2
+    work = data + 1
+    data[:] = work
+    assert (data.ctypes.data, seen.ctypes.data) == (at, at)
+    assert float(seen[0, 0]) == 3
+    seen[0, 0] = 7
+    assert float(data[0, 0]) == 7
+    del seen
+    assert _ext.bridge.exports(data) == 1
+    del other
+    assert _ext.bridge.exports(data) == 0
+    assert _ext.bridge.exports(np.zeros(3)) == 0
