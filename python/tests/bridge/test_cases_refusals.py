@@ -4,7 +4,7 @@ import importlib
 
 import numpy as np
 import pytest
-from support.arrays import base, readonly
+from support.arrays import base, readonly, survives
 
 import arrayloom.bridge as b
 from arrayloom.bridge import dtypes
@@ -45,6 +45,23 @@ def test_case_6_what_has_no_memory_is_refused():
     jax.jit(traced)(jax.numpy.ones(2))
     assert "tracer" in caught[0]
     assert b.to_numpy(tf.Variable([1.0, 2.0])).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.frameworks("jax")
+def test_case_6_arrays_on_several_devices_are_refused():
+    code = """
+    import os
+    os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+    import jax, numpy as np, arrayloom.bridge as b
+    mesh = jax.sharding.Mesh(np.array(jax.devices()), ("rows",))
+    places = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("rows"))
+    x = jax.device_put(jax.numpy.arange(8.0), places)
+    try:
+        b.to_arrayloom(x)
+    except TypeError as error:
+        print("spread over several devices" in str(error))
+    """
+    assert survives(code).splitlines()[-1] == "True"
 
 
 @pytest.mark.frameworks("torch")
