@@ -8,6 +8,8 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 no plan fits the memory, 130 interrupte
 # Arrays and file objects of many libraries come in; their element types are known at run time only.
 
 import argparse
+import inspect
+import json
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -34,15 +36,6 @@ _SHORT = {
     "log": "gaussian_laplace",
     "dog": "difference_of_gaussians",
 }
-_WITH_SIGMA = {
-    "gaussian_filter",
-    "gaussian_laplace",
-    "gaussian_gradient_magnitude",
-    "high_pass",
-    "unsharp_mask",
-    "difference_of_gaussians",
-}
-_WITHOUT_ANY = {"identity", "laplace", "sobel", "prewitt"}
 
 
 def _numbers(text: str) -> Any:
@@ -82,25 +75,46 @@ def _source(options: argparse.Namespace) -> Volume:
     )
 
 
+def _parameters(name: str) -> dict[str, inspect.Parameter]:
+    """What a function of `arrayloom.filters` takes beside one array; nothing if it takes none."""
+    found = inspect.signature(getattr(filters, name)).parameters
+    return {k: p for k, p in found.items() if k != "input"} if "input" in found else {}
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    name, _, value = text.partition("=")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
 def _filtered(options: argparse.Namespace) -> Volume:
     name = _SHORT.get(options.name, options.name)
-    if name not in filters.__all__ or name in {"ball", "ellipsoid"}:
-        known = sorted({*_SHORT, *filters.__all__} - {"ball", "ellipsoid"})
+    known = sorted({n for n in filters.__all__ if _parameters(n)} | set(_SHORT))
+    if name not in known:
         message = f"no filter {options.name!r}; there are {', '.join(known)}"
         raise ValueError(message)
-    arguments: dict[str, Any] = {}
-    if name in _WITH_SIGMA:
-        if options.sigma is None:
-            message = f"{options.name} needs --sigma"
+    parameters = _parameters(name)
+    given = {
+        "low_sigma" if "low_sigma" in parameters else "sigma": options.sigma,
+        "size": options.size,
+        "percentile": options.percentile,
+        "mode": options.mode,
+        "output": None if options.output_dtype is None else np.dtype(options.output_dtype),
+        **dict(options.set or []),
+    }
+    arguments = {k: v for k, v in given.items() if v is not None}
+    if "size" in parameters and "footprint" in parameters:
+        arguments.setdefault("size", 3)
+    for key in arguments.keys() - parameters.keys():
+        message = f"{options.name} has no parameter {key}; it has {', '.join(parameters)}"
+        raise ValueError(message)
+    for key, parameter in parameters.items():
+        if parameter.default is inspect.Parameter.empty and key not in arguments:
+            option = {"sigma": "--sigma", "low_sigma": "--sigma", "size": "--size"}.get(key)
+            message = f"{options.name} needs {option or f'--set {key}=...'}"
             raise ValueError(message)
-        key = "low_sigma" if name == "difference_of_gaussians" else "sigma"
-        arguments[key] = options.sigma
-    elif name not in _WITHOUT_ANY:
-        arguments["size"] = 3 if options.size is None else options.size
-    if name == "percentile_filter":
-        arguments["percentile"] = options.percentile
-    if name != "identity":
-        arguments["mode"] = options.mode
     return getattr(filters, name)(_source(options), **arguments)
 
 
@@ -193,8 +207,16 @@ def _parser(command: str) -> argparse.ArgumentParser:
     if command in {"filter", "plan"}:
         add("--sigma", type=_numbers, help="standard deviation, or one for each axis: 2,1,1")
         add("--size", type=_numbers, help="window, or one for each axis (default: 3)")
-        add("--percentile", type=float, default=50.0)
-        add("--mode", default="reflect", help="what lies outside (default: reflect)")
+        add("--percentile", type=float, help="of percentile_filter")
+        add("--mode", help="what lies outside (default: reflect)")
+        add("--output-dtype", metavar="DTYPE", help="element type of the result")
+        add(
+            "--set",
+            type=_setting,
+            action="append",
+            metavar="NAME=VALUE",
+            help="any other parameter of the function: --set iterations=2",
+        )
     add("--memory", type=nbytes, metavar="SIZE", help="most bytes of buffers, such as 2GiB")
     add("--dataset", help="which array of a file that holds several")
     add("--level", type=int, default=0, help="level of a pyramid")

@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import pkgutil
+import shutil
 
 import numpy as np
 import pytest
@@ -49,6 +50,54 @@ def test_filter_and_convert(folder):
     assert np.array_equal(np.load(folder / "m.npy"), expected)
 
 
+def test_any_parameter_can_be_set(folder):
+    x = np.load(folder / "in.npy")
+    words = [
+        "filter",
+        "grey_opening",
+        folder / "in.npy",
+        folder / "out.npy",
+        "--set",
+        "iterations=2",
+    ]
+    assert run(*words, "--size", "3,1,3", "--output-dtype", "f4", "--mode", "nearest") == 0
+    expected = filters.grey_opening(x, (3, 1, 3), iterations=2, mode="nearest")
+    result = np.load(folder / "out.npy")
+    assert result.dtype == np.float32
+    assert np.array_equal(result, expected)
+    words = ["filter", "percentile_filter", folder / "in.npy", folder / "out.npy"]
+    assert run(*words, "--percentile", "20", "--size", "3") == 0
+    assert np.array_equal(np.load(folder / "out.npy"), filters.percentile_filter(x, 20, 3))
+
+
+def test_files_that_cannot_be_read_or_written(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    whole = (folder / "in.npy").read_bytes()
+    (folder / "torn.npy").write_bytes(whole[: len(whole) // 2])
+    assert run("filter", "median", "torn.npy", "out.npy") == 1
+    assert capsys.readouterr().err.count("\n") == 1
+    usage = shutil.disk_usage(folder)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=100))
+    assert run("filter", "median", "in.npy", "out.npy") == 1
+    assert "30000 bytes and the disk has 100" in capsys.readouterr().err
+    assert not (folder / "out.npy").exists()
+
+
+def test_a_chunk_that_is_damaged_is_named(folder, monkeypatch, capsys):
+    zarr = pytest.importorskip("zarr")
+    monkeypatch.chdir(folder)
+    x = np.load("in.npy")
+    array = zarr.create_array(store="in.zarr", shape=x.shape, chunks=(8, 8, 8), dtype=x.dtype)
+    array[...] = x
+    chunks = sorted(p for p in (folder / "in.zarr" / "c").rglob("*") if p.is_file())
+    chunks[len(chunks) // 2].write_bytes(b"damaged")
+    assert run("filter", "median", "in.zarr", "out.npy", "--memory", "200KiB") == 1
+    error = capsys.readouterr().err
+    assert "block" in error
+    assert "[" in error
+    assert not (folder / "out.npy").exists()
+
+
 def test_plan_and_view(folder, capsys):
     words = ["plan", "gaussian", folder / "in.npy", "--sigma", "1", "--memory", "100KiB"]
     assert run(*words, "--draw", folder / "plan.svg") == 0
@@ -64,6 +113,10 @@ def test_plan_and_view(folder, capsys):
         (["filter", "gaussian", "missing.npy", "out.npy", "--sigma", "1"], 1, "does not exist"),
         (["filter", "gaussian", "in.npy", "out.npy"], 1, "needs --sigma"),
         (["filter", "blurr", "in.npy", "out.npy"], 1, "no filter 'blurr'"),
+        (["filter", "ball", "in.npy", "out.npy"], 1, "no filter 'ball'"),
+        (["filter", "nl_means", "in.npy", "out.npy"], 1, "needs --set h=..."),
+        (["filter", "laplace", "in.npy", "out.npy", "--size", "3"], 1, "has no parameter size"),
+        (["filter", "median", "in.npy", "out.npy", "--mode", "far"], 1, "mode 'far'"),
         (["filter", "median", "in.npy", "out.npy", "--size", "1,2"], 1, "2 entries for 3"),
         (["filter", "median", "in.npy", "nowhere/out.npy"], 1, "does not exist"),
         (["filter", "median", "in.npy", "in.npy"], 1, "another name"),

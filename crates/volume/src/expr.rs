@@ -129,7 +129,7 @@ impl Expr {
             let crops: Vec<(Operand, Coords, u64)> = value
                 .operands
                 .iter()
-                .filter(|o| wrapped[o.value] || self.users(o.value) > 1)
+                .filter(|o| wrapped[v] || wrapped[o.value] || self.users(o.value) > 1)
                 .map(|o| {
                     (
                         o.clone(),

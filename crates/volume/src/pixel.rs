@@ -27,18 +27,20 @@ pub(crate) trait Pixel: Pod + Send + Sync + PartialOrd {
     fn key(self, nan_first: bool) -> Self::Key;
     /// The value of a key.
     fn of_key(key: Self::Key) -> Self;
-    /// True for NaN.
-    fn is_nan(self) -> bool;
 }
 
 /// An unsigned integer that stands for a value.
-pub(crate) trait Key: Pod + Ord + Send + Sync {
+pub(crate) trait Key: Pod + Ord + Send + Sync + std::ops::BitXor<Output = Self> {
     /// The least key.
     const MIN: Self;
     /// The greatest key.
     const MAX: Self;
     /// Bits of a key.
     const BITS: u32;
+    /// The key as a wider integer.
+    fn widened(self) -> u64;
+    /// The lower bits of an integer as a key.
+    fn narrowed(wide: u64) -> Self;
     /// This key with bit `bit` set.
     fn with_bit(self, bit: u32) -> Self;
     /// This count, plus one if `more`.
@@ -57,6 +59,10 @@ macro_rules! key {
             const MIN: Self = <$t>::MIN;
             const MAX: Self = <$t>::MAX;
             const BITS: u32 = <$t>::BITS;
+            #[inline(always)]
+            fn widened(self) -> u64 { self as u64 }
+            #[inline(always)]
+            fn narrowed(wide: u64) -> Self { wide as $t }
             #[inline(always)]
             fn with_bit(self, bit: u32) -> Self { self | (1 << bit) }
             #[inline(always)]
@@ -88,8 +94,6 @@ macro_rules! integer {
             fn key(self, _: bool) -> $key { (self as $key) ^ $flip }
             #[inline(always)]
             fn of_key(key: $key) -> Self { (key ^ $flip) as $t }
-            #[inline(always)]
-            fn is_nan(self) -> bool { false }
         }
     )*};
 }
@@ -128,8 +132,6 @@ macro_rules! float {
                 let sign = (key as $int >> (<$int>::BITS - 1)) as $key;
                 <$t>::from_bits(key ^ (!sign | (1 << (<$int>::BITS - 1))))
             }
-            #[inline(always)]
-            fn is_nan(self) -> bool { <$t>::is_nan(self) }
         }
     )*};
 }

@@ -1,28 +1,30 @@
 //! The engine of separable filters: one pass along each filtered axis, rows at a time.
 //!
-//! The first pass combines whole planes of the input into one plane, the next combines its rows into
-//! one row, the last slides along that row. Nothing but a plane and a row lies between input and
-//! output, so the passes stay in the caches. Every pass sees its own edges: an index list says which row
-//! stands at each coordinate, and near faces without rows the taps are others ([`EdgeTaps`]).
+//! The first pass combines whole planes of the input into planes, the next combines their rows into
+//! rows, the last slides along those. Planes are cut into strips, so that strips and what is read for
+//! them stay in the caches; four neighbouring planes or rows are made at a time, so each of their inputs
+//! is loaded once for four uses. Every pass sees its own edges: an index list says which row stands at
+//! each coordinate, and near faces without rows the taps are others ([`EdgeTaps`]).
 #![expect(
-    clippy::too_many_arguments,
-    clippy::type_complexity,
-    clippy::unused_self,
-    reason = "the passes hand one another rows, ranges and buffers"
+    clippy::inline_always,
+    reason = "inlined into code compiled for wide vectors"
 )]
 
 use crate::block::{View, axis_len};
-use crate::fold::{EdgeTaps, Rule};
+use crate::fold::{EdgeTaps, GROUP, Rule};
+use crate::levels::{Block, Level, SHORT_ROW, blocks, in_threads, levels, most_of_strip};
+use crate::load::{Load, Plain};
 use crate::op::worth;
 use crate::{Meter, Scratch, VolumeError};
+use arrayloom_cpu::{Wide, wide};
 use arrayloom_plan::Edge;
 use arrayloom_types::Region;
 use bytemuck::Pod;
+use smallvec::SmallVec;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::{Mutex, PoisonError};
 
-/// Rows shorter than this are filtered in one padded line.
-const SHORT_ROW: usize = 64;
 /// Elements of a padded line that are filtered at a time.
 const LINE: usize = 8192;
 
@@ -56,324 +58,420 @@ pub(crate) struct Pass {
     pub(crate) edge: Edge,
 }
 
+/// The taps of pass `pass` at a point where only the places `there` of the window exist.
+pub(crate) type EdgeTapsOf<'a, W> = &'a (dyn Fn(usize, &[usize]) -> EdgeTaps<W> + Sync);
+
+/// Rounds the channels of a row to the output.
+pub(crate) type Emit<'a, W> = &'a (dyn Fn(&[&[W]], &mut [u8]) + Sync);
+
 /// A separable filter for one arithmetic.
 pub(crate) struct Separable<'a, R: Rule> {
     pub(crate) rule: R,
     pub(crate) passes: &'a [Pass],
-    /// The taps of pass `pass` at a point where only the places `there` of the window exist.
-    pub(crate) edge_taps: &'a (dyn Fn(usize, &[usize]) -> EdgeTaps<R::W> + Sync),
-    /// Rounds a row to the output.
-    pub(crate) emit: &'a (dyn Fn(&[R::W], &mut [u8]) + Sync),
+    pub(crate) edge_taps: EdgeTapsOf<'a, R::W>,
+    pub(crate) emit: Emit<'a, R::W>,
     /// Bytes of one element of the output.
     pub(crate) out_size: usize,
 }
 
-/// One pass on the boxes at hand.
-struct Level<W> {
-    pass: usize,
-    len: usize,
-    /// Boxes in front of the axis, behind that of the pass before.
-    outer: usize,
-    n_in: usize,
-    n_out: usize,
-    /// Elements behind the axis, in the input of this pass.
-    row: usize,
-    /// Elements behind the axis, in the output of the last pass.
-    out_row: usize,
-    /// For each coordinate of the padded axis: its row, or -1.
-    index: Vec<isize>,
-    /// For each output: the taps, where rows are missing.
-    edges: Vec<Option<EdgeTaps<W>>>,
-}
-
 /// Buffers of one thread.
 struct Work<W> {
+    /// Outputs that are made at a time.
+    group: usize,
     rows: Vec<Option<Scratch<W>>>,
     line: Scratch<W>,
 }
 
-/// A part of the output: the box in front, the outputs, their bytes.
-type Task<'a> = (usize, std::ops::Range<usize>, &'a mut [u8]);
+/// A part of the output: the box in front of the first axis, the strip, the outputs along this axis,
+/// and where they go.
+struct Task<'o> {
+    outer: usize,
+    block: usize,
+    range: Range<usize>,
+    out: Out<'o>,
+}
 
-/// Elements of working memory for each thread: a row for each pass, and a padded line.
-pub(crate) fn scratch_elems(passes: &[Pass], extents: &[i64]) -> u64 {
+/// Where outputs go.
+enum Out<'o> {
+    /// One behind the other.
+    Whole(&'o mut [u8]),
+    /// Each to its own place.
+    Pieces(Vec<&'o mut [u8]>),
+}
+
+impl Out<'_> {
+    /// The place of output `i`, of so many bytes.
+    fn place(&mut self, i: usize, bytes: usize) -> &mut [u8] {
+        match self {
+            Out::Whole(all) => &mut all[i * bytes..(i + 1) * bytes],
+            Out::Pieces(each) => each[i],
+        }
+    }
+}
+
+/// The planes that a pass reads, channel by channel, and the columns of them that it is about.
+struct Planes<'a, S> {
+    data: &'a [&'a [S]],
+    row: usize,
+    columns: Range<usize>,
+}
+
+type Rows<'a, W> = SmallVec<[&'a [W]; 4]>;
+type RowsMut<'a, W> = SmallVec<[&'a mut [W]; 8]>;
+
+/// Elements of working memory for each thread: rows of each pass, and a padded line.
+pub(crate) fn scratch_elems(passes: &[Pass], channels: usize, extents: &[i64]) -> u64 {
     let mut grown: Vec<u64> = extents.iter().map(|e| e.max(&0).unsigned_abs()).collect();
     for pass in passes {
         grown[pass.axis] += pass.len as u64;
     }
-    let rows = passes
-        .iter()
-        .map(|p| grown[p.axis + 1..].iter().product::<u64>());
+    let row = |p: &Pass| grown[p.axis + 1..].iter().product::<u64>();
+    let rows = passes.iter().enumerate().map(|(i, p)| {
+        let strip = (i == 0).then(|| most_of_strip(passes, |p| row(p)));
+        row(p).min(strip.unwrap_or(u64::MAX))
+    });
     let line = passes.last().map_or(0, |last| {
-        let row = grown[last.axis + 1..].iter().product::<u64>();
+        let row = row(last);
         let whole = row.saturating_mul(extents[last.axis].max(0).unsigned_abs());
         let short = SHORT_ROW as u64;
         2 * whole.min(LINE as u64 + short) + row.min(short) * last.len as u64
     });
-    rows.sum::<u64>() + line + 16
+    channels as u64 * (GROUP as u64 * rows.sum::<u64>() + line) + 16
 }
 
 impl<R: Rule> Separable<'_, R> {
     /// Filters `input` into the box `region` of the output.
-    pub(crate) fn run<S: Pod + Sync>(
+    pub(crate) fn run<S: Pod + Sync, L: Load<S, R::W>>(
         &self,
         ctx: &Ctx,
         input: &View<'_>,
-        load: impl Fn(S) -> R::W + Copy + Sync,
-        region: &Region,
-        out: &mut [u8],
+        load: L,
+        (region, out): (&Region, &mut [u8]),
     ) -> Result<(), VolumeError> {
-        let levels = self.levels(input, region);
+        let levels = levels(self.passes, self.edge_taps, input, region);
+        let blocks = blocks(self.passes, &levels);
+        // A box around a wrapped axis may be longer than its window; it has room for one output.
+        let longer = |p: &Pass| axis_len(input.region, p.axis) > axis_len(region, p.axis) + p.len;
+        let group = if self.passes.iter().any(longer) {
+            1
+        } else {
+            GROUP
+        };
         let source: &[S] = bytemuck::cast_slice(input.data);
-        let tasks = Mutex::new(self.tasks(ctx, &levels[0], out).into_iter());
+        let tasks = Mutex::new(self.tasks(ctx, &levels, &blocks, out).into_iter());
         let run = || -> Result<(), VolumeError> {
-            let mut work = self.work(ctx, &levels)?;
+            let mut work = self.work(ctx, &blocks, group)?;
             loop {
                 let task = tasks.lock().unwrap_or_else(PoisonError::into_inner).next();
-                let Some((box_in_front, range, out)) = task else {
+                let Some(mut task) = task else {
                     return Ok(());
                 };
-                let level = &levels[0];
-                let size = level.n_in * level.row;
-                let part = &source[box_in_front * size..(box_in_front + 1) * size];
-                self.outputs(&levels, part, load, &range, out, &mut work);
+                let block = &blocks[task.block];
+                let size = levels[0].n_in * levels[0].row;
+                let part = &source[task.outer * size..(task.outer + 1) * size];
+                let source = Planes {
+                    data: &[part],
+                    row: levels[0].row,
+                    columns: block.columns.clone(),
+                };
+                self.outputs(
+                    (&block.levels, task.range),
+                    &source,
+                    load,
+                    &mut task.out,
+                    &mut work,
+                );
             }
         };
         in_threads(ctx.threads, run)
     }
 
-    fn levels(&self, input: &View<'_>, region: &Region) -> Vec<Level<R::W>> {
-        let mut levels = Vec::new();
-        let mut from = 0;
-        for (number, pass) in self.passes.iter().enumerate() {
-            let a = pass.axis;
-            let product = |r: &Region, axes: std::ops::Range<usize>| -> usize {
-                axes.map(|d| axis_len(r, d)).product()
-            };
-            let n = input.shape[a];
-            let first = region.lo[a] - pass.before;
-            let padded = axis_len(region, a) + pass.len - 1;
-            let (lo, hi) = (input.region.lo[a], input.region.hi[a]);
-            let place = |i: usize| {
-                let at = first + i64::try_from(i).unwrap_or(0);
-                locate(pass.edge, at, n, lo, hi)
-            };
-            let index: Vec<isize> = (0..padded).map(place).collect();
-            let edges = index.windows(pass.len).map(|window| {
-                let there = |(place, &row): (usize, &isize)| (row >= 0).then_some(place);
-                if window.iter().all(|&row| row >= 0) {
-                    return None;
-                }
-                let there: Vec<usize> = window.iter().enumerate().filter_map(there).collect();
-                Some((self.edge_taps)(number, &there))
-            });
-            levels.push(Level {
-                pass: number,
-                len: pass.len,
-                outer: product(region, from..a),
-                n_in: axis_len(input.region, a),
-                n_out: axis_len(region, a),
-                row: product(input.region, a + 1..region.rank()),
-                out_row: product(region, a + 1..region.rank()),
-                edges: edges.collect(),
-                index,
-            });
-            from = a + 1;
-        }
-        levels
-    }
-
-    fn tasks<'o>(&self, ctx: &Ctx, level: &Level<R::W>, mut out: &'o mut [u8]) -> Vec<Task<'o>> {
-        let all = level.outer * level.n_out;
-        let parts = if ctx.threads > 1 { ctx.threads * 4 } else { 1 };
-        let piece = all.div_ceil(parts).clamp(1, level.n_out.max(1));
+    fn tasks<'o>(
+        &self,
+        ctx: &Ctx,
+        levels: &[Level<R::W>],
+        blocks: &[Block<R::W>],
+        mut out: &'o mut [u8],
+    ) -> Vec<Task<'o>> {
+        let level = &levels[0];
+        // A thread takes one strip through all outputs, unless there are too few strips for the threads.
+        let parts = if ctx.threads > 1 {
+            (ctx.threads * 4).div_ceil(blocks.len() * level.outer.max(1))
+        } else {
+            1
+        };
+        let piece = level.n_out.div_ceil(parts).next_multiple_of(GROUP).max(1);
         let mut tasks = Vec::new();
-        for o in 0..level.outer {
-            let mut at = 0;
-            while at < level.n_out {
-                let end = (at + piece).min(level.n_out);
-                let bytes = (end - at) * level.out_row * self.out_size;
-                let (head, tail) = out.split_at_mut(bytes);
-                tasks.push((o, at..end, head));
+        for outer in 0..level.outer {
+            for first in (0..level.n_out).step_by(piece) {
+                let range = first..(first + piece).min(level.n_out);
+                if let [block] = blocks {
+                    let bytes = range.len() * block.out_elems * self.out_size;
+                    let (head, tail) = std::mem::take(&mut out).split_at_mut(bytes);
+                    tasks.push(Task {
+                        outer,
+                        block: 0,
+                        range,
+                        out: Out::Whole(head),
+                    });
+                    out = tail;
+                    continue;
+                }
+                let bytes: Vec<usize> =
+                    blocks.iter().map(|b| b.out_elems * self.out_size).collect();
+                let (pieces, tail) = pieces(range.len(), &bytes, std::mem::take(&mut out));
                 out = tail;
-                at = end;
+                let each = pieces.into_iter().enumerate();
+                tasks.extend(each.map(|(block, pieces)| Task {
+                    outer,
+                    block,
+                    range: range.clone(),
+                    out: Out::Pieces(pieces),
+                }));
             }
         }
         tasks
     }
 
-    fn work(&self, ctx: &Ctx, levels: &[Level<R::W>]) -> Result<Work<R::W>, VolumeError> {
-        let row = |l: &Level<R::W>| Scratch::new(&ctx.meter, l.row).map(Some);
-        let rows = levels.iter().map(row).collect::<Result<_, _>>()?;
-        let last = &levels[levels.len() - 1];
+    fn work(
+        &self,
+        ctx: &Ctx,
+        blocks: &[Block<R::W>],
+        group: usize,
+    ) -> Result<Work<R::W>, VolumeError> {
+        let Some(first) = blocks.first() else {
+            return Ok(Work {
+                group,
+                rows: Vec::new(),
+                line: Scratch::new(&ctx.meter, 0)?,
+            });
+        };
+        let longest = blocks.iter().map(|b| b.columns.len()).max().unwrap_or(0);
+        let row = |(i, l): (usize, &Level<R::W>)| {
+            let row = if i == 0 { longest } else { l.row };
+            Scratch::new(&ctx.meter, group * self.rule.channels(i + 1) * row).map(Some)
+        };
+        let rows = first
+            .levels
+            .iter()
+            .enumerate()
+            .map(row)
+            .collect::<Result<_, _>>()?;
+        let last = &first.levels[first.levels.len() - 1];
         let padded = if last.row < SHORT_ROW {
-            let outputs = last.n_out.min(LINE / last.row.max(1) + 1);
-            (2 * outputs + last.len) * last.row
+            let most = blocks
+                .iter()
+                .map(|b| b.levels[b.levels.len() - 1].n_out)
+                .max()
+                .unwrap_or(0);
+            let outputs = most.min(LINE / last.row.max(1) + 1);
+            let (before, after) = (
+                self.rule.channels(last.pass),
+                self.rule.channels(last.pass + 1),
+            );
+            (before * (outputs + last.len) + after * outputs) * last.row
         } else {
             0
         };
         Ok(Work {
+            group,
             rows,
             line: Scratch::new(&ctx.meter, padded)?,
         })
     }
 
-    /// The outputs `range` along the first axis of `levels`, from one box of its input.
-    fn outputs<S: Pod>(
+    /// The outputs `range` along the first axis of `levels`.
+    fn outputs<S: Pod, L: Load<S, R::W>>(
         &self,
-        levels: &[Level<R::W>],
-        source: &[S],
-        load: impl Fn(S) -> R::W + Copy,
-        range: &std::ops::Range<usize>,
-        out: &mut [u8],
+        (levels, range): (&[Level<R::W>], Range<usize>),
+        source: &Planes<'_, S>,
+        load: L,
+        out: &mut Out<'_>,
         work: &mut Work<R::W>,
     ) {
         let (level, deeper) = (&levels[0], &levels[1..]);
-        if deeper.is_empty() && level.row < SHORT_ROW {
-            self.lines(level, source, load, range, out, work);
+        if let (true, Out::Whole(out)) = (deeper.is_empty() && level.row < SHORT_ROW, &mut *out) {
+            self.lines((level, range), source, load, out, work);
             return;
         }
-        let mut rows: Vec<&[S]> = Vec::with_capacity(level.len);
-        let bytes = level.out_row * self.out_size;
-        for (i, out) in range.clone().zip(out.chunks_exact_mut(bytes.max(1))) {
+        let (row, channels) = (source.columns.len(), self.rule.channels(level.pass + 1));
+        let Some(mut buffer) = work.rows[level.pass].take().filter(|_| row > 0) else {
+            return;
+        };
+        let bytes = self.out_size
+            * deeper
+                .first()
+                .map_or(row, |d| d.outer * d.n_out * d.out_row);
+        let mut rows: Vec<&[S]> = Vec::with_capacity(source.data.len() * (level.len + GROUP));
+        let mut i = range.start;
+        while i < range.end {
+            let next = &level.edges[i..range.end.min(i + work.group)];
+            let together = next.len() == GROUP && next.iter().all(Option::is_none);
+            let count = if together { GROUP } else { 1 };
             rows.clear();
-            let there = level.index[i..i + level.len]
-                .iter()
-                .filter_map(|&at| usize::try_from(at).ok());
-            rows.extend(there.map(|at| &source[at * level.row..(at + 1) * level.row]));
-            let Some(mut buffer) = work.rows[level.pass].take() else {
-                return;
-            };
-            match &level.edges[i] {
-                None => self.rule.fold(level.pass, &rows, load, buffer.get_mut()),
-                Some(edge) => self.rule.fold_edge(edge, &rows, load, buffer.get_mut()),
+            for plane in source.data {
+                let there = &level.index[i..i + level.len + count - 1];
+                let there = there.iter().filter_map(|&at| usize::try_from(at).ok());
+                let start = |at: usize| at * source.row + source.columns.start;
+                rows.extend(there.map(|at| &plane[start(at)..start(at) + row]));
             }
-            self.next(deeper, buffer.get(), out, work);
-            work.rows[level.pass] = Some(buffer);
+            let buffer = &mut buffer.get_mut()[..count * channels * row];
+            let mut outs: RowsMut<'_, R::W> = buffer.chunks_exact_mut(row).collect();
+            match &level.edges[i] {
+                None => self.rule.fold(level.pass, &rows, load, &mut outs),
+                Some(edge) => self
+                    .rule
+                    .fold_edge(level.pass, edge, &rows, load, &mut outs),
+            }
+            for (m, outs) in outs.chunks_exact(channels).enumerate() {
+                let rows: Rows<'_, R::W> = outs.iter().map(|r| &**r).collect();
+                self.next(deeper, &rows, out.place(i - range.start + m, bytes), work);
+            }
+            i += count;
         }
+        work.rows[level.pass] = Some(buffer);
     }
 
-    /// Hands a row to the next pass, or rounds it to the output.
-    fn next(&self, deeper: &[Level<R::W>], row: &[R::W], out: &mut [u8], work: &mut Work<R::W>) {
+    /// Hands the channels of a row to the next pass, or rounds them to the output.
+    fn next(
+        &self,
+        deeper: &[Level<R::W>],
+        rows: &[&[R::W]],
+        out: &mut [u8],
+        work: &mut Work<R::W>,
+    ) {
         let Some(level) = deeper.first() else {
-            (self.emit)(row, out);
+            (self.emit)(rows, out);
             return;
         };
         let bytes = (level.n_out * level.out_row * self.out_size).max(1);
-        let size = (level.n_in * level.row).max(1);
-        for (part, out) in row.chunks_exact(size).zip(out.chunks_exact_mut(bytes)) {
-            self.outputs(deeper, part, |v: R::W| v, &(0..level.n_out), out, work);
+        let size = level.n_in * level.row;
+        for (number, out) in out.chunks_exact_mut(bytes).enumerate() {
+            let part: Rows<'_, R::W> = rows
+                .iter()
+                .map(|r| &r[number * size..(number + 1) * size])
+                .collect();
+            let planes = Planes {
+                data: &part,
+                row: level.row,
+                columns: 0..level.row,
+            };
+            self.outputs(
+                (deeper, 0..level.n_out),
+                &planes,
+                Plain,
+                &mut Out::Whole(out),
+                work,
+            );
         }
     }
 
     /// The last pass along short rows: one padded line, shifted against itself.
-    fn lines<S: Pod>(
+    fn lines<S: Pod, L: Load<S, R::W>>(
         &self,
-        level: &Level<R::W>,
-        source: &[S],
-        load: impl Fn(S) -> R::W + Copy,
-        range: &std::ops::Range<usize>,
+        (level, range): (&Level<R::W>, Range<usize>),
+        source: &Planes<'_, S>,
+        load: L,
         out: &mut [u8],
         work: &mut Work<R::W>,
     ) {
         let row = level.row;
+        let wanted = self.rule.channels(level.pass + 1);
         let piece = LINE / row.max(1) + 1;
         let mut at = range.start;
-        while at < range.end {
+        while at < range.end && row > 0 {
+            let mut rows: Vec<&[R::W]> = Vec::with_capacity(source.data.len() * level.len);
             let count = piece.min(range.end - at);
-            let (padded, result) = work
-                .line
-                .get_mut()
-                .split_at_mut((count + level.len - 1) * row);
-            let result = &mut result[..count * row];
-            pad(level, source, load, at, padded);
-            let mut rows: Vec<&[R::W]> = (0..level.len)
-                .map(|t| &padded[t * row..(t + count) * row])
-                .collect();
-            self.rule.fold(level.pass, &rows, |v| v, result);
-            for i in (0..count).filter(|i| level.edges[at + i].is_some()) {
+            let padded = (count + level.len - 1) * row;
+            let (lines, rest) = work.line.get_mut().split_at_mut(source.data.len() * padded);
+            for (plane, line) in source.data.iter().zip(lines.chunks_exact_mut(padded)) {
+                wide(Pad {
+                    index: &level.index[at..],
+                    row,
+                    source: plane,
+                    load,
+                    to: line,
+                });
+            }
+            let lines = &*lines;
+            let shifted = |line: usize, t: usize| &lines[line * padded + t * row..][..count * row];
+            let result = &mut rest[..wanted * count * row];
+            let mut outs: RowsMut<'_, R::W> = result.chunks_exact_mut(count * row).collect();
+            for line in 0..source.data.len() {
+                rows.extend((0..level.len).map(|t| shifted(line, t)));
+            }
+            self.rule.fold(level.pass, &rows, Plain, &mut outs);
+            for i in 0..count {
                 let Some(edge) = &level.edges[at + i] else {
                     continue;
                 };
                 rows.clear();
-                rows.extend(
-                    edge.taps
-                        .iter()
-                        .map(|&(t, _)| &padded[(i + t) * row..(i + t + 1) * row]),
-                );
+                for line in 0..source.data.len() {
+                    let place = |t: &usize| &lines[line * padded + (i + t) * row..][..row];
+                    rows.extend(edge.places.iter().map(place));
+                }
+                let each = outs.iter_mut().map(|o| &mut o[i * row..(i + 1) * row]);
+                let mut outs: RowsMut<'_, R::W> = each.collect();
                 self.rule
-                    .fold_edge(edge, &rows, |v| v, &mut result[i * row..(i + 1) * row]);
+                    .fold_edge(level.pass, edge, &rows, Plain, &mut outs);
             }
             let bytes = row * self.out_size;
             let skip = at - range.start;
-            (self.emit)(result, &mut out[skip * bytes..(skip + count) * bytes]);
+            let results: Rows<'_, R::W> = outs.iter().map(|o| &**o).collect();
+            (self.emit)(&results, &mut out[skip * bytes..(skip + count) * bytes]);
             at += count;
         }
     }
 }
 
-/// Rows of the padded axis from output `at` on; rows that do not exist keep what was there.
-fn pad<S: Pod, W: Pod>(
-    level: &Level<W>,
-    source: &[S],
-    load: impl Fn(S) -> W + Copy,
-    at: usize,
-    padded: &mut [W],
-) {
-    let row = level.row;
-    if row == 0 {
-        return;
-    }
-    let index = &level.index[at..at + padded.len() / row];
-    let mut i = 0;
-    while i < index.len() {
-        let first = index[i];
-        let mut run = 1;
-        while i + run < index.len() && index[i + run] == first + run.cast_signed() {
-            run += 1;
+/// For each strip its bytes in each of `count` outputs, and what is behind them.
+fn pieces<'o>(
+    count: usize,
+    bytes: &[usize],
+    mut out: &'o mut [u8],
+) -> (Vec<Vec<&'o mut [u8]>>, &'o mut [u8]) {
+    let mut pieces: Vec<Vec<&mut [u8]>> = bytes.iter().map(|_| Vec::new()).collect();
+    for _ in 0..count {
+        for (&bytes, pieces) in bytes.iter().zip(&mut pieces) {
+            let (head, tail) = out.split_at_mut(bytes);
+            pieces.push(head);
+            out = tail;
         }
-        if let Ok(from) = usize::try_from(first) {
-            let from = &source[from * row..(from + run) * row];
-            for (to, &v) in padded[i * row..(i + run) * row].iter_mut().zip(from) {
-                *to = load(v);
+    }
+    (pieces, out)
+}
+
+/// Copies the rows of a padded axis; rows that do not exist keep what was there.
+struct Pad<'a, S, W, L> {
+    index: &'a [isize],
+    row: usize,
+    source: &'a [S],
+    load: L,
+    to: &'a mut [W],
+}
+
+impl<S: Pod, W: Pod, L: Load<S, W>> Wide for Pad<'_, S, W, L> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let row = self.row;
+        let index = &self.index[..self.to.len() / row];
+        let mut i = 0;
+        while i < index.len() {
+            let first = index[i];
+            let mut run = 1;
+            while i + run < index.len() && index[i + run] == first + run.cast_signed() {
+                run += 1;
             }
-            i += run;
-        } else {
-            i += 1;
+            if let Ok(from) = usize::try_from(first) {
+                let to = &mut self.to[i * row..(i + run) * row];
+                self.load
+                    .row(&self.source[from * row..(from + run) * row], to);
+                i += run;
+            } else {
+                i += 1;
+            }
         }
     }
-}
-
-/// The row of a block with coordinates `lo..hi` that stands at coordinate `at` of an axis of extent `n`,
-/// or -1. Blocks on a wrapped axis may lie beyond its ends.
-pub(crate) fn locate(edge: Edge, at: i64, n: i64, lo: i64, hi: i64) -> isize {
-    let place = match edge {
-        Edge::Wrap if n > 0 => Some(lo + (at - lo).rem_euclid(n)),
-        _ => edge.fold(at, n),
-    };
-    let inside = place.filter(|p| (lo..hi).contains(p));
-    inside
-        .and_then(|p| isize::try_from(p - lo).ok())
-        .unwrap_or(-1)
-}
-
-/// Runs `work` in `threads` threads; the first error is the result.
-pub(crate) fn in_threads(
-    threads: usize,
-    work: impl Fn() -> Result<(), VolumeError> + Sync,
-) -> Result<(), VolumeError> {
-    if threads <= 1 {
-        return work();
-    }
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
-        let mut result = work();
-        for other in others {
-            let theirs = other
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            result = result.and(theirs);
-        }
-        result
-    })
 }

@@ -10,7 +10,7 @@ mod cases;
 use arrayloom_types::{DType, Region};
 use arrayloom_volume::ops::{BoxExtremum, Extremum, WindowAxis};
 use arrayloom_volume::{
-    Expr, Meter, Mode, Options, Report, Sink, Source, Target, VolumeError, run,
+    Expr, Meter, Mode, Node, Options, Report, Sink, Source, Target, VolumeError, run,
 };
 use cases::{Case, Memory, Once, Random, random_case};
 use std::sync::{Arc, Mutex};
@@ -25,6 +25,14 @@ fn options(rank: usize, budget: u64, threads: usize) -> Options<'static> {
         written: None,
         meter: None,
     }
+}
+
+fn names(expr: &Expr) -> Vec<&str> {
+    let each = expr.nodes().iter().map(|n| match n {
+        Node::Apply(op, _) => op.name(),
+        Node::Source(_) => "source",
+    });
+    each.collect()
 }
 
 fn compute(case: &Case, options: &Options<'_>) -> Result<(Vec<u8>, Report), VolumeError> {
@@ -60,7 +68,8 @@ fn chunked_is_whole_bit_for_bit_and_memory_stays_below_the_plan() {
                         report.peak <= report.planned_peak,
                         "case {number}: {report:?}"
                     );
-                    assert_eq!(report.halved, 0, "case {number}: {report:?}");
+                    let ops = names(&case.expr);
+                    assert_eq!(report.halved, 0, "case {number} {ops:?}: {report:?}");
                     cut += 1;
                     blocks += report.blocks;
                 }

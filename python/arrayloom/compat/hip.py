@@ -45,6 +45,7 @@ __all__ = [
     "MedianFilter",
     "MinFilter",
     "MultiplySum",
+    "NLMeans",
     "Opener",
     "StdFilter",
     "Sum",
@@ -62,6 +63,7 @@ __all__ = [
     "median_filter",
     "min_filter",
     "multiply_sum",
+    "nlmeans",
     "opener",
     "std_filter",
     "sum",
@@ -440,6 +442,33 @@ def WienerFilter(
     return _finish(imageIn, _cast(found, volume.dtype))
 
 
+def NLMeans(
+    imageIn: Image,
+    h: float,
+    searchWindowRadius: int = 10,
+    nhoodRadius: int = 2,
+    device: int = -1,
+) -> Result:
+    """Non-local means with Fisher's distance of the means and variances of patches.
+
+    Examples
+    --------
+    >>> NLMeans([0.0, 1.0, 0.0, 1.0, 99.0, 98.0], 0.5, 3, 1).round(1).tolist()
+    [0.4, 0.5, 0.3, 32.4, 57.4, 98.4]
+    """
+    volume = as_volume(imageIn)
+    found = filters.nl_means(
+        _wide(volume),
+        h,
+        searchWindowRadius,
+        nhoodRadius,
+        "fisher",
+        mode=_MODE,
+        axes=_spatial(volume),
+    )
+    return _finish(imageIn, _cast(found, volume.dtype))
+
+
 def ElementWiseDifference(image1In: Image, image2In: Image, device: int = -1) -> Result:
     """The first image minus the second one, clamped to the range of its dtype.
 
@@ -497,6 +526,7 @@ mean_filter = MeanFilter
 median_filter = MedianFilter
 min_filter = MinFilter
 multiply_sum = MultiplySum
+nlmeans = NLMeans
 opener = Opener
 std_filter = StdFilter
 sum = Sum

@@ -21,7 +21,23 @@ Integer results are rounded once, half to even, and saturate. Filters with signe
 A window with a NaN gives NaN.
 """
 
-from arrayloom.filters._denoise import bilateral_filter, wiener_filter
+from arrayloom.filters._binary import (
+    binary_closing,
+    binary_dilation,
+    binary_erosion,
+    binary_fill_holes,
+    binary_hit_or_miss,
+    binary_opening,
+    binary_propagation,
+    generate_binary_structure,
+    iterate_structure,
+)
+from arrayloom.filters._denoise import (
+    anisotropic_diffusion,
+    bilateral_filter,
+    nl_means,
+    wiener_filter,
+)
 from arrayloom.filters._gaussian import (
     difference_of_gaussians,
     gaussian_filter,
@@ -51,6 +67,7 @@ from arrayloom.filters._morphology import (
     grey_erosion,
     grey_opening,
     morphological_gradient,
+    morphological_laplace,
     opening,
     white_tophat,
 )
@@ -69,8 +86,16 @@ from arrayloom.filters._statistics import cv_filter, entropy_filter, std_filter,
 from arrayloom.filters._threshold import threshold_niblack, threshold_sauvola
 
 __all__ = [
+    "anisotropic_diffusion",
     "ball",
     "bilateral_filter",
+    "binary_closing",
+    "binary_dilation",
+    "binary_erosion",
+    "binary_fill_holes",
+    "binary_hit_or_miss",
+    "binary_opening",
+    "binary_propagation",
     "black_tophat",
     "closing",
     "convolve",
@@ -86,12 +111,14 @@ __all__ = [
     "gaussian_filter1d",
     "gaussian_gradient_magnitude",
     "gaussian_laplace",
+    "generate_binary_structure",
     "grey_closing",
     "grey_dilation",
     "grey_erosion",
     "grey_opening",
     "high_pass",
     "identity",
+    "iterate_structure",
     "laplace",
     "maximum_filter",
     "maximum_filter1d",
@@ -100,6 +127,8 @@ __all__ = [
     "minimum_filter",
     "minimum_filter1d",
     "morphological_gradient",
+    "morphological_laplace",
+    "nl_means",
     "opening",
     "percentile_filter",
     "prewitt",

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from arrayloom import volumes
-from arrayloom._volume import as_volume
+from arrayloom._ext import VolumeExpr
+from arrayloom._volume import Volume, as_volume
 from arrayloom.filters._common import (
     Input,
     Integers,
@@ -18,10 +19,13 @@ from arrayloom.filters._common import (
     Numbers,
     Output,
     Result,
+    as_output,
     filtered_axes,
     finish,
+    float_of,
     footprint_of,
     linear_of,
+    modes_of,
     one_each,
     spread_mask,
     wanted_dtype,
@@ -128,3 +132,132 @@ def bilateral_filter(
     numbers = [float(sigma_color), *weights]
     result = local_statistic(volume, ("bilateral", numbers), mask, mode, cval, 0, axes, dtype)
     return finish(input, result, output, memory_limit)
+
+
+def nl_means(
+    input: Input,
+    h: float,
+    search: Integers = 10,
+    patch: Integers = 2,
+    distance: str = "ssd",
+    *,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """Non-local means: a mean of the voxels around, weighted by how alike their surroundings are.
+
+    The weight of a voxel is ``exp(-d / h**2)`` with a distance ``d`` of the patches around both voxels.
+    Source: A. Buades, B. Coll and J.-M. Morel, A non-local algorithm for image denoising, CVPR 2005.
+
+    Parameters
+    ----------
+    h
+        How different patches may be, in units of the voxels for ``ssd``.
+    search
+        How far away voxels may be; one, or one for each filtered axis.
+    patch
+        How far a patch reaches; one, or one for each filtered axis.
+    distance
+        ``ssd``: the mean squared difference of the patches. ``fisher``: the squared difference of their
+        means over the sum of their variances, which needs no units and less time; the voxel itself then
+        counts as much as the one that is most like it.
+
+    Returns
+    -------
+    array or volume
+        Of the input's dtype (``float32`` for ``bool``).
+
+    Examples
+    --------
+    >>> nl_means([0.0, 1.0, 0.0, 100.0, 101.0, 100.0], 5.0, 2, 0).round(2).tolist()
+    [0.39, 0.26, 0.32, 100.32, 100.26, 100.39]
+    """
+    volume = as_volume(input)
+    which = filtered_axes(volume, axes)
+    count = len(which)
+    if distance not in {"ssd", "fisher"}:
+        message = f"distance {distance!r} not supported; use ssd or fisher"
+        raise ValueError(message)
+    if volume.dtype.kind == "c":
+        message = "non-local means of complex numbers; filter their parts"
+        raise TypeError(message)
+    reach = [(0, 0, "reflect", 0.0)] * volume.ndim
+    patches = [int(p) for p in one_each("patch", patch, count)]
+    shifts = one_each("search", search, count)
+    for axis, s, p, m in zip(which, shifts, patches, modes_of(mode, count), strict=True):
+        reach[axis] = (int(s), p, m, cval)
+    dtype = wanted_dtype(output, linear_of(volume.dtype))
+    operands = [volume]
+    if distance == "fisher":
+        box = np.ones([2 * p + 1 for p in patches], bool)
+        wide = np.dtype(np.float64)
+        # Niblack's threshold without deviations is the mean.
+        operands += [
+            local_statistic(volume, statistic, box, mode, cval, 0, axes, wide)
+            for statistic in (("niblack", [0.0]), ("var", []))
+        ]
+
+    def build(expr: VolumeExpr, of: list[int]) -> int:
+        return expr.nl_means(of, reach, float(h), dtype.char)
+
+    result = Volume(volume.shape, dtype, operands, build)
+    return finish(input, result, output, memory_limit)
+
+
+def anisotropic_diffusion(
+    input: Input,
+    iterations: int = 1,
+    kappa: float = 50.0,
+    step: float = 0.1,
+    option: int = 1,
+    *,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """Diffusion that stops at edges.
+
+    Every iteration adds ``step * sum(g(d) * d)`` over the differences ``d`` to the direct neighbours.
+    Source: P. Perona and J. Malik, Scale-space and edge detection using anisotropic diffusion, IEEE
+    Transactions on Pattern Analysis and Machine Intelligence 12(7), 1990.
+
+    Parameters
+    ----------
+    kappa
+        The difference that counts as an edge.
+    step
+        How much flows in one iteration; stable up to 1 over the number of direct neighbours.
+    option
+        1: ``g = exp(-(d / kappa)**2)``. 2: ``g = 1 / (1 + (d / kappa)**2)``.
+
+    Returns
+    -------
+    array or volume
+        Floats.
+
+    Examples
+    --------
+    >>> anisotropic_diffusion([0.0, 1.0, 0.0, 99.0], 1, kappa=5.0, step=0.2).round(3).tolist()
+    [0.192, 0.616, 0.192, 99.0]
+    """
+    volume = as_volume(input)
+    which = filtered_axes(volume, axes)
+    if iterations < 1 or option not in {1, 2}:
+        message = (
+            f"{iterations} iterations with option {option}; give at least 1, and option 1 or 2"
+        )
+        raise ValueError(message)
+    points = np.zeros((3,) * len(which), bool)
+    for d in range(len(which)):
+        points[tuple(slice(None) if a == d else 1 for a in range(len(which)))] = True
+    kind = float_of(volume.dtype)
+    numbers = [float(kappa), float(step), float(option)]
+    result = volume
+    for _ in range(iterations):
+        result = local_statistic(result, ("diffusion", numbers), points, mode, cval, 0, which, kind)
+    return finish(input, as_output(result, wanted_dtype(output, kind)), output, memory_limit)

@@ -26,7 +26,7 @@ from arrayloom.filters._common import (
     one_each,
     wanted_dtype,
 )
-from arrayloom.filters._sums import Taps, linear_sums, sum_of
+from arrayloom.filters._sums import Taps, laplacian_sums, linear_sums
 
 
 def _gaussian_taps(sigma: float, order: int, radius: int) -> list[float]:
@@ -47,6 +47,22 @@ def _gaussian_taps(sigma: float, order: int, radius: int) -> list[float]:
             q = derive.dot(q)
         phi = (x[:, None] ** exponents).dot(q) * phi
     return [float(v) for v in phi[::-1]]
+
+
+def _taps(sigma: float, order: int, reach: int, mode: str) -> list[float]:
+    weights = _gaussian_taps(sigma, order, reach)
+    if order > 0 and mode == "renormalize":
+        # Clipped windows keep the sum of weights, so that of a derivative has to be none.
+        weights = [w - sum(weights) / len(weights) for w in weights]
+    return weights
+
+
+def _reach(sigma: float, truncate: float, radius: Any) -> int:
+    reach = int(truncate * float(sigma) + 0.5) if radius is None else radius
+    if reach < 0 or reach != int(reach):
+        message = "Radius must be a nonnegative integer."
+        raise ValueError(message)
+    return int(reach)
 
 
 def _gaussian(
@@ -73,15 +89,8 @@ def _gaussian(
     )
     for axis, s, o, m, r in rows:
         if s > 1e-15:
-            reach = int(truncate * float(s) + 0.5) if r is None else r
-            if reach < 0 or reach != int(reach):
-                message = "Radius must be a nonnegative integer."
-                raise ValueError(message)
-            weights = _gaussian_taps(float(s), int(o), int(reach))
-            if o > 0 and m == "renormalize":
-                # Clipped windows keep the sum of weights, so that of a derivative has to be none.
-                weights = [w - sum(weights) / len(weights) for w in weights]
-            taps.append((axis, weights, int(reach), m, cval))
+            reach = _reach(s, truncate, r)
+            taps.append((axis, _taps(float(s), int(o), reach, m), reach, m, cval))
     return linear_sums(volume, taps, dtype)
 
 
@@ -188,12 +197,19 @@ def gaussian_laplace(
     volume = as_volume(input)
     dtype = wanted_dtype(output, float_of(volume.dtype))
     which = filtered_axes(volume, axes)
-    orders = [[2 if a == b else 0 for b in which] for a in which]
-    parts = [
-        _gaussian(volume, sigma, o, mode, cval, truncate, None, which, float_of(volume.dtype))
-        for o in orders
-    ]
-    return finish(input, sum_of(parts).astype(dtype), output, memory_limit)
+    taps: list[tuple[Taps, list[float]]] = []
+    for axis, s, m in zip(
+        which, one_each("sigma", sigma, len(which)), modes_of(mode, len(which)), strict=True
+    ):
+        if s > 1e-15:
+            reach = _reach(s, truncate, None)
+            smooth, derive = (_taps(float(s), order, reach, m) for order in (0, 2))
+        else:
+            # An axis without a sigma is left alone, in the sum of the others too.
+            reach, smooth, derive = 0, [1.0], [1.0]
+        taps.append(((axis, smooth, reach, m, cval), derive))
+    result = laplacian_sums(volume, taps, dtype) if taps else volume.astype(dtype)
+    return finish(input, result, output, memory_limit)
 
 
 def gaussian_gradient_magnitude(

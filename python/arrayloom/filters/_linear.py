@@ -322,8 +322,16 @@ def laplace(
     kind = float_of(volume.dtype)
     which = filtered_axes(volume, axes)
     modes = modes_of(mode, len(which))
-    parts = [
-        linear_sums(volume, [(a, [1.0, -2.0, 1.0], 1, m, cval)], kind)
-        for a, m in zip(which, modes, strict=True)
-    ]
-    return finish(input, sum_of(parts).astype(wanted_dtype(output, kind)), output, memory_limit)
+    dtype = wanted_dtype(output, kind)
+    if which and "renormalize" not in modes:
+        weights = np.zeros((3,) * len(which))
+        for d in range(len(which)):
+            weights[tuple(slice(None) if a == d else 1 for a in range(len(which)))] += [1, -2, 1]
+        result = weighted_sums(volume, weights, modes, cval, 0, which, dtype)
+    else:
+        parts = [
+            linear_sums(volume, [(a, [1.0, -2.0, 1.0], 1, m, cval)], kind)
+            for a, m in zip(which, modes, strict=True)
+        ]
+        result = sum_of(parts).astype(dtype)
+    return finish(input, result, output, memory_limit)

@@ -1,15 +1,20 @@
-"""Grey morphology."""
+"""Grey morphology: erosion, dilation, and what they are steps of.
+
+A structuring element is a box (`size`), a set of points (`footprint`), or heights over its points
+(`structure`): erosion then takes them from the voxels, dilation adds them.
+"""
 
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 # pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false
 # Arrays and file objects of many libraries come in; their element types are known at run time only.
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from arrayloom._volume import Volume, as_volume, elementwise
+from arrayloom._volume import Volume, as_volume, blockwise, elementwise
 from arrayloom.filters._common import (
     Input,
     Integers,
@@ -19,57 +24,91 @@ from arrayloom.filters._common import (
     Result,
     as_output,
     finish,
+    float_of,
     footprint_of,
     one_each,
+    wanted_dtype,
 )
 from arrayloom.filters._rank import extremum
 
 
-def _eroded(
-    volume: Volume, mask: NDArray[np.bool_], mode: Modes, cval: float, origin: Any, axes: Any
-) -> Volume:
-    return extremum(volume, False, mask, mode, cval, origin, axes)
+@dataclass(frozen=True)
+class _Element:
+    """A structuring element, and how it lies on a volume."""
+
+    points: NDArray[np.bool_]
+    heights: NDArray[np.float64] | None
+    mode: Modes
+    cval: float
+    origin: Any
+    axes: Any
+
+    def step(self, volume: Volume, kind: str) -> Volume:
+        """An erosion, ``"e"``, or a dilation, ``"d"``."""
+        points, heights, origin = self.points, self.heights, self.origin
+        dilates = kind == "d"
+        if dilates:
+            origins = one_each("origin", origin, points.ndim)
+            origin = [-int(o) - (n % 2 == 0) for o, n in zip(origins, points.shape, strict=True)]
+            points = np.flip(points)
+            heights = None if heights is None else np.flip(heights)
+        if heights is None:
+            return extremum(volume, dilates, points, self.mode, self.cval, origin, self.axes)
+        join, total = np.maximum if dilates else np.minimum, None
+        for height in np.unique(heights[points]).tolist():
+            level = points & (heights == height)
+            found = extremum(volume, dilates, level, self.mode, self.cval, origin, self.axes)
+            moved = found.astype(np.float64) + (height if dilates else -height)
+            total = moved if total is None else elementwise(join, [total, moved])
+        return volume if total is None else _rounded(total, volume.dtype)
+
+    def steps(self, volume: Volume, kinds: str) -> Volume:
+        """Erosions and dilations one after the other, such as ``"ed"`` for an opening."""
+        for kind in kinds:
+            volume = self.step(volume, kind)
+        return volume
 
 
-def _dilated(
-    volume: Volume, mask: NDArray[np.bool_], mode: Modes, cval: float, origin: Any, axes: Any
-) -> Volume:
-    origins = one_each("origin", origin, mask.ndim)
-    turned = [-int(o) - (n % 2 == 0) for o, n in zip(origins, mask.shape, strict=True)]
-    return extremum(volume, True, np.flip(mask), mode, cval, turned, axes)
+def _rounded(volume: Volume, dtype: np.dtype[Any]) -> Volume:
+    """Rounded to `dtype`; integers saturate."""
+    if dtype.kind not in "iu":
+        return volume.astype(dtype)
+    info = np.iinfo(dtype)
+
+    def cast(values: NDArray[Any]) -> NDArray[Any]:
+        whole = np.rint(values)
+        top = whole >= float(info.max)
+        inside = np.where(top, 0, np.maximum(whole, info.min)).astype(dtype)
+        return np.where(top, dtype.type(info.max), inside)
+
+    return blockwise(cast, [volume], volume.shape, dtype, "round")
 
 
-def _steps(
-    steps: str,
+def _element(
     volume: Volume,
-    mask: NDArray[np.bool_],
+    shape: tuple[Any, Any, Any],
     mode: Modes,
     cval: float,
     origin: Any,
     axes: Any,
-) -> Volume:
-    """Erosions and dilations one after the other, such as ``"ed"`` for an opening."""
-    result = volume
-    for step in steps:
-        result = (_eroded if step == "e" else _dilated)(result, mask, mode, cval, origin, axes)
-    return result
+) -> _Element:
+    """The structuring element of `size`, `footprint` and `structure`."""
+    size, footprint, structure = shape
+    if structure is None:
+        return _Element(footprint_of(volume, size, footprint, axes), None, mode, cval, origin, axes)
+    heights = np.asarray(structure, np.float64)
+    points = np.ones(heights.shape, bool) if footprint is None else np.asarray(footprint, bool)
+    if points.shape != heights.shape or not points.any():
+        message = (
+            f"a footprint of shape {points.shape} for a structure of shape {heights.shape}; "
+            "give one true or false for each height, and at least one true"
+        )
+        raise ValueError(message)
+    return _Element(points, heights, mode, cval, origin, axes)
 
 
-def _morphology(
-    steps: str,
-    x: Input,
-    mask: Any,
-    output: Output,
-    mode: Modes,
-    cval: float,
-    origin: Any,
-    axes: Any,
-    limit: Limit,
-) -> Result:
-    volume = as_volume(x)
-    size, footprint = mask
-    points = footprint_of(volume, size, footprint, axes)
-    result = _steps(steps, volume, points, mode, cval, origin, axes)
+def _compared(x: Input, a: Volume, b: Volume, output: Output, limit: Limit) -> Result:
+    result = elementwise(np.bitwise_xor if a.dtype.kind == "b" else np.subtract, [a, b])
     return finish(x, as_output(result, output), output, limit)
 
 
@@ -77,6 +116,7 @@ def grey_erosion(
     input: Input,
     size: Any = None,
     footprint: Any = None,
+    structure: Any = None,
     output: Output = None,
     mode: Modes = "reflect",
     cval: float = 0.0,
@@ -85,22 +125,26 @@ def grey_erosion(
     axes: Any = None,
     memory_limit: Limit = None,
 ) -> Result:
-    """Smallest voxel of a window.
+    """Smallest voxel of a window; with heights, of the voxels minus the heights.
 
     Examples
     --------
     >>> grey_erosion([3, 1, 2, 5, 4], 3).tolist()
     [1, 1, 1, 2, 4]
+    >>> grey_erosion([3, 1, 2, 5, 4], structure=[0, 2, 0]).tolist()
+    [1, -1, 0, 2, 2]
     """
-    return _morphology(
-        "e", input, (size, footprint), output, mode, cval, origin, axes, memory_limit
-    )
+    volume = as_volume(input)
+    element = _element(volume, (size, footprint, structure), mode, cval, origin, axes)
+    result = element.step(volume, "e")
+    return finish(input, as_output(result, output), output, memory_limit)
 
 
 def grey_dilation(
     input: Input,
     size: Any = None,
     footprint: Any = None,
+    structure: Any = None,
     output: Output = None,
     mode: Modes = "reflect",
     cval: float = 0.0,
@@ -109,22 +153,24 @@ def grey_dilation(
     axes: Any = None,
     memory_limit: Limit = None,
 ) -> Result:
-    """Greatest voxel of the mirrored window.
+    """Greatest voxel of the mirrored window; with heights, of the voxels plus the heights.
 
     Examples
     --------
     >>> grey_dilation([3, 1, 2, 5, 4], 3).tolist()
     [3, 3, 5, 5, 5]
     """
-    return _morphology(
-        "d", input, (size, footprint), output, mode, cval, origin, axes, memory_limit
-    )
+    volume = as_volume(input)
+    element = _element(volume, (size, footprint, structure), mode, cval, origin, axes)
+    result = element.step(volume, "d")
+    return finish(input, as_output(result, output), output, memory_limit)
 
 
 def grey_opening(
     input: Input,
     size: Any = None,
     footprint: Any = None,
+    structure: Any = None,
     output: Output = None,
     mode: Modes = "reflect",
     cval: float = 0.0,
@@ -141,23 +187,17 @@ def grey_opening(
     >>> grey_opening([1, 1, 9, 1, 1], 3).tolist()
     [1, 1, 1, 1, 1]
     """
-    return _morphology(
-        "e" * iterations + "d" * iterations,
-        input,
-        (size, footprint),
-        output,
-        mode,
-        cval,
-        origin,
-        axes,
-        memory_limit,
-    )
+    volume = as_volume(input)
+    element = _element(volume, (size, footprint, structure), mode, cval, origin, axes)
+    result = element.steps(volume, "e" * iterations + "d" * iterations)
+    return finish(input, as_output(result, output), output, memory_limit)
 
 
 def grey_closing(
     input: Input,
     size: Any = None,
     footprint: Any = None,
+    structure: Any = None,
     output: Output = None,
     mode: Modes = "reflect",
     cval: float = 0.0,
@@ -174,28 +214,17 @@ def grey_closing(
     >>> grey_closing([9, 9, 1, 9, 9], 3).tolist()
     [9, 9, 9, 9, 9]
     """
-    return _morphology(
-        "d" * iterations + "e" * iterations,
-        input,
-        (size, footprint),
-        output,
-        mode,
-        cval,
-        origin,
-        axes,
-        memory_limit,
-    )
-
-
-def _compared(x: Input, a: Volume, b: Volume, output: Output, limit: Limit) -> Result:
-    result = elementwise(np.bitwise_xor if a.dtype.kind == "b" else np.subtract, [a, b])
-    return finish(x, as_output(result, output), output, limit)
+    volume = as_volume(input)
+    element = _element(volume, (size, footprint, structure), mode, cval, origin, axes)
+    result = element.steps(volume, "d" * iterations + "e" * iterations)
+    return finish(input, as_output(result, output), output, memory_limit)
 
 
 def white_tophat(
     input: Input,
     size: Any = None,
     footprint: Any = None,
+    structure: Any = None,
     output: Output = None,
     mode: Modes = "reflect",
     cval: float = 0.0,
@@ -212,8 +241,8 @@ def white_tophat(
     [0, 0, 8, 0, 0]
     """
     volume = as_volume(input)
-    mask = footprint_of(volume, size, footprint, axes)
-    opened = _steps("ed", volume, mask, mode, cval, origin, axes)
+    element = _element(volume, (size, footprint, structure), mode, cval, origin, axes)
+    opened = element.steps(volume, "ed")
     return _compared(input, volume, opened, output, memory_limit)
 
 
@@ -221,6 +250,7 @@ def black_tophat(
     input: Input,
     size: Any = None,
     footprint: Any = None,
+    structure: Any = None,
     output: Output = None,
     mode: Modes = "reflect",
     cval: float = 0.0,
@@ -237,8 +267,8 @@ def black_tophat(
     [0, 0, 8, 0, 0]
     """
     volume = as_volume(input)
-    mask = footprint_of(volume, size, footprint, axes)
-    closed = _steps("de", volume, mask, mode, cval, origin, axes)
+    element = _element(volume, (size, footprint, structure), mode, cval, origin, axes)
+    closed = element.steps(volume, "de")
     return _compared(input, closed, volume, output, memory_limit)
 
 
@@ -246,6 +276,7 @@ def morphological_gradient(
     input: Input,
     size: Any = None,
     footprint: Any = None,
+    structure: Any = None,
     output: Output = None,
     mode: Modes = "reflect",
     cval: float = 0.0,
@@ -262,9 +293,39 @@ def morphological_gradient(
     [0, 8, 8, 0]
     """
     volume = as_volume(input)
-    mask = footprint_of(volume, size, footprint, axes)
-    high, low = (_steps(step, volume, mask, mode, cval, origin, axes) for step in "de")
+    element = _element(volume, (size, footprint, structure), mode, cval, origin, axes)
+    high, low = element.step(volume, "d"), element.step(volume, "e")
     return _compared(input, high, low, output, memory_limit)
+
+
+def morphological_laplace(
+    input: Input,
+    size: Any = None,
+    footprint: Any = None,
+    structure: Any = None,
+    output: Output = None,
+    mode: Modes = "reflect",
+    cval: float = 0.0,
+    origin: Integers = 0,
+    *,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """Dilation plus erosion minus twice the array; floats for integers.
+
+    Examples
+    --------
+    >>> morphological_laplace([1.0, 1.0, 9.0, 9.0], 3).tolist()
+    [0.0, 8.0, -8.0, 0.0]
+    """
+    volume = as_volume(input)
+    element = _element(volume, (size, footprint, structure), mode, cval, origin, axes)
+    kind = float_of(volume.dtype)
+    high, low, own = (
+        v.astype(kind) for v in (element.step(volume, "d"), element.step(volume, "e"), volume)
+    )
+    result = (high - own) - (own - low)
+    return finish(input, result.astype(wanted_dtype(output, kind)), output, memory_limit)
 
 
 opening = grey_opening

@@ -34,6 +34,22 @@ def linear_sums(volume: Volume, taps: list[Taps], dtype: np.dtype[Any]) -> Volum
     return Volume(volume.shape, dtype, [volume], build)
 
 
+def laplacian_sums(
+    volume: Volume, taps: list[tuple[Taps, list[float]]], dtype: np.dtype[Any]
+) -> Volume:
+    """The sum over axes of weights that derive along one and smooth along the others."""
+    if volume.dtype.kind == "c":
+        part = np.dtype(f"f{volume.dtype.itemsize // 2}")
+        halves = [blockwise(f, [volume], volume.shape, part, "part") for f in (np.real, np.imag)]
+        parts = [laplacian_sums(v, taps, part) for v in halves]
+        return blockwise(lambda a, b: a + 1j * b, parts, volume.shape, volume.dtype, "complex")
+
+    def build(expr: VolumeExpr, of: list[int]) -> int:
+        return expr.laplacian(of[0], taps, dtype.char)
+
+    return Volume(volume.shape, dtype, [volume], build)
+
+
 def weighted_sums(
     volume: Volume,
     weights: NDArray[Any],

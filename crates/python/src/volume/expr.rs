@@ -14,8 +14,8 @@ use crate::np::Arr;
 use arrayloom_plan::{AxisNeed, Plan, Window};
 use arrayloom_types::{DType, Region};
 use arrayloom_volume::ops::{
-    BoxExtremum, Correlate, Extremum, FootprintExtremum, Linear, LinearAxis, Local, Neighbourhood,
-    Rank, WindowAxis,
+    BoxExtremum, Correlate, Distance, Extremum, FootprintExtremum, Linear, LinearAxis,
+    Neighbourhood, NlMeans, Rank, WindowAxis, local,
 };
 use arrayloom_volume::{
     Expr, Mode, Op, Options, Progress, Report, Target, VolumeError, plan_for, run,
@@ -140,6 +140,27 @@ impl VolumeExpr {
             .source(Arc::new(CallSource(function)), &shape, dtype_of(letter)?))
     }
 
+    /// The sum over axes of one list of weights along this axis and another along all others: for each
+    /// axis what smooths and what derives.
+    fn laplacian(
+        &mut self,
+        py: Python<'_>,
+        input: usize,
+        axes: Vec<(PyTaps, Vec<f64>)>,
+        letter: char,
+    ) -> PyResult<usize> {
+        self.check(input)?;
+        let one = |(taps, derive): (PyTaps, Vec<f64>)| -> PyResult<LinearAxis> {
+            Ok(LinearAxis {
+                derive,
+                ..linear_axis(taps)?
+            })
+        };
+        let axes = axes.into_iter().map(one).collect::<PyResult<Vec<_>>>()?;
+        let rank = self.expr.shape(input).len();
+        self.add(py, Linear::new(rank, axes, dtype_of(letter)?), input)
+    }
+
     /// Weighted sums along axes, one after the other.
     fn linear(
         &mut self,
@@ -149,15 +170,10 @@ impl VolumeExpr {
         letter: char,
     ) -> PyResult<usize> {
         self.check(input)?;
-        let one = |(axis, taps, before, name, cval): PyTaps| -> PyResult<LinearAxis> {
-            Ok(LinearAxis {
-                axis,
-                taps,
-                before,
-                mode: mode(&name, cval)?,
-            })
-        };
-        let axes = axes.into_iter().map(one).collect::<PyResult<Vec<_>>>()?;
+        let axes = axes
+            .into_iter()
+            .map(linear_axis)
+            .collect::<PyResult<Vec<_>>>()?;
         let rank = self.expr.shape(input).len();
         self.add(py, Linear::new(rank, axes, dtype_of(letter)?), input)
     }
@@ -198,6 +214,37 @@ impl VolumeExpr {
         self.add(py, window.and_then(|w| Rank::new(w, rank, dtype)), input)
     }
 
+    /// Non-local means; `reach` is shifts, patch, mode and constant of each axis. With three values, means
+    /// and variances of patches being the others, distances are Fisher's.
+    fn nl_means(
+        &mut self,
+        py: Python<'_>,
+        inputs: Vec<usize>,
+        reach: Vec<(i64, i64, String, f64)>,
+        h: f64,
+        letter: char,
+    ) -> PyResult<usize> {
+        for &input in &inputs {
+            self.check(input)?;
+        }
+        let distance = if inputs.len() == 3 {
+            Distance::Fisher
+        } else {
+            Distance::Squares
+        };
+        let one = |(shift, patch, name, cval): (i64, i64, String, f64)| -> PyResult<_> {
+            Ok((shift, patch, mode(&name, cval)?))
+        };
+        let reach = reach.into_iter().map(one).collect::<PyResult<Vec<_>>>()?;
+        let op = NlMeans::new(&reach, h, distance, dtype_of(letter)?);
+        let op = op.map_err(|e| to_python(py, &e))?;
+        let shape = inputs.first().map(|&i| self.expr.shape(i).to_vec());
+        let added = self
+            .expr
+            .apply(Arc::new(op), &inputs, &shape.unwrap_or_default());
+        added.map_err(|e| to_python(py, &e))
+    }
+
     /// A weighted sum over the points of `mask`.
     fn correlate(
         &mut self,
@@ -232,7 +279,11 @@ impl VolumeExpr {
         self.check(input)?;
         let (dtype, kind) = (dtype_of(letter)?, statistic(name, numbers)?);
         let window = Neighbourhood::new(window_axes(axes)?, &mask);
-        self.add(py, window.and_then(|w| Local::new(w, kind, dtype)), input)
+        let op = window.and_then(|w| local(w, kind, dtype));
+        let op = op.map_err(|e| to_python(py, &e))?;
+        let shape = self.expr.shape(input).to_vec();
+        let added = self.expr.apply(op, &[input], &shape);
+        added.map_err(|e| to_python(py, &e))
     }
 
     /// Any operation on boxes: `function(boxes, views, (lo, hi), out)`.
@@ -373,6 +424,16 @@ impl VolumeExpr {
         )?;
         Ok(report_dict(py, &ran)?.unbind())
     }
+}
+
+fn linear_axis((axis, taps, before, name, cval): PyTaps) -> PyResult<LinearAxis> {
+    Ok(LinearAxis {
+        axis,
+        taps,
+        derive: Vec::new(),
+        before,
+        mode: mode(&name, cval)?,
+    })
 }
 
 struct Extra {

@@ -5,7 +5,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// The statistic `name` with its parameters: the noise of `wiener`; the k of `niblack`; k and r of
-/// `sauvola`; low, high and bins of `entropy`; sigma, then weights of `bilateral`.
+/// `sauvola`; low, high and bins of `entropy`; sigma, then weights of `bilateral`; kappa,
+/// step and option of `diffusion`.
 pub(super) fn statistic(name: &str, mut numbers: Vec<f64>) -> PyResult<Statistic> {
     let found = match (name, numbers.as_slice()) {
         ("var", []) => Some(Statistic::Variance),
@@ -23,6 +24,11 @@ pub(super) fn statistic(name: &str, mut numbers: Vec<f64>) -> PyResult<Statistic
             low,
             high,
             bins: bins as usize,
+        }),
+        ("diffusion", &[kappa, step, option]) => Some(Statistic::Diffusion {
+            kappa,
+            step,
+            rational: option > 1.0,
         }),
         ("bilateral", &[sigma, ..]) => Some(Statistic::Bilateral {
             weights: numbers.split_off(1),

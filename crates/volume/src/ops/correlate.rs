@@ -4,9 +4,10 @@ use super::linear::{emit_f32, emit_f64, in_double};
 use super::window::{self, Fill, Neighbourhood, Tile, tile_elems, tile_voxels, tiles};
 use crate::VolumeError;
 use crate::block::{View, ViewMut};
-use crate::fold::{Fir, Real, Rule as _};
+use crate::fold::{Real, Rule as _};
+use crate::load::{Plain, doubles, singles};
 use crate::op::{Mode, Op, voxels, worth};
-use crate::pixel::{Pixel, with_pixel};
+use crate::rules::Fir;
 use crate::separable::Ctx;
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::{Coords, DType};
@@ -43,12 +44,12 @@ impl Correlate {
         })
     }
 
-    fn run_in<S: Pixel, W: Real>(
+    fn run_in<W: Real>(
         &self,
         ctx: &Ctx,
         input: &View<'_>,
         out: ViewMut<'_>,
-        load: impl Fn(S) -> W + Copy + Sync,
+        load: window::LoadRow<'_, W>,
         emit: &(dyn Fn(&[W], &mut [u8]) + Sync),
     ) -> Result<(), VolumeError> {
         let constant = self.window.axes.iter().find_map(|a| match a.mode {
@@ -59,24 +60,31 @@ impl Correlate {
             axes: &self.window.axes,
             nothing: W::of(constant.unwrap_or(0.0)),
             extra: window::row_elems(&out.region.extents()),
+            load,
         };
         let rule = Fir::new(vec![self.weights.iter().map(|&w| W::of(w)).collect()]);
         let size = out.dtype.size();
-        tiles(ctx, input, out, &fill, load, |tile, sums, result| {
-            let offsets = tile.offsets(&self.window);
-            let len = tile.row_len();
-            let sums = &mut sums[..len];
-            let mut rows: Vec<&[W]> = Vec::with_capacity(offsets.len());
-            for (row, base, at) in tile.rows() {
-                rows.clear();
-                rows.extend(offsets.iter().map(|o| &tile.data[base + o..base + o + len]));
-                rule.fold(0, &rows, |v| v, sums);
-                if tile.clipped {
-                    self.mend(tile, (base, &offsets), at, sums);
+        tiles(
+            ctx,
+            std::slice::from_ref(input),
+            out,
+            &fill,
+            |tile, sums, result| {
+                let offsets = tile.offsets(&self.window);
+                let len = tile.row_len();
+                let sums = &mut sums[..len];
+                let mut rows: Vec<&[W]> = Vec::with_capacity(offsets.len());
+                for (row, base, at) in tile.rows() {
+                    rows.clear();
+                    rows.extend(offsets.iter().map(|o| &tile.data[base + o..base + o + len]));
+                    rule.fold(0, &rows, Plain, &mut [&mut *sums]);
+                    if tile.clipped {
+                        self.mend(tile, (base, &offsets), at, sums);
+                    }
+                    emit(sums, &mut result[row * len * size..(row + 1) * len * size]);
                 }
-                emit(sums, &mut result[row * len * size..(row + 1) * len * size]);
-            }
-        })
+            },
+        )
     }
 
     /// Clipped windows: weights are scaled to those that are left, or made to cancel.
@@ -146,14 +154,17 @@ impl Op for Correlate {
             op: "correlate",
             dtype: input.dtype,
         });
-        with_pixel!(input.dtype, S => {
-            if in_double(input.dtype) {
+        let kind = input.dtype;
+        match kind {
+            DType::C64 | DType::C128 => refused,
+            _ if in_double(kind) => {
                 let emit = move |v: &[f64], out: &mut [u8]| emit_f64(dtype, v, out);
-                self.run_in::<S, f64>(ctx, input, out, Pixel::to_f64, &emit)
-            } else {
-                let emit = move |v: &[f32], out: &mut [u8]| emit_f32(dtype, v, out);
-                self.run_in::<S, f32>(ctx, input, out, Pixel::to_f32, &emit)
+                self.run_in::<f64>(ctx, input, out, &doubles, &emit)
             }
-        }, complex => refused)
+            _ => {
+                let emit = move |v: &[f32], out: &mut [u8]| emit_f32(dtype, v, out);
+                self.run_in::<f32>(ctx, input, out, &singles, &emit)
+            }
+        }
     }
 }

@@ -1,15 +1,17 @@
-//! Minimum and maximum over boxes, one axis after the other, in integers that sort as the values do.
+//! Minimum and maximum over boxes, one axis after the other, in integers that sort as the values do: rising
+//! for minima, falling for maxima.
 
 use crate::VolumeError;
 use crate::block::{View, ViewMut};
-use crate::fold::{EdgeTaps, High, Low, Rule};
+use crate::fold::EdgeTaps;
+use crate::load::{Keys, Load, Order, emit_keys, key_of};
 use crate::op::{Mode, Op, voxels, worth};
 use crate::ops::WindowAxis;
-use crate::pixel::{Pixel, with_pixel};
+use crate::pixel::Key;
+use crate::rules::Low;
 use crate::separable::{Ctx, Pass, Separable, scratch_elems};
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::DType;
-use std::marker::PhantomData;
 
 /// Which end of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,17 @@ pub enum Extremum {
     Minimum,
     /// The greatest value.
     Maximum,
+}
+
+impl Extremum {
+    /// Keys of which the smallest one is the extremum.
+    pub(super) fn keys(self, dtype: DType) -> Keys {
+        let order = match self {
+            Extremum::Minimum => Order::Lowest,
+            Extremum::Maximum => Order::Highest,
+        };
+        Keys { dtype, order }
+    }
 }
 
 /// Minimum or maximum over a box.
@@ -62,33 +75,36 @@ impl BoxExtremum {
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "a box is written once")]
-    fn run_in<T: Pixel, R: Rule<W = T::Key>>(
+    fn run_in<K: Key>(
         &self,
         ctx: &Ctx,
         input: &View<'_>,
         out: ViewMut<'_>,
-        rule: R,
-        nothing: T::Key,
-    ) -> Result<(), VolumeError> {
-        let first = self.which == Extremum::Minimum;
-        let edge_taps = |pass: usize, there: &[usize]| EdgeTaps {
-            taps: there.iter().map(|&t| (t, nothing)).collect(),
-            bias: match self.axes[self.passes[pass].axis].mode {
-                Mode::Constant(value) => T::from_f64(value).key(first),
-                _ => nothing,
-            },
+    ) -> Result<(), VolumeError>
+    where
+        Keys: Load<K, K>,
+    {
+        let keys = self.which.keys(self.dtype);
+        let edge_taps = |pass: usize, there: &[usize]| {
+            let bias = match self.axes[self.passes[pass].axis].mode {
+                Mode::Constant(value) => key_of(keys, value),
+                _ => K::MAX,
+            };
+            EdgeTaps {
+                places: there.to_vec(),
+                taps: [Vec::new(), Vec::new()],
+                bias: [bias; 2],
+            }
         };
-        let emit = |keys: &[T::Key], out: &mut [u8]| {
-            crate::emit::cast(keys, bytemuck::cast_slice_mut::<u8, T>(out), T::of_key);
-        };
+        let emit = |found: &[&[K]], out: &mut [u8]| emit_keys(keys, found[0], out);
         let engine = Separable {
-            rule,
+            rule: Low::new(self.passes.iter().map(|p| p.len).collect()),
             passes: &self.passes,
             edge_taps: &edge_taps,
             emit: &emit,
-            out_size: size_of::<T>(),
+            out_size: self.dtype.size(),
         };
-        engine.run(ctx, input, |v: T| v.key(first), out.region, out.data)
+        engine.run::<K, _>(ctx, input, keys, (out.region, out.data))
     }
 }
 
@@ -110,7 +126,7 @@ impl Op for BoxExtremum {
 
     fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
         let threads = worth(threads, voxels(extents)) as u64;
-        threads * (self.dtype.size() as u64 * scratch_elems(&self.passes, extents) + 64)
+        threads * (self.dtype.size() as u64 * scratch_elems(&self.passes, 1, extents) + 64)
     }
 
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
@@ -125,13 +141,12 @@ impl Op for BoxExtremum {
             op: "minimum_filter",
             dtype: input.dtype,
         });
-        with_pixel!(input.dtype, T => match self.which {
-            Extremum::Minimum => {
-                self.run_in::<T, _>(ctx, input, out, Low(PhantomData), <T as Pixel>::Key::MAX)
-            }
-            Extremum::Maximum => {
-                self.run_in::<T, _>(ctx, input, out, High(PhantomData), <T as Pixel>::Key::MIN)
-            }
-        }, complex => refused)
+        match (input.dtype, input.dtype.size()) {
+            (DType::C64 | DType::C128, _) => refused,
+            (_, 1) => self.run_in::<u8>(ctx, input, out),
+            (_, 2) => self.run_in::<u16>(ctx, input, out),
+            (_, 4) => self.run_in::<u32>(ctx, input, out),
+            _ => self.run_in::<u64>(ctx, input, out),
+        }
     }
 }

@@ -8,13 +8,13 @@ use super::extrema::Extremum;
 use super::window::{self, Fill, Neighbourhood, Tile, tile_elems, tile_voxels, tiles};
 use crate::VolumeError;
 use crate::block::{View, ViewMut};
-use crate::fold::{High, Low, Rule};
+use crate::load::{self, Keys, Load, emit_keys, key_of};
 use crate::op::{Mode, Op, voxels, worth};
-use crate::pixel::{Pixel, with_pixel};
+use crate::pixel::Key;
+use crate::rules::Low;
 use crate::separable::Ctx;
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::{Coords, DType};
-use std::marker::PhantomData;
 
 /// Minimum or maximum over the points of a window.
 #[derive(Clone, Debug)]
@@ -31,17 +31,10 @@ pub struct FootprintExtremum {
 impl FootprintExtremum {
     /// The extremum over `window`.
     pub fn new(which: Extremum, window: Neighbourhood, dtype: DType) -> FootprintExtremum {
-        let mut runs: Vec<(Vec<usize>, usize)> = Vec::new();
-        for point in &window.points {
-            let last = point.len() - 1;
-            let follows = runs.last().is_some_and(|(first, len)| {
-                first[..last] == point[..last] && first[last] + len == point[last]
-            });
-            match runs.last_mut() {
-                Some(run) if follows => run.1 += 1,
-                _ => runs.push((point.clone(), 1)),
-            }
-        }
+        let each = window.runs().into_iter();
+        let runs: Vec<(Vec<usize>, usize)> = each
+            .map(|(first, last)| (window.points[first].clone(), last - first + 1))
+            .collect();
         let longest = runs.iter().map(|r| r.1).max().unwrap_or(1);
         let mut lengths: Vec<usize> = runs.iter().map(|r| r.1).collect();
         lengths.extend(
@@ -60,76 +53,84 @@ impl FootprintExtremum {
         }
     }
 
-    fn run_in<T: Pixel, R: Rule<W = T::Key>>(
+    fn run_in<K: Key>(
         &self,
         ctx: &Ctx,
         input: &View<'_>,
         out: ViewMut<'_>,
-        rule: &R,
-        nothing: T::Key,
-    ) -> Result<(), VolumeError> {
-        let first = self.which == Extremum::Minimum;
+    ) -> Result<(), VolumeError>
+    where
+        Keys: Load<K, K>,
+    {
+        let keys = self.which.keys(self.dtype);
         let constant = self.window.axes.iter().find_map(|a| match a.mode {
-            Mode::Constant(value) => Some(T::from_f64(value).key(first)),
+            Mode::Constant(value) => Some(key_of(keys, value)),
             _ => None,
         });
         let extents = out.region.extents();
         let padded = usize::try_from(tile_elems(&self.window.axes, &extents)).unwrap_or(usize::MAX);
         let fill = Fill {
             axes: &self.window.axes,
-            nothing: constant.unwrap_or(nothing),
+            nothing: constant.unwrap_or(K::MAX),
             extra: padded * (self.lengths.len() - 1) + window::row_elems(&extents),
+            load: &|_, from: &[u8], to: &mut [K]| load::keys(keys, from, to),
         };
         let mixed = constant.is_some() && self.window.clips();
+        let size = self.dtype.size();
         tiles(
             ctx,
-            input,
+            std::slice::from_ref(input),
             out,
             &fill,
-            |v: T| v.key(first),
             |tile, extra, result| {
-                let result: &mut [T] = bytemuck::cast_slice_mut(result);
-                let (extra, keys) = extra.split_at_mut(padded * (self.lengths.len() - 1));
-                let used = tile.data.len();
-                self.doubling(rule, tile.data, extra);
-                let all = |length: usize| {
-                    let at = self.lengths.iter().position(|&l| l == length).unwrap_or(0);
-                    if at == 0 {
-                        tile.data
-                    } else {
-                        &extra[(at - 1) * used..at * used]
-                    }
-                };
-                let place =
-                    |p: &[usize]| -> usize { p.iter().zip(&tile.steps).map(|(a, b)| a * b).sum() };
-                let runs: Vec<(usize, &[T::Key])> = self
-                    .runs
-                    .iter()
-                    .map(|(first, len)| (place(first), all(*len)))
-                    .collect();
+                let (extra, lows) = extra.split_at_mut(padded * (self.lengths.len() - 1));
+                Self::doubling(&self.lengths, tile.data, extra);
+                let runs = self.runs_in(tile, extra);
                 let len = tile.row_len();
-                let keys = &mut keys[..len];
-                let mut rows: Vec<&[T::Key]> = Vec::with_capacity(runs.len());
+                let lows = &mut lows[..len];
+                let mut rows: Vec<&[K]> = Vec::with_capacity(runs.len());
                 let offsets = tile.offsets(&self.window);
                 for (row, base, at) in tile.rows() {
                     rows.clear();
                     rows.extend(runs.iter().map(|(o, data)| &data[base + o..base + o + len]));
-                    rule.fold(0, &rows, |k| k, keys);
+                    Low::of(&rows, lows);
                     if mixed {
-                        self.mend(rule, tile, (base, &offsets), at, keys);
+                        self.mend(tile, (base, &offsets), at, lows);
                     }
-                    crate::emit::cast(keys, &mut result[row * len..(row + 1) * len], T::of_key);
+                    emit_keys(
+                        keys,
+                        lows,
+                        &mut result[row * len * size..(row + 1) * len * size],
+                    );
                 }
             },
         )
     }
 
+    /// For each run: where it begins, and the extrema over its length.
+    fn runs_in<'t, K>(&self, tile: &Tile<'t, K>, extra: &'t [K]) -> Vec<(usize, &'t [K])> {
+        let used = tile.data.len();
+        let all = |length: usize| {
+            let at = self.lengths.iter().position(|&l| l == length).unwrap_or(0);
+            if at == 0 {
+                tile.data
+            } else {
+                &extra[(at - 1) * used..at * used]
+            }
+        };
+        let place = |p: &[usize]| -> usize { p.iter().zip(&tile.steps).map(|(a, b)| a * b).sum() };
+        self.runs
+            .iter()
+            .map(|(first, len)| (place(first), all(*len)))
+            .collect()
+    }
+
     /// The extremum of each length at every place of the tile; behind the end there is garbage.
-    fn doubling<R: Rule>(&self, rule: &R, tile: &[R::W], extra: &mut [R::W]) {
+    fn doubling<K: Key>(lengths: &[usize], tile: &[K], extra: &mut [K]) {
         let used = tile.len();
-        for (i, &length) in self.lengths.iter().enumerate().skip(1) {
+        for (i, &length) in lengths.iter().enumerate().skip(1) {
             let half = 1 << (length - 1).ilog2();
-            let from = self.lengths.iter().position(|&l| l == half).unwrap_or(0);
+            let from = lengths.iter().position(|&l| l == half).unwrap_or(0);
             let (before, here) = extra.split_at_mut((i - 1) * used);
             let source = if from == 0 {
                 tile
@@ -137,23 +138,20 @@ impl FootprintExtremum {
                 &before[(from - 1) * used..from * used]
             };
             let len = used - (length - half);
-            rule.fold(
-                0,
+            Low::of(
                 &[&source[..len], &source[length - half..]],
-                |k| k,
                 &mut here[..len],
             );
         }
     }
 
     /// Clipped windows beside constant faces: the points that exist, one by one.
-    fn mend<R: Rule>(
+    fn mend<K: Key>(
         &self,
-        rule: &R,
-        tile: &Tile<'_, R::W>,
+        tile: &Tile<'_, K>,
         (base, offsets): (usize, &[usize]),
         mut at: Coords,
-        keys: &mut [R::W],
+        keys: &mut [K],
     ) {
         let last = at.len() - 1;
         for (i, key) in keys.iter_mut().enumerate() {
@@ -165,8 +163,8 @@ impl FootprintExtremum {
                 let at = base + offsets[p] + i;
                 &tile.data[at..=at]
             };
-            let rows: Vec<&[R::W]> = there.iter().map(place).collect();
-            rule.fold(0, &rows, |k| k, std::slice::from_mut(key));
+            let rows: Vec<&[K]> = there.iter().map(place).collect();
+            Low::of(&rows, std::slice::from_mut(key));
         }
     }
 }
@@ -204,13 +202,12 @@ impl Op for FootprintExtremum {
             op: "minimum_filter",
             dtype: input.dtype,
         });
-        with_pixel!(input.dtype, T => match self.which {
-            Extremum::Minimum => {
-                self.run_in::<T, _>(ctx, input, out, &Low(PhantomData), <T as Pixel>::Key::MAX)
-            }
-            Extremum::Maximum => {
-                self.run_in::<T, _>(ctx, input, out, &High(PhantomData), <T as Pixel>::Key::MIN)
-            }
-        }, complex => refused)
+        match (input.dtype, input.dtype.size()) {
+            (DType::C64 | DType::C128, _) => refused,
+            (_, 1) => self.run_in::<u8>(ctx, input, out),
+            (_, 2) => self.run_in::<u16>(ctx, input, out),
+            (_, 4) => self.run_in::<u32>(ctx, input, out),
+            _ => self.run_in::<u64>(ctx, input, out),
+        }
     }
 }

@@ -1,14 +1,16 @@
-//! Separable weighted sums: Gaussian, box mean, derivatives.
+//! Separable weighted sums: Gaussian, box mean, derivatives, and sums of second derivatives.
 //!
 //! Arithmetic is in `f32` for small integers, `bool`, `f16` and `f32`, else in `f64`; taps are made in
 //! `f64` and rounded once; the result is rounded once.
 
 use crate::VolumeError;
 use crate::block::{View, ViewMut};
-use crate::fold::{EdgeTaps, Fir, Real};
+use crate::fold::{EdgeTaps, Real, Rule};
+use crate::load::{Numbers, Plain};
 use crate::op::{Mode, Op, voxels, worth};
-use crate::pixel::{Pixel, with_pixel};
-use crate::separable::{Ctx, Pass, Separable, scratch_elems};
+use crate::pixel::{Pixel as _, with_pixel};
+use crate::rules::{Fir, Laplacian};
+use crate::separable::{Ctx, Emit, Pass, Separable, scratch_elems};
 use arrayloom_plan::{AxisNeed, Window};
 use arrayloom_types::DType;
 
@@ -19,13 +21,16 @@ pub struct LinearAxis {
     pub axis: usize,
     /// Weights, in the order of coordinates.
     pub taps: Vec<f64>,
+    /// For a Laplacian: as many weights that derive, while `taps` smooth. Otherwise nothing.
+    pub derive: Vec<f64>,
     /// Points of the window before its center.
     pub before: i64,
     /// What lies outside.
     pub mode: Mode,
 }
 
-/// A separable weighted sum.
+/// A separable weighted sum, or the sum over axes of one that derives along this axis and smooths along
+/// the others.
 #[derive(Clone, Debug)]
 pub struct Linear {
     rank: usize,
@@ -45,6 +50,7 @@ impl Linear {
             axes.push(LinearAxis {
                 axis: rank - 1,
                 taps: vec![1.0],
+                derive: Vec::new(),
                 before: 0,
                 mode: Mode::Reflect,
             });
@@ -55,7 +61,11 @@ impl Linear {
         let origin = axes
             .iter()
             .any(|a| !(0..a.taps.len() as u64).contains(&a.before.unsigned_abs()) || a.before < 0);
-        if twice || bad || origin || rank == 0 {
+        let derives = axes.iter().filter(|a| !a.derive.is_empty()).count();
+        let uneven = axes
+            .iter()
+            .any(|a| derives > 0 && a.derive.len() != a.taps.len());
+        if twice || bad || origin || uneven || rank == 0 {
             return Err(VolumeError::Argument(format!(
                 "taps for {} axes do not fit an array of {rank} axes; give each axis once, with its \
                  center inside of the window",
@@ -77,53 +87,124 @@ impl Linear {
     }
 
     fn edge_taps<W: Real>(&self, pass: usize, there: &[usize]) -> EdgeTaps<W> {
-        let LinearAxis { taps, mode, .. } = &self.axes[pass];
-        let all: f64 = taps.iter().sum();
-        let inside: f64 = there.iter().map(|&t| taps[t]).sum();
-        let size: f64 = taps.iter().map(|t| t.abs()).sum();
-        #[expect(clippy::cast_precision_loss, reason = "windows are short")]
-        let count = there.len() as f64;
-        let (bias, tap): (f64, Box<dyn Fn(usize) -> f64>) = match mode {
-            Mode::Constant(value) => {
-                let outside = (0..taps.len()).filter(|t| !there.contains(t));
-                let weight: f64 = outside.map(|t| taps[t]).sum();
-                (
-                    if weight == 0.0 { 0.0 } else { weight * value },
-                    Box::new(|t| taps[t]),
-                )
-            }
-            _ if all.abs() > 1e-12 * size && inside.abs() > 1e-12 * size => {
-                (0.0, Box::new(move |t| taps[t] * (all / inside)))
-            }
-            _ => (0.0, Box::new(move |t| taps[t] - inside / count)),
+        let LinearAxis {
+            taps, derive, mode, ..
+        } = &self.axes[pass];
+        let (smooth_bias, smooth) = near_face(taps, *mode, there);
+        let (derive_bias, derive) = if derive.is_empty() {
+            (0.0, Vec::new())
+        } else {
+            near_face(derive, *mode, there)
         };
+        // What was derived along one of the axes before is smoothed here, each with its own outside.
+        let before = i32::try_from(pass).unwrap_or(i32::MAX);
+        let derive_bias = f64::from(before) * smooth_bias + derive_bias;
+        let rounded = |taps: Vec<f64>| taps.into_iter().map(W::of).collect();
         EdgeTaps {
-            taps: there.iter().map(|&t| (t, W::of(tap(t)))).collect(),
-            bias: W::of(bias),
+            places: there.to_vec(),
+            taps: [rounded(smooth), rounded(derive)],
+            bias: [W::of(smooth_bias), W::of(derive_bias)],
         }
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "a box is written once")]
-    fn run_in<S: Pixel, W: Real>(
+    fn run_in<W: Real + Arithmetic>(
         &self,
         ctx: &Ctx,
         input: &View<'_>,
         out: ViewMut<'_>,
-        load: impl Fn(S) -> W + Copy + Sync,
-        emit: &(dyn Fn(&[W], &mut [u8]) + Sync),
+        emit: Emit<'_, W>,
     ) -> Result<(), VolumeError> {
-        let taps = self
-            .axes
-            .iter()
-            .map(|a| a.taps.iter().map(|&t| W::of(t)).collect());
+        let rounded = |t: &[f64]| -> Vec<W> { t.iter().map(|&t| W::of(t)).collect() };
+        let (passes, out_size) = (&self.passes[..], out.dtype.size());
+        let edge_taps = &|pass, there: &[usize]| self.edge_taps(pass, there);
+        if self.axes.iter().any(|a| !a.derive.is_empty()) {
+            let both = |a: &LinearAxis| [rounded(&a.taps), rounded(&a.derive)];
+            let rule = Laplacian {
+                passes: self.axes.iter().map(both).collect(),
+            };
+            let engine = Separable {
+                rule,
+                passes,
+                edge_taps,
+                emit,
+                out_size,
+            };
+            return W::drive(&engine, ctx, input, out);
+        }
+        let rule = Fir::new(self.axes.iter().map(|a| rounded(&a.taps)).collect());
         let engine = Separable {
-            rule: Fir::new(taps.collect()),
-            passes: &self.passes,
-            edge_taps: &|pass, there| self.edge_taps(pass, there),
+            rule,
+            passes,
+            edge_taps,
             emit,
-            out_size: out.dtype.size(),
+            out_size,
         };
-        engine.run(ctx, input, load, out.region, out.data)
+        W::drive(&engine, ctx, input, out)
+    }
+}
+
+/// The taps of the places that exist of a window, and what the others add.
+fn near_face(taps: &[f64], mode: Mode, there: &[usize]) -> (f64, Vec<f64>) {
+    let all: f64 = taps.iter().sum();
+    let inside: f64 = there.iter().map(|&t| taps[t]).sum();
+    let size: f64 = taps.iter().map(|t| t.abs()).sum();
+    #[expect(clippy::cast_precision_loss, reason = "windows are short")]
+    let count = there.len() as f64;
+    let each = |tap: &dyn Fn(f64) -> f64| there.iter().map(|&t| tap(taps[t])).collect();
+    match mode {
+        Mode::Constant(value) => {
+            let outside = (0..taps.len()).filter(|t| !there.contains(t));
+            let weight: f64 = outside.map(|t| taps[t]).sum();
+            let bias = if weight == 0.0 { 0.0 } else { weight * value };
+            (bias, each(&|t| t))
+        }
+        _ if all.abs() > 1e-12 * size && inside.abs() > 1e-12 * size => {
+            (0.0, each(&|t| t * (all / inside)))
+        }
+        _ => (0.0, each(&|t| t - inside / count)),
+    }
+}
+
+/// The arithmetic of linear filters.
+trait Arithmetic: Sized {
+    /// Runs a filter on elements that are computed in this arithmetic.
+    fn drive<R: Rule<W = Self>>(
+        engine: &Separable<'_, R>,
+        ctx: &Ctx,
+        input: &View<'_>,
+        out: ViewMut<'_>,
+    ) -> Result<(), VolumeError>;
+}
+
+impl Arithmetic for f32 {
+    fn drive<R: Rule<W = f32>>(
+        engine: &Separable<'_, R>,
+        ctx: &Ctx,
+        input: &View<'_>,
+        out: ViewMut<'_>,
+    ) -> Result<(), VolumeError> {
+        let (numbers, to) = (Numbers(input.dtype), (out.region, out.data));
+        match input.dtype.size() {
+            1 => engine.run::<u8, _>(ctx, input, numbers, to),
+            2 => engine.run::<u16, _>(ctx, input, numbers, to),
+            _ => engine.run::<f32, _>(ctx, input, Plain, to),
+        }
+    }
+}
+
+impl Arithmetic for f64 {
+    fn drive<R: Rule<W = f64>>(
+        engine: &Separable<'_, R>,
+        ctx: &Ctx,
+        input: &View<'_>,
+        out: ViewMut<'_>,
+    ) -> Result<(), VolumeError> {
+        let (numbers, to) = (Numbers(input.dtype), (out.region, out.data));
+        match (input.dtype, input.dtype.size()) {
+            (DType::F64, _) => engine.run::<f64, _>(ctx, input, Plain, to),
+            (_, 4) => engine.run::<u32, _>(ctx, input, numbers, to),
+            _ => engine.run::<u64, _>(ctx, input, numbers, to),
+        }
     }
 }
 
@@ -167,14 +248,14 @@ impl Op for Linear {
 
     fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
         let threads = worth(threads, voxels(extents)) as u64;
-        threads * (8 * scratch_elems(&self.passes, extents) + 64)
+        threads * (8 * scratch_elems(&self.passes, 2, extents) + 64)
     }
 
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     fn cost_ns(&self) -> f64 {
         self.axes
             .iter()
-            .map(|a| 0.3 + 0.08 * a.taps.len() as f64)
+            .map(|a| 0.3 + 0.04 * (a.taps.len() + 2 * a.derive.len()) as f64)
             .sum()
     }
 
@@ -184,14 +265,16 @@ impl Op for Linear {
             op: "a linear filter",
             dtype: input.dtype,
         });
-        with_pixel!(input.dtype, S => {
-            if in_double(input.dtype) {
-                let emit = move |v: &[f64], out: &mut [u8]| emit_f64(dtype, v, out);
-                self.run_in::<S, f64>(ctx, input, out, Pixel::to_f64, &emit)
-            } else {
-                let emit = move |v: &[f32], out: &mut [u8]| emit_f32(dtype, v, out);
-                self.run_in::<S, f32>(ctx, input, out, Pixel::to_f32, &emit)
+        match input.dtype {
+            DType::C64 | DType::C128 => refused,
+            in_64 if in_double(in_64) => {
+                let emit = move |v: &[&[f64]], out: &mut [u8]| emit_f64(dtype, v[0], out);
+                self.run_in::<f64>(ctx, input, out, &emit)
             }
-        }, complex => refused)
+            _ => {
+                let emit = move |v: &[&[f32]], out: &mut [u8]| emit_f32(dtype, v[0], out);
+                self.run_in::<f32>(ctx, input, out, &emit)
+            }
+        }
     }
 }

@@ -1,56 +1,56 @@
 //! A statistic of the window around every voxel.
 
+use super::entropy::Table;
 use super::linear::emit_f64;
+use super::spread::Spread;
 use super::statistic::Statistic;
 use super::window::{self, Fill, Neighbourhood, Tile, tile_elems, tile_voxels, tiles};
 use crate::VolumeError;
 use crate::block::{View, ViewMut};
+use crate::load::doubles;
 use crate::op::{Mode, Op, voxels, worth};
-use crate::pixel::{Pixel, with_pixel};
 use crate::separable::Ctx;
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::{Coords, DType};
+use std::sync::Arc;
 
 /// A statistic over the points of a window, in double precision, rounded once.
-#[derive(Clone, Debug)]
-pub struct Local {
+///
+/// # Errors
+/// [`VolumeError::Argument`] if the parameters of the statistic make no sense.
+pub fn local(
     window: Neighbourhood,
     statistic: Statistic,
+    out: DType,
+) -> Result<Arc<dyn Op>, VolumeError> {
+    statistic.check(window.points.len())?;
+    let size: usize = window.axes.iter().map(|a| a.len).product();
+    if statistic.is_of_moments() && size == window.points.len() {
+        return Ok(Arc::new(Spread::new(window.axes, statistic, out)));
+    }
+    let entropy = matches!(statistic, Statistic::Entropy { .. });
+    Ok(Arc::new(Local {
+        table: entropy.then(|| Table::new(window.points.len())),
+        runs: window.runs(),
+        window,
+        statistic,
+        out,
+    }))
+}
+
+/// A statistic of all points of a window.
+#[derive(Clone, Debug)]
+struct Local {
+    window: Neighbourhood,
+    statistic: Statistic,
+    /// For entropies.
+    table: Option<Table>,
+    /// First and last point of each run along the last axis.
+    runs: Vec<(usize, usize)>,
     out: DType,
 }
 
 impl Local {
-    /// The statistic of `window` as `out`.
-    ///
-    /// # Errors
-    /// [`VolumeError::Argument`] if the parameters of the statistic make no sense.
-    pub fn new(
-        window: Neighbourhood,
-        statistic: Statistic,
-        out: DType,
-    ) -> Result<Local, VolumeError> {
-        statistic.check(window.points.len())?;
-        Ok(Local {
-            window,
-            statistic,
-            out,
-        })
-    }
-
-    /// The name of the filter.
-    fn filter(&self) -> &'static str {
-        match self.statistic {
-            Statistic::Variance => "var_filter",
-            Statistic::Deviation => "std_filter",
-            Statistic::Variation => "cv_filter",
-            Statistic::Wiener(_) => "wiener_filter",
-            Statistic::Niblack(_) => "threshold_niblack",
-            Statistic::Sauvola { .. } => "threshold_sauvola",
-            Statistic::Entropy { .. } => "entropy_filter",
-            Statistic::Bilateral { .. } => "bilateral_filter",
-        }
-    }
-
     /// Elements of working memory of a thread, beside the tile.
     fn extra(&self, extents: &[i64]) -> usize {
         2 * window::row_elems(extents) + self.work()
@@ -60,12 +60,7 @@ impl Local {
         self.statistic.work(self.window.points.len())
     }
 
-    fn run_in<S: Pixel>(
-        &self,
-        ctx: &Ctx,
-        input: &View<'_>,
-        out: ViewMut<'_>,
-    ) -> Result<(), VolumeError> {
+    fn run_in(&self, ctx: &Ctx, input: &View<'_>, out: ViewMut<'_>) -> Result<(), VolumeError> {
         let constant = self.window.axes.iter().find_map(|a| match a.mode {
             Mode::Constant(value) => Some(value),
             _ => None,
@@ -74,35 +69,56 @@ impl Local {
             axes: &self.window.axes,
             nothing: self.statistic.load(constant.unwrap_or(0.0)),
             extra: self.extra(&out.region.extents()),
+            load: &|dtype, from: &[u8], to: &mut [f64]| self.load(dtype, from, to),
         };
         let (dtype, size) = (out.dtype, out.dtype.size());
-        let load = |v: S| self.statistic.load(v.to_f64());
-        tiles(ctx, input, out, &fill, load, |tile, extra, result| {
-            let offsets = tile.offsets(&self.window);
-            let axes = self.window.axes.iter().zip(&tile.steps);
-            let center: usize = axes
-                .map(|(a, step)| usize::try_from(a.before).unwrap_or(0) * step)
-                .sum();
-            let len = tile.row_len();
-            // Counts stay where they are, whatever the length of rows: they are zero between windows.
-            let (work, pair) = extra.split_at_mut(self.work());
-            let (found, variance) = pair.split_at_mut(len);
-            let mut rows: Vec<&[f64]> = Vec::with_capacity(offsets.len());
-            for (row, base, at) in tile.rows() {
-                rows.clear();
-                rows.extend(offsets.iter().map(|o| &tile.data[base + o..base + o + len]));
-                let own = &tile.data[base + center..base + center + len];
-                self.statistic.row(&rows, own, (variance, work), found);
-                if tile.clipped {
-                    self.mend(tile, &rows, own, at, (work, found));
+        tiles(
+            ctx,
+            std::slice::from_ref(input),
+            out,
+            &fill,
+            |tile, extra, result| {
+                let offsets = tile.offsets(&self.window);
+                let axes = self.window.axes.iter().zip(&tile.steps);
+                let center: usize = axes
+                    .map(|(a, step)| usize::try_from(a.before).unwrap_or(0) * step)
+                    .sum();
+                let len = tile.row_len();
+                // Counts stay where they are, whatever the length of rows: they are zero between windows.
+                let (work, pair) = extra.split_at_mut(self.work());
+                let (found, variance) = pair.split_at_mut(len);
+                let mut rows: Vec<&[f64]> = Vec::with_capacity(offsets.len());
+                for (row, base, at) in tile.rows() {
+                    rows.clear();
+                    rows.extend(offsets.iter().map(|o| &tile.data[base + o..base + o + len]));
+                    let own = &tile.data[base + center..base + center + len];
+                    if let Some(table) = &self.table {
+                        let counts = &mut bytemuck::cast_slice_mut(work)[..self.statistic.bins()];
+                        table.row(&rows, &self.runs, counts, found);
+                        work.fill(0.0);
+                    } else {
+                        self.statistic.row(&rows, own, (variance, work), found);
+                    }
+                    if tile.clipped {
+                        self.mend(tile, &rows, own, at, (work, found));
+                    }
+                    emit_f64(
+                        dtype,
+                        found,
+                        &mut result[row * len * size..(row + 1) * len * size],
+                    );
                 }
-                emit_f64(
-                    dtype,
-                    found,
-                    &mut result[row * len * size..(row + 1) * len * size],
-                );
+            },
+        )
+    }
+
+    fn load(&self, dtype: DType, from: &[u8], to: &mut [f64]) {
+        doubles(dtype, from, to);
+        if self.table.is_some() {
+            for v in to {
+                *v = self.statistic.load(*v);
             }
-        })
+        }
     }
 
     /// Computes the voxels of a row again whose window is clipped.
@@ -131,7 +147,7 @@ impl Local {
 
 impl Op for Local {
     fn name(&self) -> &'static str {
-        self.filter()
+        self.statistic.filter()
     }
 
     fn dtype(&self) -> DType {
@@ -154,14 +170,13 @@ impl Op for Local {
 
     fn run(&self, ctx: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {
         let input = &inputs[0];
-        let ctx = &Ctx {
-            threads: worth(ctx.threads, out.region.voxels()),
-            ..ctx.clone()
-        };
         let refused = Err(VolumeError::DType {
-            op: self.filter(),
+            op: self.statistic.filter(),
             dtype: input.dtype,
         });
-        with_pixel!(input.dtype, S => self.run_in::<S>(ctx, input, out), complex => refused)
+        match input.dtype {
+            DType::C64 | DType::C128 => refused,
+            _ => self.run_in(ctx, input, out),
+        }
     }
 }

@@ -1,11 +1,14 @@
 //! The operations.
 
 mod correlate;
+mod entropy;
 mod extrema;
 mod footprint;
 mod linear;
 mod local;
+mod nl_means;
 mod rank;
+mod spread;
 mod statistic;
 mod window;
 
@@ -13,7 +16,8 @@ pub use correlate::Correlate;
 pub use extrema::{BoxExtremum, Extremum};
 pub use footprint::FootprintExtremum;
 pub use linear::{Linear, LinearAxis};
-pub use local::Local;
+pub use local::local;
+pub use nl_means::{Distance, NlMeans};
 pub use rank::Rank;
 pub use statistic::Statistic;
 pub use window::{Neighbourhood, WindowAxis};

@@ -3,8 +3,9 @@
 use super::window::{self, Fill, Neighbourhood, Tile, tile_elems, tile_voxels, tiles};
 use crate::VolumeError;
 use crate::block::{View, ViewMut};
+use crate::load::{self, Keys, Load, Order, emit_keys, key_of};
 use crate::op::{Mode, Op, voxels, worth};
-use crate::pixel::{Key, Pixel, with_pixel};
+use crate::pixel::Key;
 use crate::select::Selector;
 use crate::separable::Ctx;
 use arrayloom_plan::AxisNeed;
@@ -41,46 +42,58 @@ impl Rank {
         })
     }
 
-    fn run_in<T: Pixel>(
+    fn run_in<K: Key>(
         &self,
         ctx: &Ctx,
         input: &View<'_>,
         out: ViewMut<'_>,
-    ) -> Result<(), VolumeError> {
+    ) -> Result<(), VolumeError>
+    where
+        Keys: Load<K, K>,
+    {
+        let keys = Keys {
+            dtype: self.dtype,
+            order: Order::Rising,
+        };
         let n = self.window.points.len();
-        let selector = Selector::new(n, self.place, T::Key::BITS);
+        let selector = Selector::new(n, self.place, K::BITS);
         let constant = self.window.axes.iter().find_map(|a| match a.mode {
-            Mode::Constant(value) => Some(T::from_f64(value).key(false)),
+            Mode::Constant(value) => Some(key_of(keys, value)),
             _ => None,
         });
         let fill = Fill {
             axes: &self.window.axes,
-            nothing: constant.unwrap_or(T::Key::MAX),
+            nothing: constant.unwrap_or(K::MAX),
             extra: selector.work() + window::row_elems(&out.region.extents()),
+            load: &|_, from: &[u8], to: &mut [K]| load::keys(keys, from, to),
         };
-        let nan = T::of_key(T::Key::MAX).is_nan().then_some(T::Key::MAX);
+        let size = self.dtype.size();
+        let float = matches!(self.dtype, DType::F16 | DType::F32 | DType::F64);
+        let nan = float.then_some(K::MAX);
         tiles(
             ctx,
-            input,
+            std::slice::from_ref(input),
             out,
             &fill,
-            |v: T| v.key(false),
             |tile, extra, result| {
                 let offsets = tile.offsets(&self.window);
-                let result: &mut [T] = bytemuck::cast_slice_mut(result);
                 let len = tile.row_len();
-                let (work, keys) = extra.split_at_mut(selector.work());
+                let (work, found) = extra.split_at_mut(selector.work());
+                let found = &mut found[..len];
                 let has_nan = nan.is_some_and(|nan| tile.data.contains(&nan));
                 for (row, base, at) in tile.rows() {
-                    let keys = &mut keys[..len];
-                    selector.row(tile.data, base, &offsets, work, keys);
+                    selector.row(tile.data, base, &offsets, work, found);
                     let place = Place {
                         base,
                         offsets: &offsets,
                         nan: nan.filter(|_| has_nan),
                     };
-                    self.mend(tile, &place, at, keys);
-                    crate::emit::cast(keys, &mut result[row * len..(row + 1) * len], T::of_key);
+                    self.mend(tile, &place, at, found);
+                    emit_keys(
+                        keys,
+                        found,
+                        &mut result[row * len * size..(row + 1) * len * size],
+                    );
                 }
             },
         )
@@ -163,6 +176,12 @@ impl Op for Rank {
             op: "rank_filter",
             dtype: input.dtype,
         });
-        with_pixel!(input.dtype, T => self.run_in::<T>(ctx, input, out), complex => refused)
+        match (input.dtype, input.dtype.size()) {
+            (DType::C64 | DType::C128, _) => refused,
+            (_, 1) => self.run_in::<u8>(ctx, input, out),
+            (_, 2) => self.run_in::<u16>(ctx, input, out),
+            (_, 4) => self.run_in::<u32>(ctx, input, out),
+            _ => self.run_in::<u64>(ctx, input, out),
+        }
     }
 }

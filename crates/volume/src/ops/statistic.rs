@@ -46,6 +46,15 @@ pub enum Statistic {
         /// Deviation of the weight of values.
         sigma: f64,
     },
+    /// A step of anisotropic diffusion: what flows in from every point, less over steep differences.
+    Diffusion {
+        /// Differences that count as steep.
+        kappa: f64,
+        /// How much flows.
+        step: f64,
+        /// The share `1 / (1 + (d / kappa)^2)` of a difference flows, else `exp(-(d / kappa)^2)`.
+        rational: bool,
+    },
 }
 
 impl Statistic {
@@ -67,6 +76,13 @@ impl Statistic {
                     "{} weights for a window of {points} points, and a sigma of {sigma}; give one \
                      weight for each point and a positive sigma",
                     weights.len()
+                ));
+            }
+            Statistic::Diffusion { kappa, step, .. }
+                if kappa.is_nan() || *kappa <= 0.0 || !step.is_finite() =>
+            {
+                return refused(format!(
+                    "a kappa of {kappa} and a step of {step}; give a positive kappa and a finite step"
                 ));
             }
             Statistic::Sauvola { r, .. } if *r == 0.0 => {
@@ -95,11 +111,42 @@ impl Statistic {
         (share * bins).floor().clamp(0.0, bins - 1.0)
     }
 
+    /// The name of the filter.
+    pub(super) fn filter(&self) -> &'static str {
+        match self {
+            Statistic::Variance => "var_filter",
+            Statistic::Deviation => "std_filter",
+            Statistic::Variation => "cv_filter",
+            Statistic::Wiener(_) => "wiener_filter",
+            Statistic::Niblack(_) => "threshold_niblack",
+            Statistic::Sauvola { .. } => "threshold_sauvola",
+            Statistic::Entropy { .. } => "entropy_filter",
+            Statistic::Bilateral { .. } => "bilateral_filter",
+            Statistic::Diffusion { .. } => "anisotropic_diffusion",
+        }
+    }
+
+    /// Bins of an entropy.
+    pub(super) fn bins(&self) -> usize {
+        match self {
+            Statistic::Entropy { bins, .. } => *bins,
+            _ => 0,
+        }
+    }
+
+    /// True if it follows from mean and variance.
+    pub(super) fn is_of_moments(&self) -> bool {
+        !matches!(
+            self,
+            Statistic::Entropy { .. } | Statistic::Bilateral { .. } | Statistic::Diffusion { .. }
+        )
+    }
+
     /// Elements of working memory beside two rows.
     pub(super) fn work(&self, points: usize) -> usize {
         match self {
             Statistic::Entropy { bins, .. } => bins + points,
-            Statistic::Bilateral { .. } => points,
+            Statistic::Bilateral { .. } | Statistic::Diffusion { .. } => points,
             _ => 0,
         }
     }
@@ -109,7 +156,7 @@ impl Statistic {
     pub(super) fn cost_ns(&self, points: usize) -> f64 {
         let each = match self {
             Statistic::Entropy { .. } => 2.0,
-            Statistic::Bilateral { .. } => 8.0,
+            Statistic::Bilateral { .. } | Statistic::Diffusion { .. } => 8.0,
             _ => 0.4,
         };
         2.0 + each * points as f64
@@ -125,7 +172,7 @@ impl Statistic {
         out: &mut [f64],
     ) {
         let (variance, rest) = (&mut space.0[..center.len()], space.1);
-        if let Statistic::Entropy { .. } | Statistic::Bilateral { .. } = self {
+        if !self.is_of_moments() {
             let (values, counts) = rest.split_at_mut(rows.len());
             for (i, out) in out.iter_mut().enumerate() {
                 for (value, row) in values.iter_mut().zip(rows) {
@@ -141,14 +188,22 @@ impl Statistic {
             mean: out,
             variance,
         });
-        for ((out, &v), &x) in out.iter_mut().zip(variance.iter()).zip(center) {
-            *out = self.of_moments(*out, v, x);
-        }
+        self.of_moments(variance, center, out);
+    }
+
+    /// The statistic for every voxel of a row of variances and centers; `means` becomes it.
+    pub(super) fn of_moments(&self, variances: &[f64], centers: &[f64], means: &mut [f64]) {
+        wide(OfMoments {
+            statistic: self,
+            variances,
+            centers,
+            means,
+        });
     }
 
     /// The statistic of the points `there` of a clipped window, which have these values.
     pub(super) fn clipped(&self, values: &[f64], there: &[usize], x: f64, work: &mut [f64]) -> f64 {
-        if let Statistic::Entropy { .. } | Statistic::Bilateral { .. } = self {
+        if !self.is_of_moments() {
             return self.gathered(values, Some(there), x, work);
         }
         let (mut mean, mut variance) = ([0.0], [0.0]);
@@ -159,10 +214,11 @@ impl Statistic {
             mean: &mut mean,
             variance: &mut variance,
         });
-        self.of_moments(mean[0], variance[0], x)
+        self.of_one(mean[0], variance[0], x)
     }
 
-    fn of_moments(&self, mean: f64, variance: f64, x: f64) -> f64 {
+    #[inline(always)]
+    fn of_one(&self, mean: f64, variance: f64, x: f64) -> f64 {
         match self {
             Statistic::Variance => variance,
             Statistic::Deviation => variance.sqrt(),
@@ -190,6 +246,22 @@ impl Statistic {
                     all += w;
                 }
                 x + sum / all
+            }
+            Statistic::Diffusion {
+                kappa,
+                step,
+                rational,
+            } => {
+                let flow = |value: &f64| {
+                    let far = value - x;
+                    let steep = (far / kappa) * (far / kappa);
+                    far * if *rational {
+                        1.0 / (1.0 + steep)
+                    } else {
+                        (-steep).exp()
+                    }
+                };
+                x + step * values.iter().map(flow).sum::<f64>()
             }
             _ => entropy(values, counts),
         }
@@ -219,6 +291,31 @@ fn entropy(bins: &[f64], counts: &mut [f64]) -> f64 {
     }
     let all = bins.len() as f64;
     (all.log2() - sum / all).max(0.0)
+}
+
+struct OfMoments<'a> {
+    statistic: &'a Statistic,
+    variances: &'a [f64],
+    centers: &'a [f64],
+    means: &'a mut [f64],
+}
+
+impl Wide for OfMoments<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let each = self.means.iter_mut().zip(self.variances);
+        match self.statistic {
+            Statistic::Variance => each.for_each(|(m, &v)| *m = v),
+            Statistic::Deviation => each.for_each(|(m, &v)| *m = v.sqrt()),
+            other => {
+                for ((m, &v), &x) in each.zip(self.centers) {
+                    *m = other.of_one(*m, v, x);
+                }
+            }
+        }
+    }
 }
 
 /// Means and variances of the points of many windows.

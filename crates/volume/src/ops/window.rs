@@ -5,11 +5,12 @@
 //! `renormalize`) are computed again one by one.
 
 use crate::block::{View, ViewMut, axis_len, copy_box, offset};
+use crate::levels::{in_threads, locate};
 use crate::op::Mode;
-use crate::separable::{Ctx, in_threads, locate};
+use crate::separable::Ctx;
 use crate::{Scratch, VolumeError};
 use arrayloom_plan::{AxisNeed, Window};
-use arrayloom_types::{Coords, Region};
+use arrayloom_types::{Coords, DType, Region};
 use bytemuck::Pod;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -90,6 +91,23 @@ impl Neighbourhood {
         })
     }
 
+    /// First and last point of each run along the last axis, as places in `points`.
+    pub(crate) fn runs(&self) -> Vec<(usize, usize)> {
+        let mut runs: Vec<(usize, usize)> = Vec::new();
+        for (i, point) in self.points.iter().enumerate() {
+            let last = point.len() - 1;
+            let follows = i.checked_sub(1).is_some_and(|before| {
+                let before = &self.points[before];
+                before[..last] == point[..last] && before[last] + 1 == point[last]
+            });
+            match runs.last_mut() {
+                Some(run) if follows => run.1 = i,
+                _ => runs.push((i, i)),
+            }
+        }
+        runs
+    }
+
     /// True if some axis clips its windows.
     pub(crate) fn clips(&self) -> bool {
         self.axes.iter().any(|a| a.mode == Mode::Renormalize)
@@ -124,10 +142,12 @@ pub(crate) fn tile_voxels(extents: &[i64]) -> u64 {
         .product()
 }
 
-/// A padded tile.
+/// A padded tile of each operand.
 pub(crate) struct Tile<'a, W> {
-    /// The voxels.
+    /// The voxels, one operand after the other.
     pub(crate) data: &'a [W],
+    /// Where the next operand begins.
+    pub(crate) stride: usize,
     /// Steps of its axes, in elements.
     pub(crate) steps: Vec<usize>,
     /// The box of the output.
@@ -190,6 +210,9 @@ impl<W> Tile<'_, W> {
     }
 }
 
+/// Converts elements of a dtype.
+pub(crate) type LoadRow<'a, W> = &'a (dyn Fn(DType, &[u8], &mut [W]) + Sync);
+
 /// How a tile is filled.
 pub(crate) struct Fill<'a, W> {
     /// The box of the window.
@@ -198,15 +221,16 @@ pub(crate) struct Fill<'a, W> {
     pub(crate) nothing: W,
     /// Extra elements of working memory for each thread.
     pub(crate) extra: usize,
+    pub(crate) load: LoadRow<'a, W>,
 }
 
-/// Computes `out` tile by tile: `compute(tile, extra, result)` for each, in parallel.
-pub(crate) fn tiles<S: Pod + Sync, W: Pod + Send + Sync>(
+/// Computes `out` tile by tile: `compute(tile, extra, result)` for each, in parallel. All operands have
+/// the window and the extents of the first one.
+pub(crate) fn tiles<W: Pod + Send + Sync>(
     ctx: &Ctx,
-    input: &View<'_>,
+    inputs: &[View<'_>],
     out: ViewMut<'_>,
     fill: &Fill<'_, W>,
-    load: impl Fn(S) -> W + Copy + Sync,
     compute: impl Fn(&Tile<'_, W>, &mut [W], &mut [u8]) + Sync,
 ) -> Result<(), VolumeError> {
     let extents = out.region.extents();
@@ -220,11 +244,10 @@ pub(crate) fn tiles<S: Pod + Sync, W: Pod + Send + Sync>(
     let next = AtomicU64::new(0);
     let (whole, size) = (out.region, out.dtype.size());
     let data = Mutex::new(out.data);
-    let source: &[S] = bytemuck::cast_slice(input.data);
     let padded = usize::try_from(tile_elems(fill.axes, &extents)).unwrap_or(usize::MAX);
     let result_bytes = usize::try_from(tile_voxels(&extents)).unwrap_or(usize::MAX) * size;
     in_threads(ctx.threads, || {
-        let mut space: Scratch<W> = Scratch::new(&ctx.meter, padded + fill.extra)?;
+        let mut space: Scratch<W> = Scratch::new(&ctx.meter, padded * inputs.len() + fill.extra)?;
         let mut result: Scratch<u8> = Scratch::new(&ctx.meter, result_bytes)?;
         loop {
             let number = next.fetch_add(1, Relaxed);
@@ -232,15 +255,18 @@ pub(crate) fn tiles<S: Pod + Sync, W: Pod + Send + Sync>(
                 return Ok(());
             }
             let region = tile_region(whole, &tile, &grid, number);
-            let (data_in, extra) = space.get_mut().split_at_mut(padded);
+            let (data_in, extra) = space.get_mut().split_at_mut(padded * inputs.len());
             let mut one = Tile {
                 data: &[],
+                stride: padded,
                 steps: steps(fill.axes, &region),
                 region,
-                shape: input.shape,
+                shape: inputs[0].shape,
                 clipped: fill.axes.iter().any(|a| a.mode == Mode::Renormalize),
             };
-            fill_tile(input, source, &one, fill, load, data_in);
+            for (input, to) in inputs.iter().zip(data_in.chunks_exact_mut(padded.max(1))) {
+                fill_tile(input, &one, fill, to);
+            }
             one.data = data_in;
             let bytes = usize::try_from(one.region.voxels()).unwrap_or(0) * size;
             let result = &mut result.get_mut()[..bytes];
@@ -271,14 +297,7 @@ fn steps(axes: &[WindowAxis], region: &Region) -> Vec<usize> {
 }
 
 /// Fills the padded tile of `one` row by row.
-fn fill_tile<S: Pod, W: Pod>(
-    input: &View<'_>,
-    source: &[S],
-    one: &Tile<'_, W>,
-    fill: &Fill<'_, W>,
-    load: impl Fn(S) -> W + Copy,
-    to: &mut [W],
-) {
+fn fill_tile<W: Pod>(input: &View<'_>, one: &Tile<'_, W>, fill: &Fill<'_, W>, to: &mut [W]) {
     let rank = fill.axes.len();
     let constant = |d: usize| match fill.axes[d].mode {
         Mode::Constant(_) | Mode::Renormalize => Some(fill.nothing),
@@ -308,27 +327,26 @@ fn fill_tile<S: Pod, W: Pod>(
             at[d] = input.region.lo[d] + i64::try_from(place.max(0)).unwrap_or(0);
         }
         let to = &mut to[r * row..(r + 1) * row];
-        if missing || source.is_empty() {
+        if missing || input.data.is_empty() {
             to.fill(fill.nothing);
             continue;
         }
-        let from = &source[offset(input.region, &at)..];
-        fill_row(&places[rank - 1], from, fill.nothing, load, to);
+        let from = &input.data[offset(input.region, &at) * input.dtype.size()..];
+        fill_row(&places[rank - 1], (from, input.dtype), fill, to);
     }
 }
 
-fn fill_row<S: Pod, W: Pod>(
+fn fill_row<W: Pod>(
     places: &[isize],
-    from: &[S],
-    nothing: W,
-    load: impl Fn(S) -> W + Copy,
+    (from, dtype): (&[u8], DType),
+    fill: &Fill<'_, W>,
     to: &mut [W],
 ) {
     let mut i = 0;
     while i < places.len() {
         let first = places[i];
         let Ok(start) = usize::try_from(first) else {
-            to[i] = nothing;
+            to[i] = fill.nothing;
             i += 1;
             continue;
         };
@@ -336,9 +354,8 @@ fn fill_row<S: Pod, W: Pod>(
         while i + run < places.len() && places[i + run] == first + run.cast_signed() {
             run += 1;
         }
-        for (to, &v) in to[i..i + run].iter_mut().zip(&from[start..start + run]) {
-            *to = load(v);
-        }
+        let bytes = start * dtype.size()..(start + run) * dtype.size();
+        (fill.load)(dtype, &from[bytes], &mut to[i..i + run]);
         i += run;
     }
 }

@@ -4,8 +4,8 @@
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::{DType, Region};
 use arrayloom_volume::ops::{
-    BoxExtremum, Correlate, Extremum, FootprintExtremum, Linear, LinearAxis, Local, Neighbourhood,
-    Rank, Statistic, WindowAxis,
+    BoxExtremum, Correlate, Distance, Extremum, FootprintExtremum, Linear, LinearAxis,
+    Neighbourhood, NlMeans, Rank, Statistic, WindowAxis, local,
 };
 use arrayloom_volume::{Ctx, Expr, Mode, Op, Sink, Source, View, ViewMut, VolumeError, copy_box};
 use std::sync::{Arc, Mutex};
@@ -176,7 +176,7 @@ fn tenths(random: &mut Random, n: usize) -> f64 {
 }
 
 fn statistic(random: &mut Random, points: usize) -> Statistic {
-    match random.below(8) {
+    match random.below(9) {
         0 => Statistic::Variance,
         1 => Statistic::Deviation,
         2 => Statistic::Variation,
@@ -188,6 +188,11 @@ fn statistic(random: &mut Random, points: usize) -> Statistic {
             high: 20.0,
             bins: 1 + random.below(20),
         },
+        7 => Statistic::Diffusion {
+            kappa: 5.0,
+            step: 0.1,
+            rational: random.below(2) == 0,
+        },
         _ => Statistic::Bilateral {
             weights: (0..points).map(|_| 0.1 + tenths(random, 9)).collect(),
             sigma: 4.0,
@@ -196,12 +201,18 @@ fn statistic(random: &mut Random, points: usize) -> Statistic {
 }
 
 fn random_op(random: &mut Random, rank: usize, dtype: DType) -> Arc<dyn Op> {
-    match random.below(7) {
+    match random.below(8) {
         0 => {
+            let laplacian = random.below(3) == 0;
             let axes = window(random, rank, 7).into_iter().enumerate();
             let axes = axes.map(|(axis, w)| LinearAxis {
                 axis,
                 taps: (0..w.len).map(|_| 0.05 + tenths(random, 5)).collect(),
+                derive: if laplacian {
+                    (0..w.len).map(|_| 0.2 - tenths(random, 5)).collect()
+                } else {
+                    Vec::new()
+                },
                 before: w.before,
                 mode: w.mode,
             });
@@ -219,9 +230,21 @@ fn random_op(random: &mut Random, rank: usize, dtype: DType) -> Arc<dyn Op> {
             Arc::new(Rank::new(w, rank, dtype).unwrap())
         }
         4 | 5 => {
-            let w = neighbourhood(random, rank);
+            let w = if random.below(2) == 0 {
+                neighbourhood(random, rank)
+            } else {
+                let axes = window(random, rank, 5);
+                let size: usize = axes.iter().map(|a| a.len).product();
+                Neighbourhood::new(axes, &vec![true; size]).unwrap()
+            };
             let statistic = statistic(random, w.points.len());
-            Arc::new(Local::new(w, statistic, dtype).unwrap())
+            local(w, statistic, dtype).unwrap()
+        }
+        6 => {
+            let reach: Vec<(i64, i64, Mode)> = (0..rank)
+                .map(|_| (random.small(3), random.small(2), random.pick(&MODES)))
+                .collect();
+            Arc::new(NlMeans::new(&reach, 9.0, Distance::Squares, dtype).unwrap())
         }
         _ => {
             let w = neighbourhood(random, rank);

@@ -1,0 +1,202 @@
+//! The passes of a separable filter on the boxes at hand: what each axis reads where, and how planes are
+//! cut into strips that fit the caches.
+
+use crate::VolumeError;
+use crate::block::{View, axis_len};
+use crate::fold::EdgeTaps;
+use crate::separable::{EdgeTapsOf, Pass};
+use arrayloom_plan::Edge;
+use arrayloom_types::Region;
+use std::ops::Range;
+
+/// Rows shorter than this are filtered in one padded line.
+pub(crate) const SHORT_ROW: usize = 64;
+/// Elements of a strip of a plane, roughly: a few dozen of them fit a level-2 cache.
+const STRIP_ELEMS: usize = 16_384;
+/// Fewest rows of a strip.
+const STRIP_ROWS: usize = 8;
+
+/// One pass.
+#[derive(Clone)]
+pub(crate) struct Level<W> {
+    pub(crate) pass: usize,
+    pub(crate) len: usize,
+    /// Boxes in front of the axis, behind that of the pass before.
+    pub(crate) outer: usize,
+    pub(crate) n_in: usize,
+    pub(crate) n_out: usize,
+    /// Elements behind the axis, in the input of this pass.
+    pub(crate) row: usize,
+    /// Elements behind the axis, in the output of the last pass.
+    pub(crate) out_row: usize,
+    /// For each coordinate of the padded axis: its row, or -1.
+    pub(crate) index: Vec<isize>,
+    /// For each output: the taps, where rows are missing.
+    pub(crate) edges: Vec<Option<EdgeTaps<W>>>,
+}
+
+/// A strip of planes.
+pub(crate) struct Block<W> {
+    /// The elements of an input plane that the strip reads.
+    pub(crate) columns: Range<usize>,
+    /// The elements of an output plane that the strip gives.
+    pub(crate) out_elems: usize,
+    /// The passes on the strip; in the first one rows are these columns.
+    pub(crate) levels: Vec<Level<W>>,
+}
+
+/// The passes on the box `region` of the output.
+pub(crate) fn levels<W>(
+    passes: &[Pass],
+    edge_taps: EdgeTapsOf<'_, W>,
+    input: &View<'_>,
+    region: &Region,
+) -> Vec<Level<W>> {
+    let mut levels = Vec::new();
+    let mut from = 0;
+    for (number, pass) in passes.iter().enumerate() {
+        let a = pass.axis;
+        let product =
+            |r: &Region, axes: Range<usize>| -> usize { axes.map(|d| axis_len(r, d)).product() };
+        let n = input.shape[a];
+        let first = region.lo[a] - pass.before;
+        let padded = axis_len(region, a) + pass.len - 1;
+        let (lo, hi) = (input.region.lo[a], input.region.hi[a]);
+        let place = |i: usize| {
+            let at = first + i64::try_from(i).unwrap_or(0);
+            locate(pass.edge, at, n, lo, hi)
+        };
+        let index: Vec<isize> = (0..padded).map(place).collect();
+        let edges = index.windows(pass.len).map(|window| {
+            let there = |(place, &row): (usize, &isize)| (row >= 0).then_some(place);
+            if window.iter().all(|&row| row >= 0) {
+                return None;
+            }
+            let there: Vec<usize> = window.iter().enumerate().filter_map(there).collect();
+            Some(edge_taps(number, &there))
+        });
+        levels.push(Level {
+            pass: number,
+            len: pass.len,
+            outer: product(region, from..a),
+            n_in: axis_len(input.region, a),
+            n_out: axis_len(region, a),
+            row: product(input.region, a + 1..region.rank()),
+            out_row: product(region, a + 1..region.rank()),
+            edges: edges.collect(),
+            index,
+        });
+        from = a + 1;
+    }
+    levels
+}
+
+/// Rows of a strip, where a row has so many elements.
+fn strip_rows(row: usize) -> usize {
+    (STRIP_ELEMS / row.max(1)).max(STRIP_ROWS)
+}
+
+/// True if planes of the first pass are cut along the axis of the second one: it follows, and windows
+/// read neighbours only.
+fn cut_by_rows(passes: &[Pass]) -> bool {
+    matches!(passes, [first, second, ..] if first.axis + 1 == second.axis && second.edge != Edge::Wrap)
+}
+
+/// Elements that the first pass makes of a plane at a time, at most; `row` gives the elements behind the
+/// axis of a pass.
+pub(crate) fn most_of_strip(passes: &[Pass], row: impl Fn(&Pass) -> u64) -> u64 {
+    match passes {
+        [_] => (STRIP_ELEMS + SHORT_ROW) as u64,
+        [_, second, ..] if cut_by_rows(passes) => {
+            let row = row(second);
+            row.saturating_mul(STRIP_ROWS as u64)
+                .max(STRIP_ELEMS as u64)
+                + row.saturating_mul(second.len as u64 + 1)
+        }
+        _ => u64::MAX,
+    }
+}
+
+/// The strips of planes, in order; one behind the other they are an output plane.
+pub(crate) fn blocks<W: Clone>(passes: &[Pass], levels: &[Level<W>]) -> Vec<Block<W>> {
+    let whole = |levels: &[Level<W>]| Block {
+        columns: 0..levels[0].row,
+        out_elems: levels[0].out_row,
+        levels: levels.to_vec(),
+    };
+    if let [only] = levels
+        && only.row >= SHORT_ROW
+    {
+        let strips = (0..only.row).step_by(STRIP_ELEMS).map(|at| {
+            let columns = at..(at + STRIP_ELEMS).min(only.row);
+            Block {
+                out_elems: columns.len(),
+                columns,
+                levels: levels.to_vec(),
+            }
+        });
+        return strips.collect();
+    }
+    if !cut_by_rows(passes) {
+        return vec![whole(levels)];
+    }
+    let second = &levels[1];
+    let rows = strip_rows(second.row);
+    let strips = (0..second.n_out).step_by(rows).map(|at| {
+        let outputs = at..(at + rows).min(second.n_out);
+        let index = &second.index[at..outputs.end + second.len - 1];
+        let there = || index.iter().copied().filter(|&i| i >= 0);
+        let low = there().min().unwrap_or(0);
+        let n_in = there()
+            .max()
+            .map_or(0, |high| (high - low + 1).cast_unsigned());
+        let start = low.cast_unsigned() * second.row;
+        let mut cut = levels.to_vec();
+        cut[1].index = index
+            .iter()
+            .map(|&i| if i < 0 { i } else { i - low })
+            .collect();
+        cut[1].edges = second.edges[outputs.clone()].to_vec();
+        (cut[1].n_in, cut[1].n_out) = (n_in, outputs.len());
+        Block {
+            columns: start..start + n_in * second.row,
+            out_elems: outputs.len() * second.out_row,
+            levels: cut,
+        }
+    });
+    strips.collect()
+}
+
+/// The row of a block with coordinates `lo..hi` that stands at coordinate `at` of an axis of extent `n`,
+/// or -1. Blocks on a wrapped axis may lie beyond its ends.
+pub(crate) fn locate(edge: Edge, at: i64, n: i64, lo: i64, hi: i64) -> isize {
+    let place = match edge {
+        Edge::Wrap if n > 0 => Some(lo + (at - lo).rem_euclid(n)),
+        _ => edge.fold(at, n),
+    };
+    let inside = place.filter(|p| (lo..hi).contains(p));
+    inside
+        .and_then(|p| isize::try_from(p - lo).ok())
+        .unwrap_or(-1)
+}
+
+/// Runs `work` in `threads` threads; the first error is the result.
+pub(crate) fn in_threads(
+    threads: usize,
+    work: impl Fn() -> Result<(), VolumeError> + Sync,
+) -> Result<(), VolumeError> {
+    if threads <= 1 {
+        return work();
+    }
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
+        let mut result = work();
+        for other in others {
+            let theirs = other
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            result = result.and(theirs);
+        }
+        result
+    })
+}

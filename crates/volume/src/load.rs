@@ -1,0 +1,224 @@
+//! How elements in memory become numbers of a filter's arithmetic.
+//!
+//! Elements are looked at as raw words of their size, and what they mean is asked once for a strip of
+//! them. So a filter is compiled for four sizes instead of eleven dtypes.
+#![expect(
+    clippy::inline_always,
+    reason = "inlined into code compiled for wide vectors"
+)]
+
+use crate::fold::STRIP;
+use crate::pixel::{Key, Pixel, with_pixel};
+use arrayloom_cpu::{Wide, wide};
+use arrayloom_types::DType;
+use bytemuck::Pod;
+use half::f16;
+
+/// A way from elements `S` to numbers `W`.
+pub(crate) trait Load<S: Pod, W: Pod>: Copy + Sync {
+    /// The numbers of `N` elements.
+    fn map<const N: usize>(self, from: &[S; N]) -> [W; N];
+
+    /// The numbers of a row.
+    #[inline(always)]
+    fn row(self, from: &[S], to: &mut [W]) {
+        let (strips, rest) = from.as_chunks::<STRIP>();
+        let (to, last) = to[..from.len()].as_chunks_mut::<STRIP>();
+        for (to, strip) in to.iter_mut().zip(strips) {
+            *to = self.map(strip);
+        }
+        for (to, &one) in last.iter_mut().zip(rest) {
+            [*to] = self.map(&[one]);
+        }
+    }
+}
+
+/// Numbers that are what they are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plain;
+
+impl<W: Pod> Load<W, W> for Plain {
+    #[inline(always)]
+    fn map<const N: usize>(self, from: &[W; N]) -> [W; N] {
+        *from
+    }
+}
+
+#[inline(always)]
+fn each<S: Copy, W: Pod, const N: usize>(from: &[S; N], with: impl Fn(S) -> W) -> [W; N] {
+    let mut to = [W::zeroed(); N];
+    for j in 0..N {
+        to[j] = with(from[j]);
+    }
+    to
+}
+
+/// Raw words as numbers of this dtype.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Numbers(pub(crate) DType);
+
+macro_rules! numbers {
+    ($($raw:ty, $w:ty, $to:ident, $plain:ty; $($name:ident => $t:ty),*;)*) => {$(
+        impl Load<$raw, $w> for Numbers {
+            #[inline(always)]
+            fn map<const N: usize>(self, from: &[$raw; N]) -> [$w; N] {
+                match self.0 {
+                    $(DType::$name => each(from, |v| bytemuck::cast::<$raw, $t>(v).$to()),)*
+                    _ => each(from, |v| bytemuck::cast::<$raw, $plain>(v).$to()),
+                }
+            }
+        }
+    )*};
+}
+numbers! {
+    u8, f32, to_f32, u8; I8 => i8;
+    u16, f32, to_f32, u16; I16 => i16, F16 => f16;
+    u8, f64, to_f64, u8; I8 => i8;
+    u16, f64, to_f64, u16; I16 => i16, F16 => f16;
+    u32, f64, to_f64, u32; I32 => i32, F32 => f32;
+    u64, f64, to_f64, u64; I64 => i64, F64 => f64;
+}
+
+/// How keys sort.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// As the values do; NaN is the greatest key.
+    Rising,
+    /// The smallest value has the smallest key, but for NaN, which has zero.
+    Lowest,
+    /// The greatest value has the smallest key, but for NaN, which has zero.
+    Highest,
+}
+
+/// Raw words of this dtype as integers in an order of the values.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keys {
+    pub(crate) dtype: DType,
+    pub(crate) order: Order,
+}
+
+macro_rules! keys {
+    ($($raw:ty; $($name:ident => $t:ty),*;)*) => {$(
+        impl Load<$raw, $raw> for Keys {
+            #[inline(always)]
+            fn map<const N: usize>(self, from: &[$raw; N]) -> [$raw; N] {
+                let first = self.order == Order::Lowest;
+                let mask = if self.order == Order::Highest { <$raw>::MAX } else { 0 };
+                match self.dtype {
+                    $(DType::$name => each(from, |v| bytemuck::cast::<$raw, $t>(v).key(first) ^ mask),)*
+                    _ => each(from, |v| v ^ mask),
+                }
+            }
+        }
+    )*};
+}
+keys! {
+    u8; I8 => i8;
+    u16; I16 => i16, F16 => f16;
+    u32; I32 => i32, F32 => f32;
+    u64; I64 => i64, F64 => f64;
+}
+
+struct Row<'a, S, W, L> {
+    from: &'a [S],
+    to: &'a mut [W],
+    load: L,
+}
+
+impl<S: Pod, W: Pod, L: Load<S, W>> Wide for Row<'_, S, W, L> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.load.row(self.from, self.to);
+    }
+}
+
+fn convert<S: Pod, W: Pod>(load: impl Load<S, W>, from: &[u8], to: &mut [W]) {
+    wide(Row {
+        from: bytemuck::cast_slice(from),
+        to,
+        load,
+    });
+}
+
+/// Elements of this dtype in single precision; for dtypes that filters compute in it.
+pub(crate) fn singles(dtype: DType, from: &[u8], to: &mut [f32]) {
+    match dtype.size() {
+        1 => convert::<u8, f32>(Numbers(dtype), from, to),
+        2 => convert::<u16, f32>(Numbers(dtype), from, to),
+        _ => convert::<f32, f32>(Plain, from, to),
+    }
+}
+
+/// Elements of this dtype in double precision.
+pub(crate) fn doubles(dtype: DType, from: &[u8], to: &mut [f64]) {
+    match dtype.size() {
+        1 => convert::<u8, f64>(Numbers(dtype), from, to),
+        2 => convert::<u16, f64>(Numbers(dtype), from, to),
+        4 => convert::<u32, f64>(Numbers(dtype), from, to),
+        _ => convert::<u64, f64>(Numbers(dtype), from, to),
+    }
+}
+
+/// Elements as keys.
+pub(crate) fn keys<K: Key>(load: Keys, from: &[u8], to: &mut [K])
+where
+    Keys: Load<K, K>,
+{
+    convert::<K, K>(load, from, to);
+}
+
+/// Keys as elements of this dtype.
+pub(crate) fn emit_keys<K: Key>(load: Keys, keys: &[K], out: &mut [u8]) {
+    let keys: &[u8] = bytemuck::cast_slice(keys);
+    with_pixel!(load.dtype, T => {
+        let mask = if load.order == Order::Highest { <T as Pixel>::Key::MAX } else { <T as Pixel>::Key::MIN };
+        let keys: &[<T as Pixel>::Key] = bytemuck::cast_slice(keys);
+        crate::emit::cast(keys, bytemuck::cast_slice_mut::<u8, T>(out), |k| T::of_key(k ^ mask));
+    }, complex => ());
+}
+
+/// The key of a number.
+pub(crate) fn key_of<K: Key>(load: Keys, value: f64) -> K {
+    let key = with_pixel!(load.dtype, T => {
+        let mask = if load.order == Order::Highest { <T as Pixel>::Key::MAX } else { <T as Pixel>::Key::MIN };
+        (T::from_f64(value).key(load.order == Order::Lowest) ^ mask).widened()
+    }, complex => 0);
+    K::narrowed(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_what_their_dtype_says() {
+        let words = [(-3i16).cast_unsigned(), 7];
+        let plain: [f32; 2] = Numbers(DType::U16).map(&words);
+        let signed: [f32; 2] = Numbers(DType::I16).map(&words);
+        assert_eq!((plain, signed), ([65533.0, 7.0], [-3.0, 7.0]));
+        let mut out = [0.0f64; 67];
+        let words: Vec<u64> = (0..67).map(|i| (f64::from(i) / 3.0).to_bits()).collect();
+        Numbers(DType::F64).row(&words, &mut out);
+        assert!(
+            out.iter()
+                .zip(0..)
+                .all(|(v, i)| v.to_bits() == (f64::from(i) / 3.0).to_bits())
+        );
+    }
+
+    #[test]
+    fn keys_of_maxima_fall_and_nan_is_zero() {
+        let words = [f32::NAN, -1.0, 2.0].map(f32::to_bits);
+        for order in [Order::Lowest, Order::Highest, Order::Rising] {
+            let keys = Keys {
+                dtype: DType::F32,
+                order,
+            }
+            .map(&words);
+            assert_eq!(keys[0], if order == Order::Rising { u32::MAX } else { 0 });
+            assert_eq!(keys[1] > keys[2], order == Order::Highest);
+        }
+    }
+}

@@ -1,0 +1,520 @@
+//! Non-local means: a voxel becomes the mean of the voxels around it, weighted by how alike their
+//! surroundings are.
+//!
+//! For one shift after the other the squared differences of a tile and the shifted tile are summed over
+//! patches, one axis after the other, so the cost of a shift does not grow with the volume of a patch.
+//! Shifts come in C order and sums in the order of axes, so bits do not depend on tiles.
+//!
+//! Source: A. Buades, B. Coll and J.-M. Morel, A non-local algorithm for image denoising, CVPR 2005; sums
+//! by shifts: J. Darbon et al., Fast nonlocal filtering applied to electron cryomicroscopy, ISBI 2008.
+#![expect(
+    clippy::inline_always,
+    reason = "inlined into code compiled for wide vectors"
+)]
+
+use super::linear::emit_f64;
+use super::window::{self, Fill, Tile, WindowAxis, tile_elems, tile_voxels, tiles};
+use crate::VolumeError;
+use crate::block::{View, ViewMut, axis_len};
+use crate::load::doubles;
+use crate::op::{Mode, Op, voxels, worth};
+use crate::separable::Ctx;
+use arrayloom_cpu::{Wide, wide};
+use arrayloom_plan::AxisNeed;
+use arrayloom_types::DType;
+
+/// How alike two voxels are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distance {
+    /// The mean squared difference of their patches.
+    Squares,
+    /// Fisher's: the squared difference of the means of their patches over the sum of their variances.
+    /// Operands are the volume, these means, and these variances.
+    Fisher,
+}
+
+/// Non-local means.
+#[derive(Clone, Debug)]
+pub struct NlMeans {
+    /// The box that a voxel reads: shifts, and patches around them.
+    axes: Vec<WindowAxis>,
+    /// Greatest shift along each axis.
+    search: Vec<i64>,
+    /// Reach of a patch along each axis; zero for Fisher's distance.
+    patch: Vec<i64>,
+    h: f64,
+    distance: Distance,
+    out: DType,
+}
+
+impl NlMeans {
+    /// Weights `exp(-distance / h^2)`, with this reach of shifts and patches along each axis.
+    ///
+    /// # Errors
+    /// [`VolumeError::Argument`] for a negative reach, or an `h` that is not positive.
+    pub fn new(
+        reach: &[(i64, i64, Mode)],
+        h: f64,
+        distance: Distance,
+        out: DType,
+    ) -> Result<NlMeans, VolumeError> {
+        let bad = reach.iter().any(|&(s, p, _)| s < 0 || p < 0);
+        if bad || h.is_nan() || h <= 0.0 || reach.is_empty() {
+            return Err(VolumeError::Argument(format!(
+                "shifts and patches of {reach:?} with h {h}; give a positive h, and no negative reach"
+            )));
+        }
+        let patch: Vec<i64> = reach
+            .iter()
+            .map(|&(_, p, _)| if distance == Distance::Squares { p } else { 0 })
+            .collect();
+        let axis = |(&(s, _, mode), p): (&(i64, i64, Mode), &i64)| WindowAxis {
+            len: usize::try_from(2 * (s + p) + 1).unwrap_or(1),
+            before: s + p,
+            mode,
+        };
+        Ok(NlMeans {
+            axes: reach.iter().zip(&patch).map(axis).collect(),
+            search: reach.iter().map(|r| r.0).collect(),
+            patch,
+            h,
+            distance,
+            out,
+        })
+    }
+
+    /// Elements of working memory beside the tiles: two boxes of differences, three sums.
+    fn extra(&self, extents: &[i64]) -> usize {
+        let padded = usize::try_from(tile_elems(&self.axes, extents)).unwrap_or(usize::MAX);
+        let voxels = usize::try_from(tile_voxels(extents)).unwrap_or(usize::MAX);
+        padded.saturating_mul(2).saturating_add(4 * voxels)
+    }
+
+    /// All shifts, in C order.
+    fn shifts(&self) -> impl Iterator<Item = Vec<i64>> + '_ {
+        let count: i64 = self.search.iter().map(|s| 2 * s + 1).product();
+        (0..count).map(|mut number| {
+            let mut shift = vec![0; self.search.len()];
+            for (d, s) in self.search.iter().enumerate().rev() {
+                shift[d] = number % (2 * s + 1) - s;
+                number /= 2 * s + 1;
+            }
+            shift
+        })
+    }
+}
+
+/// One tile and its sums.
+struct Patches<'a, 't> {
+    op: &'a NlMeans,
+    tile: &'a Tile<'t, f64>,
+    /// Boxes of differences and of their sums.
+    space: [&'a mut [f64]; 2],
+    sums: &'a mut [f64],
+    weights: &'a mut [f64],
+    greatest: &'a mut [f64],
+}
+
+impl Patches<'_, '_> {
+    /// True if coordinate `at` of axis `d` can be read.
+    #[inline(always)]
+    fn inside(&self, d: usize, at: i64) -> bool {
+        self.op.axes[d].mode != Mode::Renormalize || (0..self.tile.shape[d]).contains(&at)
+    }
+
+    /// The rows of the box of the tile grown by `grow` along each axis: number, coordinates of the first
+    /// voxel, its place in the padded tile.
+    #[inline(always)]
+    fn row_at(&self, row: usize, grow: &[i64], at: &mut [i64]) -> usize {
+        let region = &self.tile.region;
+        let last = at.len() - 1;
+        let mut rest = row;
+        for d in (0..last).rev() {
+            let n = axis_len(region, d) + usize::try_from(2 * grow[d]).unwrap_or(0);
+            at[d] = region.lo[d] - grow[d] + i64::try_from(rest % n).unwrap_or(0);
+            rest /= n;
+        }
+        at[last] = region.lo[last] - grow[last];
+        let place = |d: usize| {
+            let step = at[d] - region.lo[d] + self.op.axes[d].before;
+            usize::try_from(step).unwrap_or(0) * self.tile.steps[d]
+        };
+        (0..at.len()).map(place).sum()
+    }
+
+    /// The squared differences of the tile, grown by a patch, and itself shifted.
+    #[inline(always)]
+    fn differences(&mut self, shift: &[i64], jump: isize) -> Vec<usize> {
+        let grow = &self.op.patch;
+        let region = &self.tile.region;
+        let extents: Vec<usize> = (0..shift.len())
+            .map(|d| axis_len(region, d) + usize::try_from(2 * grow[d]).unwrap_or(0))
+            .collect();
+        let last = extents.len() - 1;
+        let len = extents[last];
+        let rows: usize = extents[..last].iter().product();
+        let mut at = region.lo.to_vec();
+        for row in 0..rows {
+            let from = self.row_at(row, grow, &mut at);
+            let clear =
+                (0..last).all(|d| self.inside(d, at[d]) && self.inside(d, at[d] + shift[d]));
+            let to = &mut self.space[0][row * len..(row + 1) * len];
+            if !clear {
+                to.fill(0.0);
+                continue;
+            }
+            let own = &self.tile.data[from..from + len];
+            let other = &self.tile.data[from.wrapping_add_signed(jump)..][..len];
+            for j in 0..len {
+                let far = own[j] - other[j];
+                to[j] = far * far;
+            }
+            self.clip_row(at[last], shift[last], row * len..(row + 1) * len);
+        }
+        extents
+    }
+
+    /// Takes differences out of a row, beginning at coordinate `first` of the last axis, that do not exist.
+    #[inline(always)]
+    fn clip_row(&mut self, first: i64, shift: i64, row: std::ops::Range<usize>) {
+        let last = self.op.axes.len() - 1;
+        if self.op.axes[last].mode != Mode::Renormalize {
+            return;
+        }
+        let n = self.tile.shape[last];
+        for (at, difference) in (first..).zip(&mut self.space[0][row]) {
+            if !(0..n).contains(&at) || !(0..n).contains(&(at + shift)) {
+                *difference = 0.0;
+            }
+        }
+    }
+
+    /// Sums over patches, one axis after the other; which of the two boxes holds them.
+    #[inline(always)]
+    fn patch_sums(&mut self, mut extents: Vec<usize>) -> usize {
+        let mut from = 0;
+        for d in 0..extents.len() {
+            let window = usize::try_from(2 * self.op.patch[d] + 1).unwrap_or(1);
+            if window == 1 {
+                continue;
+            }
+            let outer: usize = extents[..d].iter().product();
+            let inner: usize = extents[d + 1..].iter().product();
+            let (n, wanted) = (extents[d], extents[d] + 1 - window);
+            let (a, b) = self.space.split_at_mut(1);
+            let (source, target) = if from == 0 {
+                (&*a[0], &mut *b[0])
+            } else {
+                (&*b[0], &mut *a[0])
+            };
+            for o in 0..outer {
+                let target = &mut target[o * wanted * inner..(o + 1) * wanted * inner];
+                window_sums(
+                    &source[o * n * inner..(o + 1) * n * inner],
+                    target,
+                    window,
+                    inner,
+                );
+            }
+            extents[d] = wanted;
+            from = 1 - from;
+        }
+        from
+    }
+
+    /// Points of the patch around coordinate `at` of axis `d` that exist here and shifted.
+    #[inline(always)]
+    fn points(&self, d: usize, at: i64, shift: i64) -> f64 {
+        let reach = self.op.patch[d];
+        let there = |k: &i64| self.inside(d, at + k) && self.inside(d, at + k + shift);
+        let count = (-reach..=reach).filter(there).count();
+        f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+    }
+
+    /// Adds the voxels at one shift.
+    #[inline(always)]
+    fn add(&mut self, shift: &[i64]) {
+        let steps = shift.iter().zip(&self.tile.steps);
+        let jump: isize = steps
+            .map(|(&s, &step)| isize::try_from(s).unwrap_or(0) * step.cast_signed())
+            .sum();
+        let fisher = self.op.distance == Distance::Fisher;
+        let which = if fisher {
+            0
+        } else {
+            let extents = self.differences(shift, jump);
+            self.patch_sums(extents)
+        };
+        let (last, len) = (shift.len() - 1, self.tile.row_len());
+        let rows = self.sums.len() / len.max(1);
+        let none = vec![0; shift.len()];
+        let scale = -1.0 / (self.op.h * self.op.h);
+        let center = shift.iter().all(|&s| s == 0);
+        let mut at = self.tile.region.lo.to_vec();
+        for row in 0..rows {
+            let from = self.row_at(row, &none, &mut at);
+            if !(0..last).all(|d| self.inside(d, at[d] + shift[d])) {
+                continue;
+            }
+            let points: f64 = (0..last).map(|d| self.points(d, at[d], shift[d])).product();
+            let whole = points * f64::from(u32::try_from(2 * self.op.patch[last] + 1).unwrap_or(1));
+            let there = from.wrapping_add_signed(jump);
+            let part = row * len..(row + 1) * len;
+            self.distances(which, part.clone(), (from, there), whole);
+            for v in &mut self.space[1 - which][..len] {
+                *v = exp_of_negative(*v * scale);
+            }
+            if self.tile.clipped {
+                self.clip_weights(which, part.clone(), at[last], (shift[last], points));
+            }
+            if center && fisher {
+                continue;
+            }
+            let near = &self.space[1 - which][..len];
+            let other = &self.tile.data[there..there + len];
+            let (sums, weights) = (
+                &mut self.sums[part.clone()],
+                &mut self.weights[part.clone()],
+            );
+            let greatest = &mut self.greatest[part];
+            for j in 0..len {
+                sums[j] += near[j] * other[j];
+                weights[j] += near[j];
+                greatest[j] = if near[j] > greatest[j] {
+                    near[j]
+                } else {
+                    greatest[j]
+                };
+            }
+        }
+    }
+
+    /// The distances of a row of the tile, at `from`, and a shifted one, in the box that holds no sums.
+    #[inline(always)]
+    fn distances(
+        &mut self,
+        which: usize,
+        part: std::ops::Range<usize>,
+        (from, there): (usize, usize),
+        points: f64,
+    ) {
+        let (low, high) = self.space.split_at_mut(1);
+        let (found, free) = if which == 0 {
+            (&*low[0], &mut *high[0])
+        } else {
+            (&*high[0], &mut *low[0])
+        };
+        let near = &mut free[..part.len()];
+        if self.op.distance == Distance::Fisher {
+            fisher_row(self.tile, from, there, near);
+            return;
+        }
+        let found = &found[part];
+        for j in 0..near.len() {
+            near[j] = found[j] / points;
+        }
+    }
+
+    /// Weights again, where patches or shifts leave the volume; the row begins at coordinate `first`.
+    #[inline(always)]
+    fn clip_weights(
+        &mut self,
+        which: usize,
+        part: std::ops::Range<usize>,
+        first: i64,
+        (shift, points): (i64, f64),
+    ) {
+        let last = self.op.axes.len() - 1;
+        for (j, at) in (0..part.len()).zip(first..) {
+            if !self.inside(last, at + shift) {
+                self.space[1 - which][j] = 0.0;
+            } else if self.op.distance == Distance::Squares {
+                let count = points * self.points(last, at, shift);
+                let sum = self.space[which][part.start + j];
+                let weight = exp_of_negative(-sum / (count * self.op.h * self.op.h));
+                self.space[1 - which][j] = weight;
+            }
+        }
+    }
+}
+
+/// Sums of `window` neighbours that are `step` apart.
+#[inline(always)]
+fn window_sums(from: &[f64], to: &mut [f64], window: usize, step: usize) {
+    let len = to.len();
+    to.copy_from_slice(&from[..len]);
+    for k in 1..window {
+        let shifted = &from[k * step..][..len];
+        for j in 0..len {
+            to[j] += shifted[j];
+        }
+    }
+}
+
+/// Fisher's distances of a row of a tile and another one.
+#[inline(always)]
+fn fisher_row(tile: &Tile<'_, f64>, a: usize, b: usize, out: &mut [f64]) {
+    let len = out.len();
+    let row = |operand: usize, at: usize| &tile.data[operand * tile.stride + at..][..len];
+    let (mean_a, mean_b) = (row(1, a), row(1, b));
+    let (variance_a, variance_b) = (row(2, a), row(2, b));
+    for j in 0..len {
+        let far = mean_a[j] - mean_b[j];
+        let square = far * far;
+        let spread = variance_a[j] + variance_b[j];
+        out[j] = if square == 0.0 { 0.0 } else { square / spread };
+    }
+}
+
+impl Wide for Patches<'_, '_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(mut self) {
+        self.sums.fill(0.0);
+        self.weights.fill(0.0);
+        self.greatest.fill(0.0);
+        for shift in self.op.shifts() {
+            self.add(&shift);
+        }
+        let none = vec![0; self.op.axes.len()];
+        let len = self.tile.row_len().max(1);
+        let mut at = self.tile.region.lo.to_vec();
+        for i in 0..self.sums.len() {
+            let from = self.row_at(i / len, &none, &mut at) + i % len;
+            let own = self.tile.data[from];
+            if self.op.distance == Distance::Fisher {
+                // The voxel itself counts as much as the one that is most like it.
+                self.sums[i] += self.greatest[i] * own;
+                self.weights[i] += self.greatest[i];
+            }
+            self.sums[i] = if self.weights[i] == 0.0 {
+                own
+            } else {
+                self.sums[i] / self.weights[i]
+            };
+        }
+    }
+}
+
+/// `exp(x)` for `x <= 0`, to a few units in the last place; zero below -700. NaN stays NaN.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "exponents are small")]
+fn exp_of_negative(x: f64) -> f64 {
+    const HIGH: f64 = 0.693_147_180_369_123_8;
+    const LOW: f64 = 1.908_214_929_270_587_7e-10;
+    let safe = if x < -700.0 { -700.0 } else { x };
+    let k = (safe * std::f64::consts::LOG2_E).round_ties_even();
+    let r = (-k).mul_add(LOW, (-k).mul_add(HIGH, safe));
+    let mut p = 1.0 / 479_001_600.0;
+    for c in [
+        1.0 / 39_916_800.0,
+        1.0 / 3_628_800.0,
+        1.0 / 362_880.0,
+        1.0 / 40_320.0,
+        1.0 / 5_040.0,
+        1.0 / 720.0,
+        1.0 / 120.0,
+        1.0 / 24.0,
+        1.0 / 6.0,
+        0.5,
+        1.0,
+        1.0,
+    ] {
+        p = r.mul_add(p, c);
+    }
+    let scale = f64::from_bits((1023 + k as i64).cast_unsigned() << 52);
+    if x < -700.0 { 0.0 } else { p * scale }
+}
+
+impl Op for NlMeans {
+    fn name(&self) -> &'static str {
+        "nl_means"
+    }
+
+    fn dtype(&self) -> DType {
+        self.out
+    }
+
+    fn needs(&self, _: usize) -> Vec<AxisNeed> {
+        window::needs(&self.axes)
+    }
+
+    fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
+        let tiles = if self.distance == Distance::Fisher {
+            3
+        } else {
+            1
+        };
+        let elems = tiles * tile_elems(&self.axes, extents) + self.extra(extents) as u64;
+        let each = 8 * elems + self.out.size() as u64 * tile_voxels(extents) + 64;
+        worth(threads, voxels(extents)) as u64 * each
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    fn cost_ns(&self) -> f64 {
+        let shifts: i64 = self.search.iter().map(|s| 2 * s + 1).product();
+        4.0 * shifts as f64
+    }
+
+    fn run(&self, ctx: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {
+        if let Some(dtype) = inputs
+            .iter()
+            .map(|i| i.dtype)
+            .find(|d| matches!(d, DType::C64 | DType::C128))
+        {
+            return Err(VolumeError::DType {
+                op: "nl_means",
+                dtype,
+            });
+        }
+        let constant = self.axes.iter().find_map(|a| match a.mode {
+            Mode::Constant(value) => Some(value),
+            _ => None,
+        });
+        let extents = out.region.extents();
+        let padded = usize::try_from(tile_elems(&self.axes, &extents)).unwrap_or(usize::MAX);
+        let fill = Fill {
+            axes: &self.axes,
+            nothing: constant.unwrap_or(0.0),
+            extra: self.extra(&extents),
+            load: &doubles,
+        };
+        let dtype = out.dtype;
+        tiles(ctx, inputs, out, &fill, |tile, extra, result| {
+            let count = usize::try_from(tile.region.voxels()).unwrap_or(0);
+            let (differences, rest) = extra.split_at_mut(padded);
+            let (patches, rest) = rest.split_at_mut(padded);
+            let (sums, rest) = rest.split_at_mut(count);
+            let (weights, rest) = rest.split_at_mut(count);
+            wide(Patches {
+                op: self,
+                tile,
+                space: [differences, patches],
+                sums,
+                weights,
+                greatest: &mut rest[..count],
+            });
+            emit_f64(dtype, sums, result);
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exponential_is_that_of_the_library() {
+        for i in 0..7000 {
+            let x = -f64::from(i) / 10.0;
+            let (found, wanted) = (exp_of_negative(x), x.exp());
+            assert!(
+                (found - wanted).abs() <= 4.0 * f64::EPSILON * wanted,
+                "{x}: {found} {wanted}"
+            );
+        }
+        assert!(exp_of_negative(f64::NAN).is_nan());
+        assert!(exp_of_negative(-1e300) == 0.0);
+    }
+}

@@ -1,0 +1,133 @@
+//! What mean and variance of a box give, one axis after the other.
+
+use super::linear::emit_f64;
+use super::statistic::Statistic;
+use super::window::{self, WindowAxis};
+use crate::VolumeError;
+use crate::block::{View, ViewMut};
+use crate::fold::EdgeTaps;
+use crate::load::Numbers;
+use crate::moments::Moments;
+use crate::op::{Mode, Op, voxels, worth};
+use crate::separable::{Ctx, Pass, Separable, scratch_elems};
+use arrayloom_plan::AxisNeed;
+use arrayloom_types::DType;
+
+/// Elements that are rounded at a time.
+const PIECE: usize = 256;
+
+/// A statistic of mean and variance over a box, in double precision, rounded once.
+#[derive(Clone, Debug)]
+pub(super) struct Spread {
+    axes: Vec<WindowAxis>,
+    passes: Vec<Pass>,
+    statistic: Statistic,
+    out: DType,
+}
+
+impl Spread {
+    /// The statistic over the box of `axes`, which has been checked.
+    pub(super) fn new(axes: Vec<WindowAxis>, statistic: Statistic, out: DType) -> Spread {
+        let mut filtered: Vec<usize> = (0..axes.len()).filter(|&d| axes[d].len > 1).collect();
+        if filtered.is_empty() {
+            filtered.push(axes.len() - 1);
+        }
+        let pass = |axis: usize| Pass {
+            axis,
+            before: axes[axis].before,
+            len: axes[axis].len,
+            edge: axes[axis].mode.edge(),
+        };
+        Spread {
+            passes: filtered.into_iter().map(pass).collect(),
+            axes,
+            statistic,
+            out,
+        }
+    }
+
+    /// Where rows are missing: what stands for them, and how many count.
+    #[expect(clippy::cast_precision_loss, reason = "windows are small")]
+    fn edge_taps(&self, pass: usize, there: &[usize]) -> EdgeTaps<f64> {
+        let axis = &self.axes[self.passes[pass].axis];
+        let bias = match axis.mode {
+            Mode::Constant(value) => [value, (axis.len - there.len()) as f64],
+            _ => [0.0; 2],
+        };
+        EdgeTaps {
+            places: there.to_vec(),
+            taps: [Vec::new(), Vec::new()],
+            bias,
+        }
+    }
+
+    fn emit(&self, rows: &[&[f64]], out: &mut [u8]) {
+        let [mean, variance, center @ ..] = rows else {
+            return;
+        };
+        let center = center.first().unwrap_or(mean);
+        let size = self.out.size();
+        let mut found = [0.0; PIECE];
+        for (i, out) in out.chunks_mut(PIECE * size).enumerate() {
+            let part = i * PIECE..i * PIECE + out.len() / size;
+            let found = &mut found[..part.len()];
+            found.copy_from_slice(&mean[part.clone()]);
+            self.statistic
+                .of_moments(&variance[part.clone()], &center[part], found);
+            emit_f64(self.out, found, out);
+        }
+    }
+}
+
+impl Op for Spread {
+    fn name(&self) -> &'static str {
+        self.statistic.filter()
+    }
+
+    fn dtype(&self) -> DType {
+        self.out
+    }
+
+    fn needs(&self, _: usize) -> Vec<AxisNeed> {
+        window::needs(&self.axes)
+    }
+
+    fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
+        let threads = worth(threads, voxels(extents)) as u64;
+        threads * (8 * scratch_elems(&self.passes, 3, extents) + 64)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    fn cost_ns(&self) -> f64 {
+        self.passes.iter().map(|p| 0.8 + 0.1 * p.len as f64).sum()
+    }
+
+    fn run(&self, ctx: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {
+        let input = &inputs[0];
+        let windows = self
+            .passes
+            .iter()
+            .map(|p| (usize::try_from(p.before).unwrap_or(0), p.len));
+        let engine = Separable {
+            rule: Moments {
+                passes: windows.collect(),
+                center: matches!(self.statistic, Statistic::Wiener(_)),
+            },
+            passes: &self.passes,
+            edge_taps: &|pass, there| self.edge_taps(pass, there),
+            emit: &|rows, out| self.emit(rows, out),
+            out_size: self.out.size(),
+        };
+        let (numbers, to) = (Numbers(input.dtype), (out.region, out.data));
+        match (input.dtype, input.dtype.size()) {
+            (DType::C64 | DType::C128, _) => Err(VolumeError::DType {
+                op: self.statistic.filter(),
+                dtype: input.dtype,
+            }),
+            (_, 1) => engine.run::<u8, _>(ctx, input, numbers, to),
+            (_, 2) => engine.run::<u16, _>(ctx, input, numbers, to),
+            (_, 4) => engine.run::<u32, _>(ctx, input, numbers, to),
+            _ => engine.run::<u64, _>(ctx, input, numbers, to),
+        }
+    }
+}

@@ -1,0 +1,378 @@
+"""Binary morphology, with SciPy's names, defaults and borders.
+
+Voxels that are not zero are true. Outside of an array every voxel is `border_value`.
+"""
+
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false
+# Arrays and file objects of many libraries come in; their element types are known at run time only.
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from arrayloom._volume import Volume, as_volume, blockwise, compute
+from arrayloom.filters._common import (
+    Input,
+    Integers,
+    Limit,
+    Output,
+    Result,
+    as_output,
+    filtered_axes,
+    finish,
+    is_lazy,
+    one_each,
+)
+from arrayloom.filters._rank import extremum
+
+
+def generate_binary_structure(rank: int, connectivity: int) -> NDArray[np.bool_]:
+    """The points of a 3-wide box that differ from its center along at most `connectivity` axes.
+
+    Examples
+    --------
+    >>> generate_binary_structure(2, 1).astype(int).tolist()
+    [[0, 1, 0], [1, 1, 1], [0, 1, 0]]
+    """
+    steps = np.abs(np.indices([3] * rank) - 1).sum(axis=0)
+    return np.asarray(steps <= max(connectivity, 1), bool)
+
+
+def iterate_structure(structure: ArrayLike, iterations: int, origin: Integers | None = None) -> Any:
+    """A structure dilated by itself; with `origin` also what becomes of it.
+
+    Examples
+    --------
+    >>> iterate_structure([True, True, True], 2).tolist()
+    [True, True, True, True, True]
+    """
+    points = np.asarray(structure, bool)
+    if iterations < 2:
+        return points.copy()
+    more = iterations - 1
+    room = [n + more * (n - 1) for n in points.shape]
+    start = [more * (n // 2) for n in points.shape]
+    wide = np.zeros(room, bool)
+    wide[tuple(slice(s, s + n) for s, n in zip(start, points.shape, strict=True))] = points
+    wide = binary_dilation(wide, points, more)
+    if origin is None:
+        return wide
+    return wide, [iterations * int(o) for o in one_each("origin", origin, points.ndim)]
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """A structure, and how it lies on a volume."""
+
+    points: NDArray[np.bool_]
+    origin: list[int]
+    border: bool
+    axes: Any
+
+    def erode(self, volume: Volume) -> Volume:
+        """True where the volume is true under the whole structure."""
+        return extremum(volume, False, self.points, "constant", self.border, self.origin, self.axes)
+
+    def dilate(self, volume: Volume) -> Volume:
+        """True where the volume is true under some point of the mirrored structure."""
+        turned = [-o - (n % 2 == 0) for o, n in zip(self.origin, self.points.shape, strict=True)]
+        points = np.flip(self.points)
+        return extremum(volume, True, points, "constant", self.border, turned, self.axes)
+
+
+def _shape(volume: Volume, structure: Any, origin: Any, border: Any, axes: Any) -> _Shape:
+    count = len(filtered_axes(volume, axes))
+    points = (
+        generate_binary_structure(count, 1) if structure is None else np.asarray(structure, bool)
+    )
+    if points.ndim != count or not points.any():
+        message = (
+            f"a structure of shape {points.shape} with {int(points.sum())} points for {count} "
+            "filtered axes; give as many axes, and at least one point"
+        )
+        raise RuntimeError(message)
+    origins = [int(o) for o in one_each("origin", origin, count)]
+    return _Shape(points, origins, bool(border), axes)
+
+
+def _truth(x: object) -> Volume:
+    volume = as_volume(x)
+    if volume.dtype.kind == "b":
+        return volume
+    return blockwise(lambda v: v != 0, [volume], volume.shape, np.bool_, "truth")
+
+
+def _only(mask: Volume | None, new: Volume, old: Volume) -> Volume:
+    """`new` where `mask` is true, else `old`."""
+    if mask is None:
+        return new
+    return blockwise(np.where, [mask, new, old], new.shape, np.bool_, "where")
+
+
+def _repeated(x: Input, steps: list[Any], mask: Any, iterations: int, limit: Limit) -> Volume:
+    """Each step so often; without a number until nothing changes any more."""
+    volume = _truth(x)
+    inside = None if mask is None else _truth(mask)
+    if iterations >= 1:
+        for step in steps:
+            for _ in range(iterations):
+                volume = _only(inside, step(volume), volume)
+        return volume
+    if is_lazy(x):
+        message = (
+            f"{iterations} iterations repeat until nothing changes any more, which takes an array; "
+            "compute the volume first, or give a number of iterations"
+        )
+        raise ValueError(message)
+    now: NDArray[Any] = compute(volume, memory_limit=limit)
+    for step in steps:
+        while True:
+            before, old = now, as_volume(now)
+            now = compute(_only(inside, step(old), old), memory_limit=limit)
+            if np.array_equal(now, before):
+                break
+    return as_volume(now)
+
+
+def binary_erosion(
+    input: Input,
+    structure: Any = None,
+    iterations: int = 1,
+    mask: Any = None,
+    output: Output = None,
+    border_value: int = 0,
+    origin: Integers = 0,
+    brute_force: bool = False,
+    *,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """True where all voxels under the structure are true.
+
+    Parameters
+    ----------
+    structure
+        The points that are looked at; by default the center and its direct neighbours.
+    iterations
+        How often; less than 1 repeats until nothing changes any more, for arrays only.
+    mask
+        Voxels that may change; all by default.
+    border_value
+        What stands outside of the array.
+    brute_force
+        Taken for SciPy's sake; there is one algorithm.
+
+    Examples
+    --------
+    >>> binary_erosion([0, 1, 1, 1, 0]).astype(int).tolist()
+    [0, 0, 1, 0, 0]
+    """
+    shape = _shape(as_volume(input), structure, origin, border_value, axes)
+    result = _repeated(input, [shape.erode], mask, iterations, memory_limit)
+    return finish(input, as_output(result, output), output, memory_limit)
+
+
+def binary_dilation(
+    input: Input,
+    structure: Any = None,
+    iterations: int = 1,
+    mask: Any = None,
+    output: Output = None,
+    border_value: int = 0,
+    origin: Integers = 0,
+    brute_force: bool = False,
+    *,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """True where some voxel under the mirrored structure is true.
+
+    Parameters
+    ----------
+    structure
+        The points that are looked at; by default the center and its direct neighbours.
+    iterations
+        How often; less than 1 repeats until nothing changes any more, for arrays only.
+    mask
+        Voxels that may change; all by default.
+    border_value
+        What stands outside of the array.
+    brute_force
+        Taken for SciPy's sake; there is one algorithm.
+
+    Examples
+    --------
+    >>> binary_dilation([0, 0, 1, 0, 0]).astype(int).tolist()
+    [0, 1, 1, 1, 0]
+    """
+    shape = _shape(as_volume(input), structure, origin, border_value, axes)
+    result = _repeated(input, [shape.dilate], mask, iterations, memory_limit)
+    return finish(input, as_output(result, output), output, memory_limit)
+
+
+def binary_opening(
+    input: Input,
+    structure: Any = None,
+    iterations: int = 1,
+    output: Output = None,
+    origin: Integers = 0,
+    mask: Any = None,
+    border_value: int = 0,
+    brute_force: bool = False,
+    *,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """Erosion, then dilation: what the structure fits into stays.
+
+    Parameters
+    ----------
+    structure
+        The points that are looked at; by default the center and its direct neighbours.
+    iterations
+        How often; less than 1 repeats until nothing changes any more, for arrays only.
+    mask
+        Voxels that may change; all by default.
+    border_value
+        What stands outside of the array.
+    brute_force
+        Taken for SciPy's sake; there is one algorithm.
+
+    Examples
+    --------
+    >>> binary_opening([0, 1, 1, 1, 0, 1]).astype(int).tolist()
+    [0, 1, 1, 1, 0, 0]
+    """
+    shape = _shape(as_volume(input), structure, origin, border_value, axes)
+    result = _repeated(input, [shape.erode, shape.dilate], mask, iterations, memory_limit)
+    return finish(input, as_output(result, output), output, memory_limit)
+
+
+def binary_closing(
+    input: Input,
+    structure: Any = None,
+    iterations: int = 1,
+    output: Output = None,
+    origin: Integers = 0,
+    mask: Any = None,
+    border_value: int = 0,
+    brute_force: bool = False,
+    *,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """Dilation, then erosion: gaps smaller than the structure close.
+
+    Parameters
+    ----------
+    structure
+        The points that are looked at; by default the center and its direct neighbours.
+    iterations
+        How often; less than 1 repeats until nothing changes any more, for arrays only.
+    mask
+        Voxels that may change; all by default.
+    border_value
+        What stands outside of the array.
+    brute_force
+        Taken for SciPy's sake; there is one algorithm.
+
+    Examples
+    --------
+    >>> binary_closing([0, 1, 1, 0, 1, 1, 0]).astype(int).tolist()
+    [0, 1, 1, 1, 1, 1, 0]
+    """
+    shape = _shape(as_volume(input), structure, origin, border_value, axes)
+    result = _repeated(input, [shape.dilate, shape.erode], mask, iterations, memory_limit)
+    return finish(input, as_output(result, output), output, memory_limit)
+
+
+def binary_propagation(
+    input: Input,
+    structure: Any = None,
+    mask: Any = None,
+    output: Output = None,
+    border_value: int = 0,
+    origin: Integers = 0,
+    *,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """Dilation inside of `mask` until nothing changes any more; for arrays.
+
+    Examples
+    --------
+    >>> binary_propagation([1, 0, 0, 0, 0], mask=[1, 1, 1, 0, 1]).astype(int).tolist()
+    [1, 1, 1, 0, 0]
+    """
+    return binary_dilation(
+        input,
+        structure,
+        -1,
+        mask,
+        output,
+        border_value,
+        origin,
+        axes=axes,
+        memory_limit=memory_limit,
+    )
+
+
+def binary_fill_holes(
+    input: Input,
+    structure: Any = None,
+    output: Output = None,
+    origin: Integers = 0,
+    *,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """True also where no path of false voxels leads outside; for arrays.
+
+    Examples
+    --------
+    >>> binary_fill_holes([0, 1, 0, 1, 0]).astype(int).tolist()
+    [0, 1, 1, 1, 0]
+    """
+    volume = as_volume(input)
+    shape = _shape(volume, structure, origin, 1, axes)
+    if is_lazy(input):
+        message = "holes are found by repeating until nothing changes, which takes an array"
+        raise ValueError(message)
+    free = ~np.asarray(compute(_truth(volume), memory_limit=memory_limit))
+    reached = _repeated(np.zeros_like(free), [shape.dilate], free, 0, memory_limit)
+    filled = blockwise(np.logical_not, [reached], volume.shape, np.bool_, "not")
+    return finish(input, as_output(filled, output), output, memory_limit)
+
+
+def binary_hit_or_miss(
+    input: Input,
+    structure1: Any = None,
+    structure2: Any = None,
+    output: Output = None,
+    origin1: Integers = 0,
+    origin2: Integers | None = None,
+    *,
+    axes: Any = None,
+    memory_limit: Limit = None,
+) -> Result:
+    """True where `structure1` is all true and `structure2`, by default the rest of its box, all false.
+
+    Examples
+    --------
+    >>> binary_hit_or_miss([0, 1, 0, 1, 1, 0], [0, 1, 0]).astype(int).tolist()
+    [0, 1, 0, 0, 0, 0]
+    """
+    volume = as_volume(input)
+    hit = _shape(volume, structure1, origin1, 0, axes)
+    rest = ~hit.points if structure2 is None else structure2
+    truth = _truth(volume)
+    found = hit.erode(truth)
+    if np.any(rest):
+        miss = _shape(volume, rest, origin1 if origin2 is None else origin2, 0, axes)
+        near = extremum(truth, True, miss.points, "constant", 0.0, miss.origin, axes)
+        pair = [found, near]
+        found = blockwise(lambda a, b: a & ~b, pair, volume.shape, np.bool_, "hit_or_miss")
+    return finish(input, as_output(found, output), output, memory_limit)
