@@ -103,10 +103,39 @@ impl<T: Ranked, const MAX: bool> Body for Each<T, MAX> {
     }
 }
 
+/// Each value against its own result, which has a value from an earlier position already.
+struct Later<T, const MAX: bool>(PhantomData<T>);
+
+impl<T: Ranked, const MAX: bool> Body for Later<T, MAX> {
+    #[inline(always)]
+    unsafe fn run(a: *const u8, b: *const u8, _: *const u8, out: *mut u8, n: usize) -> u8 {
+        // SAFETY: promised by the caller of `Body::run`.
+        let values = unsafe { tile::<T>(a, n) };
+        // SAFETY: `ArgPlan::later` passes a `More`.
+        let more = &unsafe { tile::<More>(b, 1) }[0];
+        // SAFETY: the results belong to this thread.
+        let best = unsafe { tile_mut::<T>(out, n) };
+        // SAFETY: as above.
+        let at = unsafe { tile_mut::<i64>(more.positions.cast(), n) };
+        let i = more.first;
+        for ((best, at), &x) in best.iter_mut().zip(at).zip(values) {
+            let beats = if MAX { best.below(x) } else { x.below(*best) };
+            let take = !best.is_nan() & (beats | x.is_nan());
+            *best = if take { x } else { *best };
+            *at = if take { i } else { *at };
+        }
+        0
+    }
+}
+
+/// Values that are searched without a branch.
+const BLOCK: usize = 64;
+
 /// All values against one result; the extreme of the values is already at `c`.
 struct Row<T, const MAX: bool>(PhantomData<T>);
 
 impl<T: Ranked, const MAX: bool> Body for Row<T, MAX> {
+    #[inline(always)]
     unsafe fn run(a: *const u8, b: *const u8, c: *const u8, out: *mut u8, n: usize) -> u8 {
         // SAFETY: promised by the caller of `Body::run`.
         let values = unsafe { tile::<T>(a, n) };
@@ -122,9 +151,16 @@ impl<T: Ranked, const MAX: bool> Body for Row<T, MAX> {
             return 0;
         }
         let nan = extreme.is_nan();
-        let place = values
-            .iter()
-            .position(|&x| x == extreme || (nan && x.is_nan()));
+        let hit = |&x: &T| (x == extreme) | (nan & x.is_nan());
+        // Whole blocks are searched without a branch for each value.
+        let blocks = values.chunks(BLOCK);
+        let block = blocks
+            .enumerate()
+            .find(|(_, block)| block.iter().fold(false, |any, x| any | hit(x)));
+        let place = block.and_then(|(number, block)| {
+            let within = block.iter().position(hit)?;
+            Some(number * BLOCK + within)
+        });
         if let Some(place) = place {
             let i = more.first + more.step * place as i64;
             if better::<T, MAX>(values[place], i, *best, *at) {
@@ -145,6 +181,7 @@ pub(crate) struct ArgPlan {
     pub(crate) positions: *mut i64,
     pub(crate) size: usize,
     each: Kern,
+    later: Kern,
     row: Kern,
     extreme: Kern,
     start: Cell,
@@ -155,17 +192,25 @@ unsafe impl Send for ArgPlan {}
 // SAFETY: as above.
 unsafe impl Sync for ArgPlan {}
 
-fn kernels<T: Ranked>(max: bool, isa: Isa) -> (Kern, Kern) {
+fn kernels<T: Ranked>(max: bool, isa: Isa) -> [Kern; 3] {
     if max {
-        (pick::<Each<T, true>>(isa), pick::<Row<T, true>>(isa))
+        [
+            pick::<Each<T, true>>(isa),
+            pick::<Later<T, true>>(isa),
+            pick::<Row<T, true>>(isa),
+        ]
     } else {
-        (pick::<Each<T, false>>(isa), pick::<Row<T, false>>(isa))
+        [
+            pick::<Each<T, false>>(isa),
+            pick::<Later<T, false>>(isa),
+            pick::<Row<T, false>>(isa),
+        ]
     }
 }
 
 impl ArgPlan {
     pub(crate) fn new(dtype: DType, max: bool, lanes: (usize, usize), isa: Isa) -> Option<ArgPlan> {
-        let (each, row) = match dtype {
+        let [each, later, row] = match dtype {
             DType::I8 => kernels::<i8>(max, isa),
             DType::I16 => kernels::<i16>(max, isa),
             DType::I32 => kernels::<i32>(max, isa),
@@ -187,6 +232,7 @@ impl ArgPlan {
             positions: std::ptr::null_mut(),
             size: dtype.size(),
             each,
+            later,
             row,
             extreme: fold_run(op, dtype, isa)?,
             start: Cell(crate::kern::identity(op, dtype).bytes),
@@ -223,6 +269,23 @@ impl ArgPlan {
         unsafe { (self.extreme)(values, values, values, extreme.0.as_mut_ptr(), n) };
         // SAFETY: promised by the caller.
         unsafe { (self.row)(values, facts, extreme.0.as_ptr(), best, n) };
+    }
+
+    /// Folds `n` values at one position into as many results, all of which have a value from an earlier
+    /// position.
+    ///
+    /// # Safety
+    /// As for [`ArgPlan::fold`].
+    pub(crate) unsafe fn later(&self, values: *const u8, n: usize, first: isize, number: isize) {
+        let best = self.best.wrapping_offset(number * self.size.cast_signed());
+        let more = More {
+            first: first as i64,
+            step: 0,
+            positions: self.positions.wrapping_offset(number),
+        };
+        let facts = (&raw const more).cast::<u8>();
+        // SAFETY: promised by the caller.
+        unsafe { (self.later)(values, facts, facts, best, n) };
     }
 
     /// Joins the results `1..count` of tasks into result 0.

@@ -104,8 +104,8 @@ impl<'a> Worker<'a> {
                 }
             });
         }
-        // Compiled code asks for its lines in long even streams, which the processor foresees.
-        let fetched = if program.segments.is_empty() {
+        // Compiled code and folds ask for their lines in long even streams, which the processor foresees.
+        let fetched = if program.segments.is_empty() && program.buffers > 0 {
             distinct(&moving, nest)
         } else {
             Vec::new()

@@ -5,12 +5,13 @@
 //! hundred elements, so that everything between reading inputs and writing outputs stays in the level-1
 //! cache. Workers (`exec`, `tasks`, `pool`) run the program over their share of the walk. Folds
 //! (`fold`, `tree`, `arg`) give NumPy's own bits for any number of threads, tile length and instruction
-//! set. Several launches in one pass over rows are a `sweep`.
+//! set. A fold of memory alone has loops of its own (`direct`). Several launches in one pass over rows are a `sweep`.
 
 mod arg;
 mod cell;
 mod config;
 mod device;
+mod direct;
 mod exec;
 mod fold;
 mod isa;

@@ -5,7 +5,7 @@
 
 use crate::cell::Cell;
 use crate::config::CpuConfig;
-use crate::fold::FoldPlan;
+use crate::fold::{FoldForm, FoldPlan};
 use crate::jit::{Cutter, Segment, cut};
 use crate::join::join;
 use crate::lower::{Facts, Lower, Lowered, Place, Step, in_place};
@@ -122,7 +122,7 @@ pub(crate) fn build(
         cut(&mut lowered, cutter);
     }
     join(&mut lowered, facts.isa, facts.flags.is_some());
-    let mut program = allocate(lowered, setup, config);
+    let mut program = allocate(lowered, setup, config, tree_row(setup, folds));
     program.aligned_to = aligned_to;
     Ok(program)
 }
@@ -282,7 +282,18 @@ fn scan(lowered: &Lowered, homes: &mut [Home]) -> usize {
     buffers
 }
 
-fn allocate(mut lowered: Lowered, setup: &Setup, config: &CpuConfig) -> Program {
+/// The length of a row that is one run of a sum: a tile that holds it is added without being cut.
+fn tree_row(setup: &Setup, folds: &[Option<FoldPlan>]) -> usize {
+    let row = setup.nest.row();
+    let is_row = |fold: &FoldPlan| matches!(fold.form, FoldForm::Tree(_)) && fold.segment == row;
+    if folds.iter().flatten().any(is_row) {
+        row
+    } else {
+        0
+    }
+}
+
+fn allocate(mut lowered: Lowered, setup: &Setup, config: &CpuConfig, row: usize) -> Program {
     let mut homes = settle(&mut lowered, setup, |lane| near_input(setup, lane));
     let first_filled = scan(&lowered, &mut homes);
     let filled: Vec<_> = lowered
@@ -296,7 +307,7 @@ fn allocate(mut lowered: Lowered, setup: &Setup, config: &CpuConfig) -> Program 
     let largest = sizes.chain(filled.iter().map(|f| f.2)).max().unwrap_or(8);
     let tile = config
         .tile_elems
-        .unwrap_or_else(|| tile_elems(buffers, largest, &lowered))
+        .unwrap_or_else(|| tile_elems(buffers, largest, row, &lowered))
         .max(1);
     let mut slots = vec![Slot::None];
     let mut slot_of = |place: Place| -> usize {
@@ -343,12 +354,20 @@ fn allocate(mut lowered: Lowered, setup: &Setup, config: &CpuConfig) -> Program 
 /// Bytes of one operand of a tile that compiled code works on: calls are few, buffers fit.
 const COMPILED_BYTES: usize = 8192;
 
+/// Bytes of one operand of a tile that is folded in place.
+const FOLDED_BYTES: usize = 16 << 10;
+
 /// As many elements as let all buffers fit, between 128 and one page. Short programs wait for memory
 /// rather than compute: with short tiles they ask for the next lines more evenly.
-fn tile_elems(buffers: usize, size: usize, lowered: &Lowered) -> usize {
+fn tile_elems(buffers: usize, size: usize, row: usize, lowered: &Lowered) -> usize {
+    if buffers.max(1) * row * size <= L1_BYTES && row > 128 {
+        return row;
+    }
     let fit = L1_BYTES / (buffers.max(1) * size);
     let most = match lowered.steps.len() {
         _ if !lowered.segments.is_empty() => COMPILED_BYTES,
+        // Folds of memory as it lies need no buffers.
+        _ if buffers == 0 => FOLDED_BYTES,
         0..4 => 2048,
         _ => 4096,
     };

@@ -8,6 +8,7 @@
 use crate::Isa;
 use crate::cell::{self, Cell};
 use crate::config::CpuConfig;
+use crate::direct;
 use crate::exec::{Shared, Worker};
 use crate::fold::{self, FoldForm, FoldPlan, FoldState};
 use crate::jit::Jit;
@@ -61,6 +62,28 @@ pub(crate) unsafe fn run(
     if total == 0 {
         return Ok(());
     }
+    let threads = |operations: usize| {
+        if operations < env.config.min_parallel_ops {
+            1
+        } else {
+            env.threads
+        }
+    };
+    let how = (env.isa, env.config.stream_bytes);
+    if let Some(direct) = direct::plan(kernel, &setup, &folds, how) {
+        let kept = setup.nest.kept();
+        let _scratch = direct.is_arg().then(|| arg_results(kept.len(), &mut folds));
+        let crew = (threads(total), env.pool);
+        // SAFETY: promised by the caller.
+        unsafe { direct.run(&setup.nest, launch, &folds, crew) };
+        if let [Some(fold)] = folds.as_slice()
+            && let FoldForm::Arg(arg) = fold.form
+        {
+            // SAFETY: promised by the caller; all parts are done.
+            unsafe { write_positions(&kept, fold.lane, arg.lanes.1, arg.positions) };
+        }
+        return Ok(());
+    }
     let saved = Saved::new();
     let facts = Facts {
         kernel,
@@ -71,12 +94,7 @@ pub(crate) unsafe fn run(
         jit: env.jit,
     };
     let program = program::build(facts, &folds, env.config)?;
-    let work = total.saturating_mul(program.steps.len());
-    let threads = if work < env.config.min_parallel_ops {
-        1
-    } else {
-        env.threads
-    };
+    let threads = threads(total.saturating_mul(program.steps.len()));
     let cut = Cut {
         nest: &setup.nest,
         span: setup.span,
@@ -84,7 +102,11 @@ pub(crate) unsafe fn run(
         threads,
     };
     let tasks = cut.tasks();
-    let _scratch = arg_results(&setup, &tasks, &mut folds);
+    let results = match tasks.alone {
+        Some(_) => tasks.tasks.len(),
+        None => setup.nest.kept().len(),
+    };
+    let _scratch = arg_results(results, &mut folds);
     let kept = Kept::default();
     let crew = Crew {
         kernel,
@@ -199,16 +221,7 @@ pub(crate) unsafe fn start_values(nest: &Nest, folds: &[Option<FoldPlan>]) {
 }
 
 /// Gives outputs of form `Arg` scratch memory for their results.
-fn arg_results(
-    setup: &Setup,
-    tasks: &Tasks,
-    folds: &mut [Option<FoldPlan>],
-) -> Vec<(Vec<[u64; 2]>, Vec<i64>)> {
-    let results = if tasks.alone.is_some() {
-        tasks.tasks.len()
-    } else {
-        setup.nest.kept().len()
-    };
+fn arg_results(results: usize, folds: &mut [Option<FoldPlan>]) -> Vec<(Vec<[u64; 2]>, Vec<i64>)> {
     let mut scratch = Vec::new();
     for fold in folds.iter_mut().flatten() {
         if let FoldForm::Arg(arg) = &mut fold.form {

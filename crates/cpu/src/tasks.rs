@@ -17,6 +17,16 @@ pub(crate) struct Task {
     pub(crate) range: Range<usize>,
 }
 
+impl Task {
+    /// All of the work.
+    pub(crate) fn whole(nest: &Nest) -> Task {
+        Task {
+            nest: None,
+            range: 0..nest.len(),
+        }
+    }
+}
+
 /// How a launch is cut.
 #[derive(Debug)]
 pub(crate) struct Tasks {
@@ -57,7 +67,6 @@ const PIECES: usize = 1 << 16;
 impl Cut<'_> {
     /// Cuts the launch.
     pub(crate) fn tasks(&self) -> Tasks {
-        let total = self.nest.len();
         if self.threads > 1 {
             if self.folds.iter().all(Option::is_none) {
                 return Tasks {
@@ -76,10 +85,7 @@ impl Cut<'_> {
             }
         }
         Tasks {
-            tasks: vec![Task {
-                nest: None,
-                range: 0..total,
-            }],
+            tasks: vec![Task::whole(self.nest)],
             alone: None,
         }
     }
@@ -149,7 +155,8 @@ impl Cut<'_> {
         Some((joint, tasks))
     }
 
-    fn along_kept_axis(&self) -> Option<Vec<Task>> {
+    /// Parts along an axis that the outputs keep, if there is one worth cutting.
+    pub(crate) fn along_kept_axis(&self) -> Option<Vec<Task>> {
         let axes = &self.nest.axes;
         let kept = |&axis: &usize| axes[axis].class == Class::Kept && axes[axis].extent > 1;
         let axis = if self.span {

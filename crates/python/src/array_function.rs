@@ -6,12 +6,12 @@
 use crate::map::Outcome;
 use crate::methods::Call;
 use crate::operand::Reason;
-use crate::{creation, delegate, functions};
+use crate::{creation, delegate, functions, parts};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
 /// Functions in C that read their operands, and why a call of them is left to NumPy.
-const IN_C: [(&str, Reason); 30] = [
+const IN_C: [(&str, Reason); 31] = [
     ("concatenate", Reason::Delegated),
     ("inner", Reason::Library),
     ("dot", Reason::Library),
@@ -25,6 +25,7 @@ const IN_C: [(&str, Reason); 30] = [
     ("unpackbits", Reason::Delegated),
     ("lexsort", Reason::Delegated),
     ("digitize", Reason::Delegated),
+    ("searchsorted", Reason::Delegated),
     ("ravel_multi_index", Reason::Delegated),
     ("unravel_index", Reason::Delegated),
     ("putmask", Reason::Delegated),
@@ -80,6 +81,9 @@ pub(crate) fn call<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
     let Ok(implementation) = function.getattr("_implementation") else {
         return base(call);
     };
+    if let Some(result) = parts::elementwise(name, &implementation, &items, Some(kwargs))? {
+        return Ok(result);
+    }
     let writes = 0..usize::from(matches!(name, "copyto" | "putmask"));
     delegate::call(
         &implementation,

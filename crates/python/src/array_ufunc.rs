@@ -6,7 +6,7 @@ use crate::map::{self, Options, Outcome};
 use crate::np::{self, Arr};
 use crate::operand::Reason;
 use crate::ops::{self, OpEntry};
-use crate::{delegate, fold, state};
+use crate::{delegate, fold, parts, state};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyEllipsis, PyList, PyString, PyTuple};
 
@@ -115,6 +115,11 @@ fn in_numpy<'py>(
     kwargs: Option<&Bound<'py, PyDict>>,
     reason: Reason,
 ) -> PyResult<Bound<'py, PyAny>> {
+    if method == "__call__"
+        && let Some(result) = parts::transform(ufunc, inputs, kwargs)?
+    {
+        return Ok(result);
+    }
     let name: String = ufunc.getattr("__name__")?.extract()?;
     if method == "__call__" {
         return delegate::call(ufunc, inputs, kwargs, 0..0, (&name, reason));

@@ -15,6 +15,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use smallvec::{SmallVec, smallvec};
 
+/// Bytes of an array from which on one pass less over it is worth waiting for.
+const LONG_PASS: usize = 4 << 20;
+/// Rows that such a pass has at least.
+const FEWEST_ROWS: usize = 256;
+/// Bytes of the least result that waits.
+const LEAST_RESULT: usize = 2048;
+
 /// `ufunc.reduce(input, ...)`.
 pub(crate) fn reduce<'py>(
     py: Python<'py>,
@@ -182,7 +189,8 @@ fn fold<'py>(
         shape: kept.shape.clone(),
         strides: steps.clone(),
     });
-    if !kept.shape.is_empty() && bytes >= state::min_bytes() {
+    let lazy = bytes >= state::min_bytes() || kept.waits(view.array.nbytes(), bytes);
+    if !kept.shape.is_empty() && lazy {
         let Some(born) = birth::lazy(py, dtype, &kept.shape, &steps)? else {
             leave!(Off)
         };
@@ -236,6 +244,13 @@ impl Kept {
             shape,
             keepdims,
         }
+    }
+
+    /// True for a result that is small, but belongs to rows of a large array: what is done with these rows
+    /// next is computed in the same pass.
+    fn waits(&self, from_bytes: usize, bytes: usize) -> bool {
+        let rows = self.axes & 1 == 0 && self.domain[0] >= FEWEST_ROWS;
+        rows && from_bytes >= LONG_PASS && bytes >= LEAST_RESULT
     }
 
     /// The layout of the result with one axis for each axis of the domain.

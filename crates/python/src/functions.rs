@@ -4,6 +4,7 @@ use crate::assign;
 use crate::copies;
 use crate::join;
 use crate::map::{self, Options, Outcome, leave};
+use crate::masks;
 use crate::np::Arr;
 use crate::operand::{Input, Reason, classify};
 use crate::{ops, state};
@@ -20,6 +21,8 @@ pub(crate) fn call<'py>(
 ) -> PyResult<Outcome<'py>> {
     match (name, args) {
         ("where", [condition, yes, no]) if kwargs.is_empty() => choose(py, condition, yes, no),
+        ("where", [condition]) if kwargs.is_empty() => masks::places(condition),
+        ("flatnonzero", [array]) if kwargs.is_empty() => masks::flat_places(array),
         ("copyto", [target, value]) => copy_to(py, target, value, kwargs),
         ("concatenate", _) => join::concatenate(py, args, kwargs),
         ("count_nonzero", [array]) if kwargs.is_empty() => count_nonzero(py, array),

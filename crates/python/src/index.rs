@@ -9,7 +9,7 @@ use crate::map::{Options, Outcome};
 use crate::np::{self, Arr};
 use crate::operand::Reason;
 use crate::slot::{checked, enter, lend, object, owned};
-use crate::{assign, delegate, fallback, gather, state, sync};
+use crate::{assign, delegate, fallback, gather, masks, state, sync};
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -116,6 +116,9 @@ pub(crate) unsafe extern "C" fn subscript(a: *mut PyObject, key: *mut PyObject) 
             Key::View => {}
             Key::Element => sync::read(py, array)?,
             Key::Other => {
+                if let Outcome::Done(picked) = masks::get(&a, &key)? {
+                    return Ok(picked);
+                }
                 return match gather::get(&a, &key)? {
                     Outcome::Done(picked) => Ok(picked),
                     Outcome::Numpy(_) => in_numpy(py, &a, array, &key),

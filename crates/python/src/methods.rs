@@ -11,7 +11,9 @@ use crate::map::Outcome;
 use crate::np::Arr;
 use crate::operand::Reason;
 use crate::slot::{lend, object, owned};
-use crate::{array_function, bridge, builtins, copies, delegate, fold, gather, sync};
+use crate::{
+    array_function, bridge, builtins, copies, delegate, fold, gather, masks, parts, sorting, sync,
+};
 use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -146,8 +148,14 @@ const METHODS: [Method; 45] = [
     export(c"dump"),
     export(c"dumps"),
     export(c"item"),
-    read(c"argpartition"),
-    read(c"argsort"),
+    Method {
+        name: c"argpartition",
+        how: How::Native(sorting::argpartition),
+    },
+    Method {
+        name: c"argsort",
+        how: How::Native(sorting::argsort),
+    },
     read(c"choose"),
     read(c"compress"),
     Method {
@@ -155,7 +163,10 @@ const METHODS: [Method; 45] = [
         how: How::Read(Reason::Library),
     },
     read(c"getfield"),
-    read(c"nonzero"),
+    Method {
+        name: c"nonzero",
+        how: How::Native(masks::nonzero),
+    },
     Method {
         name: c"repeat",
         how: How::Native(copies::repeat),
@@ -164,18 +175,40 @@ const METHODS: [Method; 45] = [
         name: c"round",
         how: How::Native(copies::round),
     },
-    read(c"searchsorted"),
+    Method {
+        name: c"searchsorted",
+        how: How::Native(search),
+    },
     Method {
         name: c"take",
         how: How::Native(gather::take),
     },
     read(c"trace"),
     write(c"byteswap"),
-    write(c"partition"),
+    Method {
+        name: c"partition",
+        how: How::Native(sorting::partition),
+    },
     write(c"put"),
     write(c"setfield"),
-    write(c"sort"),
+    Method {
+        name: c"sort",
+        how: How::Native(sorting::sort),
+    },
 ];
+
+/// Methods that write to the array where NumPy does what we do not.
+const WRITES: [&str; 3] = ["fill", "sort", "partition"];
+
+/// `a.searchsorted(v, side='left', sorter=None)`.
+fn search<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
+    let function = call.this.py().import("numpy")?.getattr("ndarray")?;
+    let function = function.getattr("searchsorted")?;
+    let mut args = vec![call.this.clone()];
+    args.extend_from_slice(call.args);
+    let found = parts::elementwise("searchsorted", &function, &args, call.kwargs)?;
+    Ok(found.map_or(Outcome::Numpy(Reason::Delegated), Outcome::Done))
+}
 
 /// The methods as C wants them, ended by zeros.
 pub(crate) fn definitions() -> Vec<ffi::PyMethodDef> {
@@ -250,7 +283,7 @@ fn run<'py>(method: &Method, call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>
         How::Ours(work) => work(call),
         How::Native(work) => match work(call)? {
             Outcome::Done(result) => Ok(result),
-            Outcome::Numpy(reason) => in_numpy(call, name, reason, name == "fill"),
+            Outcome::Numpy(reason) => in_numpy(call, name, reason, WRITES.contains(&name)),
         },
         How::Read(reason) => in_numpy(call, name, reason, false),
         How::Write(reason) => in_numpy(call, name, reason, true),

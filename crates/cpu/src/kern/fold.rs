@@ -84,6 +84,10 @@ impl<T: Copy, O: Bin<T, R = T>> Body for AnyOrder<O, T> {
                     *lane = O::f(*lane, x);
                 }
             }
+            // In halves: a chain through all lanes would take longer than the values do.
+            let lanes: [T; 32] = std::array::from_fn(|i| O::f(lanes[i], lanes[i + 32]));
+            let lanes: [T; 16] = std::array::from_fn(|i| O::f(lanes[i], lanes[i + 16]));
+            let lanes: [T; 8] = std::array::from_fn(|i| O::f(lanes[i], lanes[i + 8]));
             all = lanes.iter().fold(all, |all, &x| O::f(all, x));
         }
         out[0] = rest.iter().fold(all, |all, &x| O::f(all, x));

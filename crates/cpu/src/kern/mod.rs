@@ -21,6 +21,7 @@ mod half;
 mod integer;
 mod math;
 mod pair;
+mod rows;
 mod scalar;
 mod select;
 mod table;
@@ -29,6 +30,7 @@ mod unary;
 pub(crate) use binary::Splat;
 pub(crate) use fold::{accumulate, fold_run, fold_tiles, identity, scan_run, scan_tiles};
 pub(crate) use pair::pair;
+pub(crate) use rows::{Rows, SIDE, count_true, fold_rows, scan_rows};
 pub(crate) use select::fill;
 pub(crate) use table::{Found, Raise, find, toward_half};
 

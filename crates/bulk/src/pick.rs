@@ -1,0 +1,244 @@
+//! Picking elements by truth values: how many, which, and where they are.
+
+use crate::threads::{bands, on_threads};
+
+/// Truth values that one task looks at.
+const TASK: usize = 64 << 10;
+
+/// The cuts of a mask into tasks.
+fn cuts(length: usize, threads: usize) -> Vec<usize> {
+    let tasks = if threads > 1 { length / TASK } else { 1 };
+    bands(length, tasks.clamp(1, 4 * threads))
+}
+
+/// The number of true values of each part between `cuts`.
+fn counts(mask: &[u8], cuts: &[usize], threads: usize) -> Vec<usize> {
+    let mut counts = vec![0; cuts.len() - 1];
+    let tasks: Vec<_> = counts.iter_mut().zip(cuts.windows(2)).collect();
+    on_threads(tasks, threads, |(count, part)| {
+        // Bytes hold the counts of as many values as cannot overflow them.
+        let blocks = mask[part[0]..part[1]].chunks(255);
+        let add = |sum: u8, &m: &u8| sum.wrapping_add(u8::from(m != 0));
+        let in_block = |block: &[u8]| block.iter().fold(0, add);
+        *count = blocks.map(|block| usize::from(in_block(block))).sum();
+    });
+    counts
+}
+
+/// The number of true values.
+pub fn count_true(mask: &[u8], threads: usize) -> usize {
+    counts(mask, &cuts(mask.len(), threads), threads)
+        .into_iter()
+        .sum()
+}
+
+/// Cuts `out` into a part for each count. Should somebody change the mask meanwhile, the last parts are
+/// shorter.
+fn split<'a, T>(mut out: &'a mut [T], counts: &[usize]) -> Vec<&'a mut [T]> {
+    let mut parts = Vec::with_capacity(counts.len());
+    for &count in counts {
+        let (part, rest) = out.split_at_mut(count.min(out.len()));
+        parts.push(part);
+        out = rest;
+    }
+    parts
+}
+
+/// Writes what `value` gives for each true value's number to `out`. Whether a value is true decides
+/// only how far the place moves, not which way the program goes: masks are seldom foreseeable.
+fn fill<T: Copy>(mask: &[u8], out: &mut [T], value: impl Fn(usize) -> T) {
+    let mut place = 0;
+    let (words, rest) = mask.as_chunks::<8>();
+    for (number, word) in words.iter().enumerate() {
+        if u64::from_ne_bytes(*word) == 0 {
+            continue;
+        }
+        for (i, &m) in word.iter().enumerate() {
+            if let Some(o) = out.get_mut(place) {
+                *o = value(8 * number + i);
+            }
+            place += usize::from(m != 0);
+        }
+    }
+    for (i, &m) in rest.iter().enumerate() {
+        if let Some(o) = out.get_mut(place) {
+            *o = value(8 * words.len() + i);
+        }
+        place += usize::from(m != 0);
+    }
+}
+
+/// The elements whose mask is true, in order; `out` has room for exactly as many.
+///
+/// # Panics
+/// If there is not one truth value for each element.
+pub fn pick<T: Copy + Send + Sync>(values: &[T], mask: &[u8], out: &mut [T], threads: usize) {
+    assert_eq!(values.len(), mask.len(), "one truth value for each element");
+    let cuts = cuts(mask.len(), threads);
+    let counts = counts(mask, &cuts, threads);
+    let tasks: Vec<_> = split(out, &counts)
+        .into_iter()
+        .zip(cuts.windows(2))
+        .collect();
+    on_threads(tasks, threads, |(out, part)| {
+        let values = &values[part[0]..part[1]];
+        fill(&mask[part[0]..part[1]], out, |i| values[i]);
+    });
+}
+
+/// The rows of `width` bytes whose mask is true, in order; `out` has room for exactly as many.
+///
+/// # Panics
+/// If there is not one truth value for each row.
+pub fn pick_rows(values: &[u8], width: usize, mask: &[u8], out: &mut [u8], threads: usize) {
+    assert_eq!(
+        values.len(),
+        width * mask.len(),
+        "one truth value for each row"
+    );
+    let threads = if values.len() < TASK { 1 } else { threads };
+    let cuts = bands(mask.len(), 4 * threads);
+    let counts = counts(mask, &cuts, threads);
+    let bytes: Vec<usize> = counts.iter().map(|count| count * width).collect();
+    let tasks: Vec<_> = split(out, &bytes)
+        .into_iter()
+        .zip(cuts.windows(2))
+        .collect();
+    on_threads(tasks, threads, |(out, part)| {
+        let chosen = (part[0]..part[1]).filter(|&row| mask[row] != 0);
+        for (out, row) in out.chunks_exact_mut(width).zip(chosen) {
+            out.copy_from_slice(&values[row * width..][..width]);
+        }
+    });
+}
+
+/// The places of the true values of a mask in C order: an index for each axis of `shape`, one place after
+/// the other; `out` has room for exactly as many.
+///
+/// # Panics
+/// If the mask does not have this shape.
+pub fn places(mask: &[u8], shape: &[usize], out: &mut [i64], threads: usize) {
+    assert_eq!(
+        mask.len(),
+        shape.iter().product::<usize>(),
+        "a mask of this shape"
+    );
+    let Some(&row) = shape.last().filter(|&&row| row > 0) else {
+        return;
+    };
+    // Long vectors are cut anywhere, everything else between rows.
+    let cuts = if shape.len() == 1 {
+        cuts(row, threads)
+    } else {
+        let tasks = if mask.len() > TASK { 4 * threads } else { 1 };
+        let rows = bands(mask.len() / row, tasks);
+        rows.into_iter().map(|r| r * row).collect()
+    };
+    let counts = counts(mask, &cuts, threads);
+    let indices: Vec<usize> = counts.iter().map(|count| count * shape.len()).collect();
+    let tasks: Vec<_> = split(out, &indices)
+        .into_iter()
+        .zip(cuts.windows(2))
+        .collect();
+    on_threads(tasks, threads, |(out, part)| {
+        let mask = &mask[part[0]..part[1]];
+        if shape.len() == 1 {
+            fill(mask, out, |i| whole(part[0] + i));
+        } else {
+            rows_of_places(mask, part[0] / row, shape, out);
+        }
+    });
+}
+
+/// Places in whole rows, the first of which has this number.
+fn rows_of_places(mask: &[u8], first: usize, shape: &[usize], out: &mut [i64]) {
+    let (rank, row) = (shape.len(), shape[shape.len() - 1]);
+    let mut columns = vec![0; row];
+    let mut index = vec![0; rank];
+    let mut done = 0;
+    for (at, mask) in mask.chunks_exact(row).enumerate() {
+        let count = count_true(mask, 1);
+        let mut number = first + at;
+        for axis in (0..rank - 1).rev() {
+            index[axis] = whole(number % shape[axis]);
+            number /= shape[axis];
+        }
+        fill(mask, &mut columns, whole);
+        let places = out[done..].chunks_exact_mut(rank).zip(&columns);
+        for (place, &column) in places.take(count) {
+            index[rank - 1] = column;
+            place.copy_from_slice(&index);
+        }
+        done += (rank * count).min(out.len() - done);
+    }
+}
+
+/// A place as NumPy stores it.
+#[expect(clippy::cast_possible_wrap, reason = "no array has 2^63 elements")]
+fn whole(place: usize) -> i64 {
+    place as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mask(n: usize, every: usize) -> Vec<u8> {
+        (0..n).map(|i| u8::from(i * i % 7 % every == 0)).collect()
+    }
+
+    #[test]
+    fn picked_elements_are_those_of_a_filter() {
+        for n in [0, 1, 7, 8, 9, 1000, 300_000] {
+            for every in [1, 2, 5] {
+                let (mask, values) = (mask(n, every), (0..n).collect::<Vec<_>>());
+                let chosen = values.iter().copied().filter(|&i| mask[i] != 0);
+                let expected: Vec<usize> = chosen.collect();
+                for threads in [1, 3] {
+                    let count = count_true(&mask, threads);
+                    assert_eq!(count, expected.len());
+                    let mut out = vec![0; count];
+                    pick(&values, &mask, &mut out, threads);
+                    assert_eq!(out, expected);
+                    let mut first = vec![0; count];
+                    places(&mask, &[n], &mut first, threads);
+                    assert!(first.iter().zip(&expected).all(|(&a, &b)| a == whole(b)));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn places_have_an_index_for_every_axis() {
+        for shape in [[3, 4, 5], [1, 300, 700], [200, 1, 900], [0, 2, 3]] {
+            let n = shape.iter().product();
+            let mask = mask(n, 3);
+            for threads in [1, 4] {
+                let count = count_true(&mask, threads);
+                let mut out = vec![0; 3 * count];
+                places(&mask, &shape, &mut out, threads);
+                let chosen = (0..n).filter(|&i| mask[i] != 0);
+                let expected = chosen.flat_map(|i| {
+                    let index = [
+                        i / (shape[1] * shape[2]),
+                        i / shape[2] % shape[1],
+                        i % shape[2],
+                    ];
+                    index.map(whole)
+                });
+                assert_eq!(out, expected.collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn rows_are_picked_whole() {
+        let values: Vec<u8> = (0..60_000u32).map(|i| i.to_le_bytes()[0]).collect();
+        let mask = mask(20_000, 2);
+        let mut out = vec![0; 3 * count_true(&mask, 2)];
+        pick_rows(&values, 3, &mask, &mut out, 4);
+        let rows = values.chunks(3).zip(&mask).filter(|(_, m)| **m != 0);
+        let expected: Vec<u8> = rows.flat_map(|(row, _)| row.iter().copied()).collect();
+        assert_eq!(out, expected);
+    }
+}

@@ -1,0 +1,141 @@
+//! Truth values of memory: whether any or all are true, and how many.
+
+#![expect(unsafe_code, reason = "truth values are memory of the launch")]
+
+use super::{Direct, Way, pointer};
+use crate::kern::Kern;
+use crate::nest::{Nest, Odometer};
+use crate::pool::Pool;
+use arrayloom_ir::ReduceOp;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+/// Truth values that a thread takes at a time.
+const CHUNK: usize = 64 << 10;
+
+impl Direct {
+    /// Folds truth values run by run, one result after the other.
+    ///
+    /// # Safety
+    /// As for [`Direct::run`], for the part of the domain.
+    pub(super) unsafe fn runs(&self, nest: &Nest, crew: (usize, Option<&Pool>)) {
+        let run = nest.row();
+        let mut from = Odometer::at(nest, self.from, 1, 0);
+        let mut out = Odometer::at(nest, self.fold.lane, 1, 0);
+        for _ in 0..nest.len() / run {
+            let values = pointer(from.value).cast_const();
+            match self.way {
+                // SAFETY: promised by the caller: the values of a run, and its result.
+                Way::Count(kern) => unsafe {
+                    count(kern, (values, run), pointer(out.value), crew);
+                },
+                Way::Truth(kern) => {
+                    let settled = u8::from(self.fold.op == ReduceOp::Or);
+                    // SAFETY: as above.
+                    unsafe { settle((kern, settled), (values, run), pointer(out.value), crew) };
+                }
+                _ => debug_assert!(false, "other folds go over rows"),
+            }
+            from.next();
+            out.next();
+        }
+    }
+}
+
+/// Adds the number of true values to a result.
+///
+/// # Safety
+/// The values may be read, the result read and written.
+unsafe fn count(
+    kern: Kern,
+    (values, n): (*const u8, usize),
+    out: *mut u8,
+    (threads, pool): (usize, Option<&Pool>),
+) {
+    let chunks = n.div_ceil(CHUNK);
+    let (next, all) = (AtomicUsize::new(0), AtomicU64::new(0));
+    let values = values.expose_provenance();
+    let work = |_: usize| {
+        let mut own = [0u64];
+        loop {
+            let start = next.fetch_add(1, Ordering::Relaxed) * CHUNK;
+            if start >= n {
+                break;
+            }
+            let from = std::ptr::with_exposed_provenance(values + start);
+            let to = own.as_mut_ptr().cast();
+            // SAFETY: values that may be read, and a number of this thread.
+            unsafe { kern(from, from, from, to, CHUNK.min(n - start)) };
+        }
+        all.fetch_add(own[0], Ordering::Relaxed);
+    };
+    match pool.filter(|_| threads > 1 && chunks > 2 * threads) {
+        Some(pool) => pool.run(threads, &work),
+        None => work(0),
+    }
+    let out: *mut u64 = out.cast();
+    // SAFETY: promised by the caller.
+    let before = unsafe { out.read_unaligned() };
+    // SAFETY: as above.
+    unsafe { out.write_unaligned(before.wrapping_add(all.into_inner())) };
+}
+
+/// Folds truth values into a result, no more than needed: `settled` is the result that no other value
+/// changes.
+///
+/// # Safety
+/// As for [`count`].
+unsafe fn settle(
+    (kern, settled): (Kern, u8),
+    (values, n): (*const u8, usize),
+    out: *mut u8,
+    (threads, pool): (usize, Option<&Pool>),
+) {
+    // SAFETY: promised by the caller.
+    let before = unsafe { out.read() };
+    let head = n.min(CHUNK);
+    // SAFETY: the first values.
+    let mut now = unsafe { some(kern, settled, before, (values, head)) };
+    let (rest, left) = (values.wrapping_add(head), n - head);
+    let chunks = left.div_ceil(CHUNK);
+    if let Some(pool) = pool.filter(|_| threads > 1 && chunks > 2 * threads && now != settled) {
+        let (next, done) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let rest = rest.expose_provenance();
+        pool.run(threads, &|_| {
+            while !done.load(Ordering::Relaxed) {
+                let start = next.fetch_add(1, Ordering::Relaxed) * CHUNK;
+                if start >= left {
+                    break;
+                }
+                let part = std::ptr::with_exposed_provenance(rest + start);
+                // SAFETY: some of the other values.
+                let found = unsafe { some(kern, settled, before, (part, CHUNK.min(left - start))) };
+                if found == settled {
+                    done.store(true, Ordering::Relaxed);
+                }
+            }
+        });
+        now = if done.into_inner() { settled } else { now };
+    } else {
+        // SAFETY: the other values.
+        now = unsafe { some(kern, settled, now, (rest, left)) };
+    }
+    // SAFETY: promised by the caller.
+    unsafe { out.write(now) };
+}
+
+/// Folds `n` truth values into `before`, in steps that grow, until the result is settled.
+///
+/// # Safety
+/// The values may be read.
+unsafe fn some(kern: Kern, settled: u8, before: u8, (values, n): (*const u8, usize)) -> u8 {
+    let (mut now, mut at, mut take) = ([before], 0, 256);
+    while at < n && now[0] != settled {
+        let here = take.min(n - at);
+        let from = values.wrapping_add(at);
+        // SAFETY: values of the run, and one result.
+        unsafe { kern(from, from, from, now.as_mut_ptr(), here) };
+        at += here;
+        take = (2 * take).min(8192);
+    }
+    now[0]
+}

@@ -1,0 +1,273 @@
+"""Work on whole arrays, on all cores, against NumPy: sorting, picking by masks, searching, transforms."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.compare import differences, observe
+from support.layouts import DTYPES, LAYOUTS, ordinary, values
+
+# Elements from which on work is cut into parts, and some more.
+MANY = 200_000
+LONG = 500_000
+SORTED = tuple("bBhHiIlLfd")
+KINDS = (None, "quicksort", "heapsort", "stable")
+
+
+def check(failures, label, body, xp):
+    failures += [f"{label}: {line}" for line in differences(observe(body, np), observe(body, xp))]
+
+
+def report(failures):
+    assert not failures, f"{len(failures)} differ\n" + "\n".join(failures[:12])
+
+
+def draws(dtype, count):
+    """Vectors with few and with many different values, with NaN and zeros of both signs."""
+    few = ordinary(dtype, count) // 8 if np.dtype(dtype).kind in "iu" else ordinary(dtype, count)
+    hard = np.resize(values(dtype), count)
+    return {"few": few, "hard": np.random.default_rng(3).permutation(hard)}
+
+
+@pytest.fixture
+def fallbacks(xp_default):
+    """The names of functions that were left to NumPy as a whole since the start of the test."""
+    module = __import__("arrayloom._ext", fromlist=["stats"])
+    module.configure(threads=0)
+    module.reset_stats()
+    return lambda: [row["op"] for row in module.stats()["fallbacks"]]
+
+
+@pytest.mark.parametrize("dtype", SORTED)
+def test_long_vectors_are_sorted(xp_default, dtype):
+    failures = []
+    for label, source in draws(dtype, LONG + 77).items():
+        for kind in KINDS:
+
+            def body(m, source=source, kind=kind):
+                a = m.array(source)
+                a.sort(kind=kind)
+                return a, m.sort(m.array(source)[::-1], kind=kind)
+
+            check(failures, (label, kind), body, xp_default)
+    report(failures)
+
+
+def test_sorted_runs_are_merged_natively(xp_default, fallbacks):
+    a = xp_default.array(np.random.default_rng(1).standard_normal(LONG))
+    a.sort()
+    xp_default.sort(xp_default.arange(float(LONG))[::-1], stable=True)
+    assert "sort" not in fallbacks()
+
+
+@pytest.mark.parametrize("dtype", "?bHlefdD")
+def test_rows_are_sorted(xp_default, dtype):
+    failures = []
+    source = ordinary(dtype, MANY + 1000).reshape(3, -1, 67 * 3)
+    for axis in (-1, 0, 1, None):
+        for kind in (None, "stable"):
+
+            def body(m, axis=axis, kind=kind):
+                a = m.array(source)
+                order = m.argsort(a, axis=axis, kind=kind)
+                return m.sort(a, axis=axis, kind=kind), order, m.sort(a.T, axis=axis)
+
+            check(failures, (axis, kind), body, xp_default)
+    report(failures)
+
+
+@pytest.mark.parametrize("kth", [0, 5, [1, 60], -1, 99])
+def test_rows_are_partitioned(xp_default, kth):
+    failures = []
+    source = ordinary("d", MANY + 800).reshape(-1, 100)
+    for axis in (1, 0, -1):
+
+        def body(m, axis=axis):
+            a = m.array(source)
+            places = m.argpartition(a, kth, axis=axis)
+            a.partition(kth, axis=axis)
+            return a, places, m.median(a, axis=axis)
+
+        check(failures, axis, body, xp_default)
+    report(failures)
+
+
+def test_errors_of_sorting_are_those_of_numpy(xp_default):
+    failures = []
+    source = ordinary("d", LONG)
+    calls = {
+        "axis": lambda a: a.sort(axis=1),
+        "kind": lambda a: a.sort(kind="bubble"),
+        "both": lambda a: a.sort(kind="stable", stable=True),
+        "rows": lambda a: a.reshape(-1, 100).sort(axis=2),
+        "kth": lambda a: a.reshape(-1, 100).partition(100),
+        "none": lambda a: a.sort(axis=None),
+        "order": lambda a: a.sort(order="x"),
+        "argsort": lambda a: a.reshape(-1, 100).argsort(axis=5),
+    }
+    for label, call in calls.items():
+        check(failures, label, lambda m, call=call: call(m.array(source)), xp_default)
+    report(failures)
+
+
+def test_read_only_arrays_are_not_sorted(xp_default):
+    def body(m):
+        a = m.zeros(LONG)
+        a.flags.writeable = False
+        a.sort()
+
+    report(differences(observe(body, np), observe(body, xp_default)))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_masks_pick_elements_and_rows(xp_both, dtype):
+    failures = []
+    for shape in ((MANY,), (300, 701), (7, 300, 101)):
+        source = ordinary(dtype, int(np.prod(shape))).reshape(shape)
+        truth = np.random.default_rng(5).random(shape) < 0.4
+
+        def body(m, source=source, truth=truth):
+            a, mask = m.array(source), m.array(truth)
+            first = mask.reshape(mask.shape[0], -1)[:, 0]
+            return a[mask], a[first], a[mask & False], a[~first], a.T[mask.T], a[1:][mask[1:]]
+
+        check(failures, shape, body, xp_both)
+    report(failures)
+
+
+@pytest.mark.parametrize("dtype", "?bldefD")
+def test_places_of_true_elements(xp_both, dtype):
+    failures = []
+    for shape in ((MANY,), (300, 701), (7, 300, 101), (1, MANY, 1)):
+        source = ordinary(dtype, int(np.prod(shape))).reshape(shape)
+        source = np.where(np.abs(source) > 1, source, np.zeros_like(source))
+
+        def body(m, source=source):
+            a = m.array(source)
+            return a.nonzero(), m.nonzero(a[::-1]), m.where(a), m.flatnonzero(a), m.argwhere(a.T)
+
+        check(failures, shape, body, xp_both)
+    report(failures)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_masks_of_every_layout(xp, layout):
+    def body(m):
+        a = LAYOUTS[layout](m, ordinary("d", 42))
+        mask = a > 0
+        found = [a[mask], mask.nonzero() if mask.ndim else None, m.count_nonzero(mask)]
+        return (*found, m.extract(mask, a), (a * mask)[mask])
+
+    report(differences(observe(body, np), observe(body, xp)))
+
+
+def test_masks_that_do_not_fit(xp_both):
+    failures = []
+    for shape in ((300, 301), (301,), (1, 300), (300, 300, 1)):
+
+        def body(m, shape=shape):
+            return m.ones((300, 300))[m.ones(shape, bool)]
+
+        check(failures, shape, body, xp_both)
+    report(failures)
+
+
+def test_masks_are_native(xp_default, fallbacks):
+    a = xp_default.arange(float(MANY)).reshape(400, -1)
+    kept = a[a > 10.0]
+    assert kept.size == MANY - 11
+    assert len(xp_default.nonzero(a)) == 2
+    assert fallbacks() == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(bits=st.lists(st.booleans(), max_size=200), rank=st.integers(1, 3))
+def test_any_mask(bits, rank):
+    import arrayloom as al
+    from arrayloom import _ext
+
+    mask = np.array(bits, bool).reshape((-1, *[1] * (rank - 1)))
+    plain = np.arange(mask.size, dtype="i4").reshape(mask.shape)
+    _ext.configure(min_bytes=0)
+    try:
+        lazy, truth = al.array(plain), al.array(mask)
+        assert np.asarray(lazy[truth]).tolist() == plain[mask].tolist()
+        pairs = zip(truth.nonzero(), mask.nonzero(), strict=True)
+        assert all(np.asarray(a).tolist() == b.tolist() for a, b in pairs)
+    finally:
+        _ext.configure(min_bytes=64 * 1024)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_searches(xp_default, side):
+    source = draws("d", MANY + 9)["hard"]
+    edges = np.linspace(-3, 3, 41)
+
+    def body(m):
+        v, e = m.array(source), m.array(edges)
+        found = m.searchsorted(e, v, side=side), e.searchsorted(v.reshape(-1, 1), side)
+        order = m.arange(e.size)[::-1]
+        return (*found, m.searchsorted(e[::-1], v, side=side, sorter=order), m.searchsorted(e, 0.5))
+
+    report(differences(observe(body, np), observe(body, xp_default)))
+
+
+def test_bins_and_interpolation(xp_default):
+    source = draws("d", MANY + 9)["few"]
+
+    def body(m):
+        v, e = m.array(source), m.linspace(-3.0, 3.0, 41)
+        points = m.interp(v, e, e**2), m.interp(v, e, e * 1j, left=5.0), m.interp(v, e, e, period=2)
+        return (*points, m.digitize(v, e), m.digitize(v, e[::-1], right=True))
+
+    report(differences(observe(body, np), observe(body, xp_default)))
+
+
+def test_errors_of_searches_are_those_of_numpy(xp_default):
+    failures = []
+    calls = {
+        "side": lambda m, v: m.searchsorted(v, v, side="middle"),
+        "bins": lambda m, v: m.digitize(v, [0.0, 2.0, 1.0]),
+        "lengths": lambda m, v: m.interp(v, [0.0, 1.0], [1.0]),
+    }
+    for label, call in calls.items():
+        check(failures, label, lambda m, call=call: call(m, m.arange(float(MANY))), xp_default)
+    report(failures)
+
+
+@pytest.mark.parametrize("dtype", "lfdFD")
+def test_transforms_of_rows(xp_default, dtype):
+    failures = []
+    source = ordinary(dtype, 400 * 600).reshape(400, 600)
+    names = ["fft", "ifft", "irfft", "hfft", "fft2", "fftn"]
+    names += ["rfft", "ihfft", "rfft2"] if dtype not in "FD" else []
+    for name in names:
+        for norm in (None, "ortho"):
+
+            def body(m, name=name, norm=norm):
+                a, call = m.array(source), getattr(m.fft, name)
+                if name.endswith(("2", "n")):
+                    return call(a, norm=norm), call(a[::2], s=(100, 610))
+                return call(a, norm=norm), call(a, axis=0), call(a.T[::2], n=599), call(a, n=700)
+
+            check(failures, (name, norm), body, xp_default)
+    report(failures)
+
+
+def test_conditions_of_transforms_are_told(xp_default):
+    def body(m):
+        a = m.full((500, 500), 1e308)
+        with np.errstate(all="warn"):
+            return m.fft.fft(a)
+
+    report(differences(observe(body, np), observe(body, xp_default)))
+
+
+def test_parts_are_native(xp_default, fallbacks):
+    a = xp_default.array(ordinary("d", MANY + 400).reshape(200, -1))
+    xp_default.fft.rfft(a, axis=1)
+    xp_default.sort(a, axis=0)
+    xp_default.argsort(a, axis=1)
+    xp_default.searchsorted([-1.0, 0.0, 1.0], a)
+    xp_default.digitize(a, [-1.0, 0.0, 1.0])
+    assert fallbacks() == []
