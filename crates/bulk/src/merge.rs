@@ -31,7 +31,7 @@ macro_rules! real {
     ($($t:ty)*) => { $(impl Order for $t {
         #[inline]
         fn before(self, other: Self) -> bool {
-            self < other || (other.is_nan() && !self.is_nan())
+            (self < other) | (other.is_nan() & !self.is_nan())
         }
 
         fn is_negative_zero(self) -> bool {
@@ -56,26 +56,20 @@ fn cut<T: Order>(left: &[T], right: &[T], count: usize) -> usize {
     low
 }
 
-/// Merges two runs; of equal elements those of `left` go first.
-fn merge<T: Order>(mut left: &[T], mut right: &[T], out: &mut [T]) {
-    for place in out {
-        *place = match (left.split_first(), right.split_first()) {
-            (Some((&l, left_rest)), Some((&r, right_rest))) => {
-                let take_right = r.before(l);
-                left = if take_right { left } else { left_rest };
-                right = if take_right { right_rest } else { right };
-                if take_right { r } else { l }
-            }
-            (Some((&l, rest)), None) => {
-                left = rest;
-                l
-            }
-            (None, Some((&r, rest))) => {
-                right = rest;
-                r
-            }
-            (None, None) => return,
-        };
+/// Merges two runs; of equal elements those of `left` go first. Which run goes on is no branch: nobody
+/// could foresee it.
+fn merge<T: Order>(left: &[T], right: &[T], out: &mut [T]) {
+    let (mut i, mut j) = (0, 0);
+    while i < left.len() && j < right.len() && i + j < out.len() {
+        let (l, r) = (left[i], right[j]);
+        let take_right = r.before(l);
+        out[i + j] = if take_right { r } else { l };
+        i += usize::from(!take_right);
+        j += usize::from(take_right);
+    }
+    let rest = out[i + j..].iter_mut();
+    for (place, &x) in rest.zip(left[i..].iter().chain(&right[j..])) {
+        *place = x;
     }
 }
 

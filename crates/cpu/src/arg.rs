@@ -22,6 +22,7 @@
 use crate::Isa;
 use crate::cell::Cell;
 use crate::kern::{Body, Kern, fold_run, pick, tile, tile_mut};
+use crate::place::fetch;
 use arrayloom_ir::ReduceOp;
 use arrayloom_types::DType;
 use half::f16;
@@ -63,7 +64,8 @@ macro_rules! ranked_pairs {
 ranked_pairs!(f32 f64);
 
 /// What a kernel gets besides the values: the position of the first value, the step from one to the
-/// next, and the positions of the best values.
+/// next (for values at one position, the bytes to those at the next one), and the positions of the best
+/// values.
 #[repr(C)]
 struct More {
     first: i64,
@@ -118,6 +120,9 @@ impl<T: Ranked, const MAX: bool> Body for Later<T, MAX> {
         // SAFETY: as above.
         let at = unsafe { tile_mut::<i64>(more.positions.cast(), n) };
         let i = more.first;
+        for line in (0..n * size_of::<T>()).step_by(64) {
+            fetch(a.wrapping_offset(more.step as isize).wrapping_add(line));
+        }
         for ((best, at), &x) in best.iter_mut().zip(at).zip(values) {
             let beats = if MAX { best.below(x) } else { x.below(*best) };
             let take = !best.is_nan() & (beats | x.is_nan());
@@ -272,15 +277,21 @@ impl ArgPlan {
     }
 
     /// Folds `n` values at one position into as many results, all of which have a value from an earlier
-    /// position.
+    /// position. The values of the next position lie `next` bytes further.
     ///
     /// # Safety
     /// As for [`ArgPlan::fold`].
-    pub(crate) unsafe fn later(&self, values: *const u8, n: usize, first: isize, number: isize) {
+    pub(crate) unsafe fn later(
+        &self,
+        (values, next): (*const u8, isize),
+        n: usize,
+        first: isize,
+        number: isize,
+    ) {
         let best = self.best.wrapping_offset(number * self.size.cast_signed());
         let more = More {
             first: first as i64,
-            step: 0,
+            step: next as i64,
             positions: self.positions.wrapping_offset(number),
         };
         let facts = (&raw const more).cast::<u8>();

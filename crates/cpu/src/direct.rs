@@ -257,7 +257,7 @@ impl Direct {
                 },
                 // SAFETY: promised by the caller.
                 Way::Places(arg) => unsafe {
-                    places(arg, nest, (a, rows), outer, first..first + n)
+                    places(arg, nest, (a, rows), outer, first..first + n);
                 },
                 // SAFETY: promised by the caller.
                 Way::Down(kern) => unsafe { self.down(kern, (a, rows), (out, step), n, scratch) },
@@ -421,7 +421,7 @@ unsafe fn places(
             unsafe { arg.fold(values, columns.len(), (position, 0), number, true) };
         } else {
             // SAFETY: as above; the first row has given every column a value.
-            unsafe { arg.later(values, columns.len(), position, number) };
+            unsafe { arg.later((values, rows.step), columns.len(), position, number) };
         }
         position += nest.axes[1].steps[arg.lanes.0];
     }

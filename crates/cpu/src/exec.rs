@@ -104,8 +104,11 @@ impl<'a> Worker<'a> {
                 }
             });
         }
-        // Compiled code and folds ask for their lines in long even streams, which the processor foresees.
-        let fetched = if program.segments.is_empty() && program.buffers > 0 {
+        // Compiled code asks for its lines in long even streams, which the processor foresees; folds ask
+        // for them themselves.
+        let is_fold = |step: &Step<usize>| matches!(step, Step::Fold { .. });
+        let alone = program.steps.iter().all(is_fold);
+        let fetched = if program.segments.is_empty() && !alone {
             distinct(&moving, nest)
         } else {
             Vec::new()

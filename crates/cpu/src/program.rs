@@ -355,7 +355,7 @@ fn allocate(mut lowered: Lowered, setup: &Setup, config: &CpuConfig, row: usize)
 const COMPILED_BYTES: usize = 8192;
 
 /// Bytes of one operand of a tile that is folded in place.
-const FOLDED_BYTES: usize = 16 << 10;
+const FOLDED_BYTES: usize = 64 << 10;
 
 /// As many elements as let all buffers fit, between 128 and one page. Short programs wait for memory
 /// rather than compute: with short tiles they ask for the next lines more evenly.
@@ -364,14 +364,17 @@ fn tile_elems(buffers: usize, size: usize, row: usize, lowered: &Lowered) -> usi
         return row;
     }
     let fit = L1_BYTES / (buffers.max(1) * size);
+    let is_fold = |step: &Step<Place>| matches!(step, Step::Fold { .. });
+    let folds = lowered.steps.iter().all(is_fold);
     let most = match lowered.steps.len() {
         _ if !lowered.segments.is_empty() => COMPILED_BYTES,
         // Folds of memory as it lies need no buffers.
-        _ if buffers == 0 => FOLDED_BYTES,
+        _ if folds => FOLDED_BYTES,
         0..4 => 2048,
         _ => 4096,
     };
     let most = (most / size).max(128);
+    let fit = if folds { most } else { fit };
     let power = fit.checked_ilog2().map_or(1, |bits| 1 << bits);
     power.clamp(128, most)
 }

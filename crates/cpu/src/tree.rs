@@ -13,7 +13,7 @@
 mod vectors;
 
 use crate::Isa;
-use crate::kern::{Body, Kern, pick, tile, tile_mut};
+use crate::kern::{Body, Kern, fetch_ahead, pick, tile, tile_mut};
 use arrayloom_plan::{LANES, LEAF, tree_split};
 use smallvec::SmallVec;
 use std::marker::PhantomData;
@@ -103,6 +103,7 @@ impl<R: Addend> Tree<R> {
                 self.descend(open, values.len());
                 if values.len() >= self.leaf {
                     let (now, later) = values.split_at(self.leaf);
+                    fetch_ahead(now.as_ptr().cast(), size_of_val(now));
                     let sum = sum_whole(self.kern, now);
                     values = later;
                     self.close(sum);

@@ -144,6 +144,9 @@ pub(crate) fn places<'py>(array: &Bound<'py, PyAny>) -> PyResult<Outcome<'py>> {
     let values = unsafe { elements::<u8>(mask, mask.len()) };
     let threads = parts::threads();
     let count = py.detach(|| bulk::count_true(values, threads));
+    if count == 0 {
+        leave!(Small)
+    }
     let all = fresh(py, DType::I64, &[count, rank])?;
     let Some(out) = Arr::of(&all) else {
         leave!(Delegated)

@@ -88,12 +88,12 @@ pub(crate) fn other_axis(shape: &[usize], axis: usize) -> Option<usize> {
 }
 
 /// The keys of about equal parts along `axis`.
-pub(crate) fn keys<'py>(
-    py: Python<'py>,
+pub(crate) fn keys(
+    py: Python<'_>,
     axis: usize,
     extent: usize,
     parts: usize,
-) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+) -> PyResult<Vec<Bound<'_, PyTuple>>> {
     let ends = bands(extent, parts);
     let key = |part: &[usize]| {
         let (start, end) = (part[0].cast_signed(), part[1].cast_signed());

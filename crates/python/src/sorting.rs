@@ -134,7 +134,8 @@ fn wish<'py>(call: &Call<'_, 'py>) -> PyResult<Option<Wish<'py>>> {
             "stable" => call.kwargs.map(|k| k.get_item(name)).transpose()?.flatten(),
             _ => argument(call, at, name)?,
         };
-        let Some(value) = value.filter(|value| !value.is_none()) else {
+        let absent = |value: &Bound<'_, PyAny>| value.is_none() && name != "axis";
+        let Some(value) = value.filter(|value| !absent(value)) else {
             continue;
         };
         let fits = match name {

@@ -5,6 +5,7 @@ use super::complex::{FirstFmax, FirstFmin, MulAlone};
 use super::scalar::{Real, UNSET_DOUBLE, UNSET_SINGLE};
 use super::{Body, Kern, pick, tile, tile_mut};
 use crate::Isa;
+use crate::place::fetch;
 use arrayloom_ir::ReduceOp;
 use arrayloom_types::{DType, Scalar};
 use half::f16;
@@ -65,6 +66,17 @@ impl<T: Copy, O: Bin<T, R = T>> Body for Running<O, T> {
     }
 }
 
+/// Bytes from what a fold takes to the lines that it asks for.
+const AHEAD: usize = 8192;
+
+/// Asks for as many lines ahead as `bytes` at `from` are: one core alone waits for memory otherwise.
+#[inline(always)]
+pub(crate) fn fetch_ahead(from: *const u8, bytes: usize) {
+    for line in (0..bytes).step_by(64) {
+        fetch(from.wrapping_add(AHEAD + line));
+    }
+}
+
 /// Values that one turn of an order-free fold takes.
 const LANES: usize = 64;
 
@@ -80,6 +92,7 @@ impl<T: Copy, O: Bin<T, R = T>> Body for AnyOrder<O, T> {
         if let Some((first, groups)) = groups.split_first() {
             let mut lanes = *first;
             for group in groups {
+                fetch_ahead(group.as_ptr().cast(), size_of_val(group));
                 for (lane, &x) in lanes.iter_mut().zip(group) {
                     *lane = O::f(*lane, x);
                 }

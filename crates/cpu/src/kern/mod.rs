@@ -28,7 +28,9 @@ mod table;
 mod unary;
 
 pub(crate) use binary::Splat;
-pub(crate) use fold::{accumulate, fold_run, fold_tiles, identity, scan_run, scan_tiles};
+pub(crate) use fold::{
+    accumulate, fetch_ahead, fold_run, fold_tiles, identity, scan_run, scan_tiles,
+};
 pub(crate) use pair::pair;
 pub(crate) use rows::{Rows, SIDE, count_true, fold_rows, scan_rows};
 pub(crate) use select::fill;
