@@ -1,9 +1,11 @@
 """Run random programs on NumPy and on the module under test, and shrink what differs.
 
 As a script: ``python fuzz.py FIRST COUNT [large] [exact] [KEY=VALUE ..]`` sets the engine's settings, runs
-the programs of these seeds and prints a short reproducer of the first one that differs.
+the programs of these seeds and prints a short reproducer of the first one that differs. With the word
+``digest`` it prints what each program did in short, to be compared with another run.
 """
 
+import hashlib
 import importlib
 import inspect
 import sys
@@ -14,7 +16,7 @@ import numpy as np
 
 # The script finds its neighbours however it was started.
 sys.path.insert(0, __file__.rpartition("/support/")[0])
-from support.compare import differences, observe
+from support.compare import Outcome, Seen, differences, observe
 from support.programs import Writer, data
 
 # Seconds that shrinking may take.
@@ -97,6 +99,25 @@ def first_difference(seeds, module, **kind):
     return None
 
 
+def _update(digest, node):
+    if isinstance(node, Outcome):
+        _update(digest, (node.values, node.error, node.warned))
+    elif isinstance(node, (tuple, list)):
+        for item in node:
+            _update(digest, item)
+    else:
+        digest.update(repr(node.facts if isinstance(node, Seen) else node).encode())
+        if isinstance(node, Seen) and node.data is not None:
+            digest.update(node.data.tobytes())
+
+
+def digest(seed, module, **kind):
+    """What the program of a seed did, to the bit, in a few letters."""
+    found = hashlib.sha256()
+    _update(found, run(Writer(seed, **kind).write(), module))
+    return found.hexdigest()
+
+
 def main(words):
     """Run the seeds that the command line names."""
     first, count = int(words[0]), int(words[1])
@@ -106,6 +127,10 @@ def main(words):
         native = importlib.import_module("arrayloom._ext")
         native.configure(**{name: int(value) for name, value in settings.items()})
     kind = {"large": "large" in words, "exact": "exact" in words}
+    if "digest" in words:
+        for seed in range(first, first + count):
+            print(seed, digest(seed, module, **kind))
+        return 0
     found = first_difference(range(first, first + count), module, **kind)
     if found:
         print(found)
