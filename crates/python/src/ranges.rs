@@ -41,7 +41,7 @@ pub(crate) fn arange<'py>(
             dtype = Some(keywords::dtype_from(&value)?);
         }
     }
-    let Some(range) = range(args) else {
+    let Some(range) = range(args, dtype == Some(Some(DType::F64))) else {
         return Ok(None);
     };
     let own = range.first.dtype;
@@ -68,8 +68,9 @@ pub(crate) fn arange<'py>(
     Ok(Some(born.array))
 }
 
-/// Reads one to three Python numbers; `None` for anything else, and for what NumPy refuses.
-fn range(args: &Bound<'_, PyTuple>) -> Option<Range> {
+/// Reads one to three Python numbers, whole ones as reals if asked; `None` for anything else, and for what
+/// NumPy refuses.
+fn range(args: &Bound<'_, PyTuple>, real: bool) -> Option<Range> {
     let values: Vec<_> = args.iter().collect();
     if values.is_empty() || values.len() > 3 {
         return None;
@@ -79,7 +80,7 @@ fn range(args: &Bound<'_, PyTuple>) -> Option<Range> {
         .all(PyAnyMethods::is_exact_instance_of::<PyInt>)
     {
         let whole: Option<Vec<i64>> = values.iter().map(|v| v.extract().ok()).collect();
-        return integers(&whole?);
+        return integers(&whole?, real);
     }
     let number = |v: &Bound<'_, PyAny>| {
         v.is_exact_instance_of::<PyInt>() || v.is_exact_instance_of::<PyFloat>()
@@ -89,7 +90,7 @@ fn range(args: &Bound<'_, PyTuple>) -> Option<Range> {
     floats(&reals?)
 }
 
-fn integers(values: &[i64]) -> Option<Range> {
+fn integers(values: &[i64], real: bool) -> Option<Range> {
     let (start, stop, step) = bounds(values, 0, 1)?;
     let small = [start, stop, step]
         .iter()
@@ -97,7 +98,13 @@ fn integers(values: &[i64]) -> Option<Range> {
     if !small || step == 0 {
         return None;
     }
-    let whole = |value| Scalar::from_i64(DType::I64, value);
+    let whole = |value| {
+        if real {
+            Scalar::from_f64(DType::F64, value as f64)
+        } else {
+            Scalar::from_i64(DType::I64, value)
+        }
+    };
     Some(Range {
         first: whole(start),
         second: whole(start + step),

@@ -10,6 +10,12 @@ CALLS = {
     "floats": lambda m: (m.arange(20_000.0), m.arange(0, 1, 1e-4 / 3), m.arange(0.1, 2e3, 0.1)),
     "backwards": lambda m: (m.arange(1.0, -1.0, -1e-4), m.arange(5, -3e4, -1.5)),
     "dtypes": lambda m: (m.arange(20_000, dtype=int), m.arange(2e4, dtype="d"), m.arange(9_000.5)),
+    "whole numbers as reals": lambda m: (
+        m.arange(20_000, dtype=float),
+        m.arange(7, -60_001, -3, dtype="d"),
+        m.arange(2**53, 2**53 + 50_000, dtype=float),
+        m.arange(True, 20_000, dtype=float),
+    ),
     "other dtypes": lambda m: (m.arange(20_000, dtype="i4"), m.arange(20_000, dtype="f4")),
     "none": lambda m: (
         m.arange(0),
