@@ -240,3 +240,24 @@ def test_sums_do_not_depend_on_threads(xp_default, configured, threads):
 
         check(failures, dtype, body, xp_default, "max")
     report(failures)
+
+
+@pytest.mark.parametrize("dtype", "fd")
+def test_sums_of_short_runs(xp, dtype):
+    for run in (*range(1, 20), 31, 64, 65, 127, 128, 129, 200):
+        rows = 15_000 // run
+        data = ordinary(dtype, 2 * rows * run, seed=run).reshape(2, rows, run)
+
+        def body(m, data=data):
+            a = m.array(data)
+            return (
+                (a * 2 + 1).sum(axis=2),
+                (a - 1)[:, ::-2].sum(axis=-1),
+                (a * a).mean(axis=2, keepdims=True),
+                (a + a).T.sum(axis=0),
+                (-a).sum(axis=2, initial=3.5),
+                (a * -0.0).sum(axis=2),
+            )
+
+        found = differences(observe(body, np), observe(body, xp))
+        assert not found, (run, found)
