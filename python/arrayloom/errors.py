@@ -9,6 +9,7 @@ __all__ = [
     "BudgetError",
     "CancelledError",
     "DeviceError",
+    "EscapedError",
     "FallbackWarning",
     "InternalError",
     "OutOfMemoryError",
@@ -49,9 +50,19 @@ class DeviceError(ArrayloomError, RuntimeError):
 
 
 class OutOfMemoryError(ArrayloomError, MemoryError):
-    """The memory for a result could not be had, not even after pending work was finished.
+    """The memory for a result could not be had, not even after everything else was tried.
 
-    Cure: smaller arrays, or drop references to arrays that are no longer needed.
+    The message has the sizes, the three largest arrays with the lines that made them, and what would
+    have helped. What had been tried is in ``arrayloom.memory.report()``.
+
+    Cure: the message names it.
+    """
+
+
+class EscapedError(ArrayloomError, RuntimeError):
+    """Arrays outlive a block that was asked to keep none.
+
+    Cure: drop the arrays that the message names before the block ends, or allow them.
     """
 
 

@@ -2,16 +2,21 @@
 
 use crate::events::FpEvent;
 use crate::explain::Dumps;
+use crate::ladder::Rungs;
 use crate::pending::Bits;
 use crate::rename::Places;
+use crate::scopes::Scopes;
 use crate::table::{Home, Leftover, Table, give_back};
 use crate::turn::Turns;
 use crate::{EngineError, Settings, Stats};
 use arrayloom_device::{Device, DeviceError};
 use arrayloom_fuse::{Cache, split};
-use arrayloom_guard::{Block, Guard, GuardConfig, GuardError, PagePool, PoolLimits, Slot, State};
+use arrayloom_guard::{Block, Guard, GuardConfig, GuardError, Pages, Slot, State};
 use arrayloom_ir::{Node, SlotId};
-use std::sync::atomic::AtomicBool;
+use arrayloom_memory::{HostLimits, HostMemory, physical_memory};
+use arrayloom_types::ErrorKind;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A slot and where the program finds it.
@@ -28,8 +33,8 @@ pub struct Engine {
     pub(crate) settings: Settings,
     pub(crate) device: Arc<dyn Device>,
     guard: OnceLock<&'static Guard>,
-    own_pool: PagePool,
-    table: Mutex<Table>,
+    memory: Arc<HostMemory>,
+    pub(crate) table: Mutex<Table>,
     pub(crate) turns: Turns,
     pub(crate) pending: Bits,
     pub(crate) cache: Mutex<Cache>,
@@ -39,6 +44,11 @@ pub struct Engine {
     pub(crate) dumps: Mutex<Dumps>,
     pub(crate) dumping: AtomicBool,
     failure: Mutex<Option<EngineError>>,
+    pub(crate) rungs: Mutex<Rungs>,
+    /// The most bytes in use that were seen while a kernel ran, and where.
+    pub(crate) peak: Mutex<(u64, u32)>,
+    pub(crate) predicted: AtomicU64,
+    pub(crate) scopes: Mutex<Scopes>,
     pub(crate) notice: OnceLock<fn()>,
     /// A touch left something to be told.
     pub(crate) news: AtomicBool,
@@ -63,16 +73,13 @@ impl Engine {
                 device: device.caps().name,
             });
         }
-        let mut limits = PoolLimits::default();
-        if settings.pool_bytes > 0 {
-            limits.cached_bytes = settings.pool_bytes;
-        }
+        let memory = Arc::new(HostMemory::new(host_limits(&settings))?);
         let (lazy, dumping) = (settings.lazy, settings.dump_kernels);
         let engine = Arc::new(Engine {
             settings,
             device,
             guard: OnceLock::new(),
-            own_pool: PagePool::new(limits.clone()),
+            memory: Arc::<HostMemory>::clone(&memory),
             table: Mutex::default(),
             turns: Turns::default(),
             pending: Bits::new(),
@@ -83,18 +90,18 @@ impl Engine {
             dumps: Mutex::default(),
             dumping: AtomicBool::new(dumping),
             failure: Mutex::default(),
+            rungs: Mutex::default(),
+            peak: Mutex::default(),
+            predicted: AtomicU64::new(0),
+            scopes: Mutex::default(),
             notice: OnceLock::new(),
             news: AtomicBool::new(false),
             #[cfg(test)]
             allocations_left: std::sync::atomic::AtomicI64::new(i64::MAX),
         });
         if lazy {
-            let config = GuardConfig {
-                pool: limits,
-                ..GuardConfig::default()
-            };
             let owner = Arc::<Engine>::clone(&engine);
-            if let Ok(guard) = Guard::install(config, owner) {
+            if let Ok(guard) = Guard::install_over(GuardConfig::default(), memory, owner) {
                 engine.guard.get_or_init(|| guard);
             }
         }
@@ -120,8 +127,8 @@ impl Engine {
         lock(&self.table)
     }
 
-    pub(crate) fn pool(&self) -> &PagePool {
-        self.guard().map_or(&self.own_pool, Guard::pool)
+    pub(crate) fn pool(&self) -> &HostMemory {
+        &self.memory
     }
 
     pub(crate) fn block(&self, nbytes: usize, zeroed: bool) -> Result<Block, EngineError> {
@@ -136,15 +143,6 @@ impl Engine {
         self.pool()
             .get(nbytes, zeroed)
             .map_err(|_refused| self.out_of_memory(nbytes))
-    }
-
-    fn out_of_memory(&self, nbytes: usize) -> EngineError {
-        let stats = self.pool().stats();
-        EngineError::OutOfMemory {
-            need: nbytes as u64,
-            live: stats.live_bytes as u64,
-            cached: stats.cached_bytes as u64,
-        }
     }
 
     pub(crate) fn give_back(&self, left: impl IntoIterator<Item = Leftover>) {
@@ -184,6 +182,16 @@ impl Engine {
     /// # Errors
     /// [`EngineError::OutOfMemory`] and the like.
     pub fn new_ready(&self, nbytes: usize, zeroed: bool) -> Result<NewSlot, EngineError> {
+        self.try_ready(nbytes, zeroed).or_else(|error| {
+            if error.kind() != ErrorKind::Memory {
+                return Err(error);
+            }
+            let _turn = self.turns.take();
+            self.with_room(|| self.try_ready(nbytes, zeroed))
+        })
+    }
+
+    fn try_ready(&self, nbytes: usize, zeroed: bool) -> Result<NewSlot, EngineError> {
         if let Some(guard) = self.guard() {
             match guard.alloc_ready(nbytes, zeroed) {
                 Ok(guarded) => return Ok(self.enter(guard, guarded, nbytes, false)),
@@ -262,11 +270,9 @@ impl Engine {
 
     pub(crate) fn append(&self, table: &mut Table, node: Node) -> Result<bool, EngineError> {
         for (slot, _) in crate::table::accesses(&node) {
-            if table.get(slot).is_none() {
-                return Err(EngineError::BadSlot {
-                    slot: slot.0,
-                    what: "is not in use",
-                });
+            match table.get(slot) {
+                Some(entry) => entry.check_there()?,
+                None => return Err(unknown(slot)),
             }
         }
         table.recorded += 1;
@@ -286,8 +292,18 @@ impl Engine {
         }
         let settings = &self.settings;
         Ok(must_run
+            || self.is_pressed(table)
             || table.list.len() >= settings.max_pending_nodes
             || table.list_bytes >= settings.max_pending_bytes)
+    }
+
+    /// True when recorded operations keep much memory alive that the program has dropped.
+    fn is_pressed(&self, table: &Table) -> bool {
+        let limit = self.pool().limit();
+        if limit.most() == u64::MAX || table.pinned == 0 {
+            return false;
+        }
+        table.pinned > limit.used() / 2 && limit.used() > limit.most() / 4
     }
 
     /// Makes the next write of the program to an input wait for its readers. False if it cannot.
@@ -401,6 +417,22 @@ impl Engine {
     /// Gives memory that is kept for re-use back to the system. Tells how many bytes.
     pub fn trim(&self) -> u64 {
         self.pool().trim(usize::MAX) as u64
+    }
+}
+
+fn host_limits(settings: &Settings) -> HostLimits {
+    let directory = if settings.spill_dir.is_empty() {
+        std::env::temp_dir()
+    } else {
+        PathBuf::from(&settings.spill_dir)
+    };
+    HostLimits {
+        limit: settings.memory_limit.0,
+        cached: match settings.pool_bytes {
+            0 => physical_memory() / 4,
+            bytes => bytes as u64,
+        },
+        spill: settings.spill.then_some(directory),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What can go wrong when operations run.
 
+use crate::Shortage;
 use arrayloom_device::DeviceError;
 use arrayloom_guard::GuardError;
 use arrayloom_types::ErrorKind;
@@ -9,18 +10,11 @@ use arrayloom_types::ErrorKind;
 #[non_exhaustive]
 pub enum EngineError {
     /// Memory for a result could not be had.
-    #[error(
-        "out of memory: {need} bytes wanted for one array, {live} bytes in use and {cached} bytes cached by \
-         arrayloom; free arrays or use smaller ones"
-    )]
-    OutOfMemory {
-        /// Bytes wanted.
-        need: u64,
-        /// Bytes of blocks in use.
-        live: u64,
-        /// Bytes of blocks kept for re-use.
-        cached: u64,
-    },
+    #[error("{0}")]
+    OutOfMemory(Box<Shortage>),
+    /// Address space for arrays could not be had.
+    #[error(transparent)]
+    Memory(#[from] arrayloom_memory::MemoryError),
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -59,6 +53,12 @@ pub enum EngineError {
         /// The device.
         device: &'static str,
     },
+    /// An array was used after its memory was given back.
+    #[error("array was freed at {place}; keep it until its last use")]
+    Freed {
+        /// The line that freed it.
+        place: Box<str>,
+    },
     /// A slot that is not known, or has no memory where it must have some.
     #[error("slot {slot} {what}; this is a bug in arrayloom")]
     BadSlot {
@@ -73,7 +73,8 @@ impl EngineError {
     /// The kind of failure.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            EngineError::OutOfMemory { .. }
+            EngineError::OutOfMemory(_)
+            | EngineError::Memory(_)
             | EngineError::Guard(GuardError::OutOfMemory { .. } | GuardError::NoSlot { .. }) => {
                 ErrorKind::Memory
             }
@@ -82,7 +83,7 @@ impl EngineError {
             EngineError::Unsupported { .. } | EngineError::NotUnified { .. } => {
                 ErrorKind::Unsupported
             }
-            EngineError::BadSetting { .. } => ErrorKind::Value,
+            EngineError::BadSetting { .. } | EngineError::Freed { .. } => ErrorKind::Value,
             EngineError::BadSlot { .. } => ErrorKind::Internal,
         }
     }

@@ -3,6 +3,7 @@
 use crate::table::{Home, Table, accesses};
 use crate::{Engine, EngineError};
 use arrayloom_device::{Buf, End, Queue};
+use arrayloom_guard::Pages as _;
 use arrayloom_ir::SlotId;
 
 impl Engine {
@@ -21,7 +22,10 @@ impl Engine {
     /// # Errors
     /// [`EngineError::OutOfMemory`].
     pub fn copy_of(&self, bytes: &[u8]) -> Result<SlotId, EngineError> {
-        let block = self.block(bytes.len().max(1), false)?;
+        let block = self.block(bytes.len().max(1), false).or_else(|_refused| {
+            let _turn = self.turns.take();
+            self.with_room(|| self.block(bytes.len().max(1), false))
+        })?;
         let (to, from) = (block.ptr(), bytes.as_ptr().cast_mut());
         let (to, from) = (End::Host(to), End::Host(from));
         let size = bytes.len() as u64;

@@ -29,6 +29,7 @@ impl Engine {
             self.keep_failure(error);
         }
         self.turns.acquire();
+        self.unspill();
         let take_table = || HELD.with_borrow_mut(|held| held.table = Some(self.table()));
         match self.guard() {
             Some(guard) => self.turns.lend(|| guard.before_fork_with(take_table)),

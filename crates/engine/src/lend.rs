@@ -5,7 +5,7 @@
 
 use crate::table::{Home, Table};
 use crate::{Engine, EngineError};
-use arrayloom_guard::Block;
+use arrayloom_guard::{Block, Pages as _};
 use arrayloom_ir::{Action, LoopSig, Node, Operand, SlotId, ops};
 use arrayloom_types::{DType, Layout};
 use smallvec::smallvec;

@@ -8,20 +8,26 @@
 //! Locks: a *turn* is held by whoever runs the list; the *table* (slots and list) is locked for moments
 //! only and never while user memory is touched. The order is turn, then table.
 
+mod boxes;
 mod engine;
 mod error;
 mod events;
 mod explain;
 mod external;
 mod fork;
+mod holdings;
+mod ladder;
 mod lend;
 mod owner;
 mod pending;
+mod predict;
 mod put_off;
 mod rename;
 mod run;
+mod scopes;
 mod settings;
 mod shadow;
+mod spill;
 mod stats;
 mod sweep;
 mod sync;
@@ -35,6 +41,9 @@ pub use engine::{Engine, NewSlot};
 pub use error::EngineError;
 pub use events::FpEvent;
 pub use explain::{Explanation, KernelFacts, OpFacts, PassFacts, Storage, ViewFacts};
+pub use holdings::{MemoryReport, Owner, Shortage};
+pub use ladder::{Rung, RungStats};
 pub use lend::Lent;
-pub use settings::Settings;
+pub use scopes::ScopeFigures;
+pub use settings::{Amount, Settings};
 pub use stats::{OpStats, Stats};

@@ -15,7 +15,7 @@ use crate::table::{Entry, Home, Table};
 use crate::{Engine, EngineError};
 use arrayloom_device::{Arg, Buf, End, Launch, Queue};
 use arrayloom_fuse::Group;
-use arrayloom_guard::Block;
+use arrayloom_guard::{Block, Pages as _};
 use arrayloom_ir::{Action, Builder, Form, Kernel, Node, Operand, Output, SlotId};
 use arrayloom_types::Layout;
 use std::collections::BTreeMap;
@@ -38,6 +38,13 @@ struct Store<'a> {
     to: SlotId,
     value: &'a Layout,
     view: &'a Layout,
+}
+
+impl Places {
+    /// Bytes of the block that a value made here is expected to get.
+    pub(crate) fn expected_bytes(&self, site: u32) -> Option<usize> {
+        self.expected.get(&site).map(|shadow| shadow.nbytes)
+    }
 }
 
 impl Engine {

@@ -7,7 +7,7 @@ use crate::put_off::{self, PutOff};
 use crate::stats::{Traffic, bytes, name_of};
 use crate::table::{Entry, Home, Leftover, Table, accesses};
 use crate::{Engine, EngineError};
-use arrayloom_device::{Arg, Buf, DeviceError, Launch, Queue, ReduceArgs};
+use arrayloom_device::{Arg, Buf, DeviceError, Launch, ReduceArgs};
 use arrayloom_fuse::{Cache, Fold, Fused, Group, Options, Pass, Slots, fuse};
 use arrayloom_guard::State;
 use arrayloom_ir::{FpFlags, Node, Operand, SlotId};
@@ -187,10 +187,15 @@ impl Engine {
         }
         lock(&self.stats).dropped += fused.dead.len() as u64;
         self.settle(batch, &fused.dead);
+        self.make_room(batch, &fused.groups, &fused.passes);
         for pass in &fused.passes {
             let kernels = match pass {
                 Pass::Kernel(place) => std::slice::from_ref(place),
-                Pass::Sweep(sweep) if self.run_sweep(batch, &fused.groups, sweep)? => &[],
+                Pass::Sweep(sweep)
+                    if self.with_room(|| self.run_sweep(batch, &fused.groups, sweep))? =>
+                {
+                    &[]
+                }
                 Pass::Sweep(sweep) => sweep.groups.as_slice(),
             };
             for &place in kernels {
@@ -201,7 +206,7 @@ impl Engine {
     }
 
     fn run_group(&self, batch: &mut Batch, group: &Group) -> Result<(), EngineError> {
-        match self.launch(batch, group) {
+        match self.with_room(|| self.launch(batch, group)) {
             Err(error) if is_unsupported(&error) => self.run_apart(batch, group, error),
             other => other,
         }
@@ -232,7 +237,7 @@ impl Engine {
             for place in &mut single.nodes {
                 *place = group.nodes[*place as usize];
             }
-            self.launch(batch, single)
+            self.with_room(|| self.launch(batch, single))
                 .map_err(|error| name_op(&batch.list[single.nodes[0] as usize], error))?;
         }
         Ok(())
@@ -275,7 +280,8 @@ impl Engine {
             reduces: &reduces,
             flags: flags.as_deref(),
         };
-        self.launch_with_room(group, &launch)?;
+        self.note_peak(batch.list[group.nodes[0] as usize].site);
+        self.run_kernel(group, &launch)?;
         self.count(batch, group, started.elapsed().as_secs_f64());
         if let Some(flags) = flags {
             let nodes = (group.nodes.as_slice(), batch.list.as_slice());
@@ -287,17 +293,6 @@ impl Engine {
             );
         }
         self.settle(batch, &group.nodes);
-        Ok(())
-    }
-
-    /// Runs the kernel; when memory runs out, gives cached blocks back and tries once more.
-    fn launch_with_room(&self, group: &Group, launch: &Launch<'_>) -> Result<(), EngineError> {
-        let queue = Queue::default();
-        let run = || self.device.run(queue, &group.kernel, launch);
-        match run() {
-            Err(DeviceError::OutOfMemory { .. }) if self.trim() > 0 => run()?,
-            other => other?,
-        }
         Ok(())
     }
 
@@ -322,9 +317,18 @@ impl Engine {
 
     pub(crate) fn address(&self, slot: SlotId, writes: bool) -> Result<u64, EngineError> {
         let mut table = self.table();
+        table.clock += 1;
+        let clock = table.clock;
         let Some(entry) = table.get_mut(slot) else {
             return Err(crate::engine::unknown(slot));
         };
+        entry.used = clock;
+        if let (None, Home::Guarded(guarded), Some(guard)) =
+            (&entry.block, entry.home, self.guard())
+        {
+            // A value that was spilled after the list was taken.
+            entry.block = guard.withdraw(guarded);
+        }
         if let Some(block) = &entry.block {
             return Ok(block.ptr().expose_provenance() as u64);
         }

@@ -1,6 +1,11 @@
 //! The settings of the engine: one row each, read from `ARRAYLOOM_*` variables here and nowhere else.
 
 use crate::EngineError;
+use arrayloom_memory::{parse_limit, physical_memory};
+
+/// Bytes of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Amount(pub u64);
 
 /// A value that a setting may have.
 trait Value: Sized {
@@ -24,6 +29,14 @@ impl Value for String {
     const TAKES: &'static str = "a name";
     fn parse(text: &str) -> Option<String> {
         Some(text.to_owned())
+    }
+}
+
+impl Value for Amount {
+    const TAKES: &'static str =
+        "an amount of memory such as 2GiB, or a share of main memory such as 50%";
+    fn parse(text: &str) -> Option<Amount> {
+        parse_limit(text, physical_memory()).ok().map(Amount)
     }
 }
 
@@ -131,6 +144,12 @@ settings! {
     eager: bool = false, "ARRAYLOOM_EAGER";
     /// Bytes of memory kept for re-use; 0 for a quarter of the machine's.
     pool_bytes: usize = 0, "ARRAYLOOM_POOL_BYTES";
+    /// Bytes of arrays at most: more is spilled, or an error.
+    memory_limit: Amount = Amount(u64::MAX), "ARRAYLOOM_MEMORY_LIMIT";
+    /// What does not fit under the limit goes to a file.
+    spill: bool = true, "ARRAYLOOM_SPILL";
+    /// The folder of that file; empty for the system's folder of temporary files.
+    spill_dir: String = String::new(), "ARRAYLOOM_SPILL_DIR";
     /// Keep what ran, for [`crate::Engine::take_dumps`].
     dump_kernels: bool = false, "ARRAYLOOM_DUMP";
 }

@@ -56,6 +56,7 @@ impl Engine {
                 outs: &routes.outs,
             })
             .collect();
+        self.note_peak(batch.list[members[0].nodes[0] as usize].site);
         let started = Instant::now();
         let taken = self.device.sweep(
             Queue::default(),

@@ -4,7 +4,7 @@ use crate::engine::unknown;
 use crate::table::Home;
 use crate::{Engine, EngineError};
 use arrayloom_device::{Buf, End, Queue};
-use arrayloom_guard::{Block, Guard, Slot, State};
+use arrayloom_guard::{Block, Guard, Pages as _, Slot, State};
 use arrayloom_ir::SlotId;
 
 impl Engine {
@@ -29,7 +29,7 @@ impl Engine {
             let writes = self.table().get(slot).map(|entry| entry.writes);
             match writes {
                 None => return Err(unknown(slot)),
-                Some(0) => return self.materialise(slot),
+                Some(0) => return self.with_room(|| self.materialise(slot)),
                 // Others record meanwhile.
                 Some(_) => ran?,
             }
@@ -45,7 +45,7 @@ impl Engine {
         while !self.open(slot)? {
             let _turn = self.turns.take();
             self.run_list(None)?;
-            self.materialise(slot)?;
+            self.with_room(|| self.materialise(slot))?;
         }
         Ok(())
     }
@@ -56,6 +56,7 @@ impl Engine {
         let Some(entry) = table.get_mut(slot) else {
             return Err(unknown(slot));
         };
+        entry.check_there()?;
         entry.fresh = false;
         if entry.reads + entry.writes > 0 {
             return Ok(false);
@@ -85,6 +86,7 @@ impl Engine {
         let Some(entry) = table.get_mut(slot) else {
             return Err(unknown(slot));
         };
+        entry.check_there()?;
         entry.fresh = false;
         if entry.writes > 0 {
             return Ok(false);
@@ -107,6 +109,7 @@ impl Engine {
         let Some(entry) = table.get_mut(slot) else {
             return Err(unknown(slot));
         };
+        entry.check_there()?;
         let (Home::Guarded(guarded), Some(guard)) = (entry.home, self.guard()) else {
             return Ok(());
         };

@@ -1,8 +1,10 @@
 //! Slots and the list of recorded operations: all that the table's lock protects.
 
+use crate::EngineError;
 use crate::shadow::Shadow;
 use arrayloom_guard::{Block, Guard, Slot};
 use arrayloom_ir::{Node, SlotId};
+use arrayloom_types::{DType, Shape};
 
 /// Where a slot's bytes belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +31,18 @@ pub(crate) struct Entry {
     /// Where in the program it was written last.
     pub(crate) site: u32,
     pub(crate) nbytes: usize,
+    /// What it was made as.
+    pub(crate) made: Option<(DType, Shape)>,
+    /// The scope that it was made in; zero for none.
+    pub(crate) scope: u32,
+    /// Where the program gave its memory back before it dropped the array.
+    pub(crate) freed: Option<Box<str>>,
+    /// When a kernel used it last.
+    pub(crate) used: u64,
     /// The program holds it.
     pub(crate) user: bool,
+    /// Only recorded operations keep its memory alive.
+    pub(crate) pinned: bool,
     /// The operations that make it were put off, and go with it.
     pub(crate) put_off: bool,
     /// Memory that the program got with the slot and has not asked for since: its pages may be taken
@@ -39,6 +51,18 @@ pub(crate) struct Entry {
     /// Recorded operations that read it, and that write it.
     pub(crate) reads: u32,
     pub(crate) writes: u32,
+}
+
+impl Entry {
+    /// An error for an array that was freed early.
+    pub(crate) fn check_there(&self) -> Result<(), EngineError> {
+        match &self.freed {
+            None => Ok(()),
+            Some(place) => Err(EngineError::Freed {
+                place: place.clone(),
+            }),
+        }
+    }
 }
 
 /// Slots and list.
@@ -50,6 +74,10 @@ pub(crate) struct Table {
     /// Bytes of results in the list.
     pub(crate) list_bytes: u64,
     pub(crate) recorded: u64,
+    /// Bytes that only recorded operations keep alive.
+    pub(crate) pinned: u64,
+    /// Counts uses.
+    pub(crate) clock: u64,
 }
 
 /// What became of a slot when its last user went.
@@ -68,7 +96,12 @@ impl Table {
             shadow: None,
             site: 0,
             nbytes,
+            made: None,
+            scope: 0,
+            freed: None,
+            used: 0,
             user,
+            pinned: false,
             put_off: false,
             fresh: false,
             reads: 0,
@@ -105,6 +138,11 @@ impl Table {
                 }
             }
         }
+        for (slot, layout) in &node.outs {
+            if let Some(entry) = self.get_mut(*slot).filter(|entry| entry.made.is_none()) {
+                entry.made = Some((layout.dtype, layout.shape.clone()));
+            }
+        }
     }
 
     /// The accesses of a node are over. Slots that nobody needs any more go to `left`.
@@ -122,9 +160,13 @@ impl Table {
 
     /// The program's reference is gone.
     pub(crate) fn release(&mut self, slot: SlotId) -> Leftover {
+        let mut pinned = 0;
         if let Some(entry) = self.get_mut(slot) {
             entry.user = false;
+            entry.pinned = entry.reads > 0 && entry.writes == 0;
+            pinned = if entry.pinned { entry.nbytes as u64 } else { 0 };
         }
+        self.pinned += pinned;
         self.drop_if_unused(slot)
     }
 
@@ -137,12 +179,21 @@ impl Table {
         }
         let block = entry.block.take();
         let home = std::mem::replace(&mut entry.home, Home::Vacant);
+        let pinned = if entry.pinned { entry.nbytes as u64 } else { 0 };
+        self.pinned -= pinned;
         self.vacant.push(slot.0);
         match (home, block) {
             (Home::Guarded(guarded), block) => Leftover::Slot(guarded, block),
             (_, Some(block)) => Leftover::Block(block),
             (_, None) => Leftover::Nothing,
         }
+    }
+
+    /// Slots in use and what they are.
+    pub(crate) fn in_use_slots(&self) -> impl Iterator<Item = (SlotId, &Entry)> {
+        let numbered = (0u32..).zip(&self.entries);
+        let used = numbered.filter(|(_, entry)| entry.home != Home::Vacant);
+        used.map(|(number, entry)| (SlotId(number), entry))
     }
 
     /// Slots in use.

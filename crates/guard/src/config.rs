@@ -28,7 +28,7 @@ pub struct GuardConfig {
     pub reserve_bytes_per_class: usize,
     /// Slots that may be alive at once. Published ones cost a memory map each.
     pub max_slots: usize,
-    /// Bounds of the page pool.
+    /// Bounds of the page pool, if the guard makes its own.
     pub pool: PoolLimits,
     /// Stack of the thread that evaluates touched arrays.
     pub service_stack_bytes: usize,

@@ -10,7 +10,7 @@ use crate::error::GuardError;
 use crate::fork::Gate;
 use crate::handler;
 use crate::lock::Lock;
-use crate::pool::PagePool;
+use crate::pool::{PagePool, Pages};
 use crate::service::Service;
 use crate::slot::{Slot, State};
 use crate::sys;
@@ -91,7 +91,7 @@ pub(crate) struct ClassSlots {
 /// Protected memory whose contents appear when they are touched. One per process.
 pub struct Guard {
     pub(crate) arena: Arena,
-    pub(crate) pool: PagePool,
+    pub(crate) pool: Arc<dyn Pages>,
     pub(crate) owner: Arc<dyn Owner>,
     pub(crate) classes: Vec<Lock<ClassSlots>>,
     pub(crate) service: Service,
@@ -114,10 +114,23 @@ impl Guard {
         config: GuardConfig,
         owner: Arc<dyn Owner>,
     ) -> Result<&'static Guard, GuardError> {
+        let pool = Arc::new(PagePool::new(config.pool.clone()));
+        Guard::install_over(config, pool, owner)
+    }
+
+    /// As [`Guard::install`], with pages from `pages`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn install_over(
+        config: GuardConfig,
+        pages: Arc<dyn Pages>,
+        owner: Arc<dyn Owner>,
+    ) -> Result<&'static Guard, GuardError> {
         if CLAIMED.swap(true, SeqCst) {
             return Err(GuardError::AlreadyInstalled);
         }
-        Guard::install_claimed(config, owner).inspect_err(|_error| {
+        Guard::install_claimed(&config, pages, owner).inspect_err(|_error| {
             if GUARD.get().is_none() {
                 CLAIMED.store(false, SeqCst);
             }
@@ -125,7 +138,8 @@ impl Guard {
     }
 
     fn install_claimed(
-        config: GuardConfig,
+        config: &GuardConfig,
+        pages: Arc<dyn Pages>,
         owner: Arc<dyn Owner>,
     ) -> Result<&'static Guard, GuardError> {
         handler::check_support()?;
@@ -135,7 +149,7 @@ impl Guard {
             .collect();
         let guard = GUARD.get_or_init(|| Guard {
             arena,
-            pool: PagePool::new(config.pool),
+            pool: pages,
             owner,
             classes,
             service: Service::new(config.service_stack_bytes),
@@ -157,9 +171,9 @@ impl Guard {
         GUARD.get()
     }
 
-    /// The pool that all pages of the guard come from.
-    pub fn pool(&self) -> &PagePool {
-        &self.pool
+    /// Where all pages of the guard come from.
+    pub fn pool(&self) -> &dyn Pages {
+        &*self.pool
     }
 
     /// A Lazy slot of `nbytes`: address space only, no system call in the common case. None if too
@@ -256,6 +270,11 @@ impl Guard {
     /// The user address of a slot, whether anything is there or not.
     pub fn addr(&self, slot: Slot) -> *mut u8 {
         self.arena.addr(slot)
+    }
+
+    /// Where the slot's pages belong when they are not at the user address; zero without pages.
+    pub fn home(&self, slot: Slot) -> usize {
+        self.arena.record(slot).block_start.load(SeqCst)
     }
 
     /// The bytes asked for at `alloc`.

@@ -41,5 +41,5 @@ pub use config::{GuardConfig, PoolLimits};
 pub use error::GuardError;
 pub use guard::{Counters, Guard, Owner};
 pub use lock::Lock;
-pub use pool::{Block, PagePool, PoolStats};
+pub use pool::{Block, PagePool, Pages, PoolStats};
 pub use slot::{Slot, State};

@@ -49,10 +49,19 @@ impl Block {
         self.len == 0
     }
 
-    /// Takes the pages out; somebody else owns them now.
-    pub(crate) fn into_parts(self) -> (*mut u8, usize) {
+    /// Takes the pages out; the caller owns them now.
+    pub fn into_parts(self) -> (*mut u8, usize) {
         let this = ManuallyDrop::new(self);
         (this.start, this.len)
+    }
+
+    /// A block made of pages.
+    ///
+    /// # Safety
+    /// The pages are whole, readable and writable, and nobody else owns them. They stay mapped until
+    /// the block was given back to the [`Pages`] that made it.
+    pub unsafe fn from_raw(start: *mut u8, len: usize) -> Block {
+        Block { start, len }
     }
 
     /// A block made of pages that nobody else owns.
@@ -61,7 +70,7 @@ impl Block {
     }
 
     /// Sets every byte.
-    pub(crate) fn fill(&mut self, byte: u8) {
+    pub fn fill(&mut self, byte: u8) {
         // SAFETY: the block owns `len` writable bytes, and `&mut self` keeps others out.
         unsafe { self.start.write_bytes(byte, self.len) };
     }
@@ -79,13 +88,46 @@ impl Drop for Block {
     }
 }
 
+/// Where blocks come from and go to. Safe from any thread; never called in the signal handler.
+pub trait Pages: Send + Sync {
+    /// A block of at least `bytes`. With `zeroed` all its bytes are zero, else they are arbitrary.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    fn get(&self, bytes: usize, zeroed: bool) -> Result<Block, GuardError>;
+
+    /// A block for bytes that a touch must find, whatever limits say: without it the process ends.
+    ///
+    /// # Errors
+    /// `OutOfMemory` if the system itself has nothing left.
+    fn get_in_need(&self, bytes: usize) -> Result<Block, GuardError> {
+        self.get(bytes, false)
+    }
+
+    /// Takes a block back.
+    fn put(&self, block: Block);
+
+    /// Takes the end of a block back: `len` bytes of it stay, whole pages.
+    fn shorten(&self, block: Block, len: usize) -> Block;
+
+    /// Gives at least `want` unused bytes back to the system, as far as there are any. Tells how many.
+    fn trim(&self, want: usize) -> usize;
+
+    /// What it holds and did.
+    fn stats(&self) -> PoolStats;
+
+    /// Takes the locks, right before a fork.
+    fn hold_for_fork(&self);
+
+    /// Gives them back, in parent and child.
+    fn release_after_fork(&self);
+}
+
 /// What a pool holds and did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PoolStats {
     /// Bytes waiting for re-use.
     pub cached_bytes: usize,
-    /// Blocks waiting for re-use.
-    pub cached_blocks: usize,
     /// Bytes in use: in blocks and in published slots.
     pub live_bytes: usize,
     /// The highest `live_bytes` so far.
@@ -204,11 +246,8 @@ impl PagePool {
 
     /// What the pool holds and did.
     pub fn stats(&self) -> PoolStats {
-        let (cached_bytes, cached_blocks) =
-            self.shelf.with(|shelf| (shelf.bytes, shelf.by_age.len()));
         PoolStats {
-            cached_bytes,
-            cached_blocks,
+            cached_bytes: self.shelf.with(|shelf| shelf.bytes),
             live_bytes: self.live_bytes.load(Relaxed),
             peak_bytes: self.peak_bytes.load(Relaxed),
             hits: self.hits.load(Relaxed),
@@ -217,12 +256,12 @@ impl PagePool {
     }
 
     /// Whether a block of this length would be kept at all.
-    pub(crate) fn wants(&self, len: usize) -> bool {
+    fn wants(&self, len: usize) -> bool {
         len <= self.limits.cached_bytes && self.limits.cached_blocks > 0
     }
 
     /// Puts a block on the shelf that no longer counts as live.
-    pub(crate) fn keep(&self, block: Block) {
+    fn keep(&self, block: Block) {
         if !self.wants(block.len) {
             discard(block);
             return;
@@ -240,7 +279,7 @@ impl PagePool {
     }
 
     /// `bytes` of live memory are no longer live.
-    pub(crate) fn forget(&self, bytes: usize) {
+    fn forget(&self, bytes: usize) {
         self.live_bytes.fetch_sub(bytes, Relaxed);
     }
 
@@ -248,12 +287,38 @@ impl PagePool {
         let now = self.live_bytes.fetch_add(bytes, Relaxed) + bytes;
         self.peak_bytes.fetch_max(now, Relaxed);
     }
+}
 
-    pub(crate) fn hold_for_fork(&self) {
+impl Pages for PagePool {
+    fn get(&self, bytes: usize, zeroed: bool) -> Result<Block, GuardError> {
+        PagePool::get(self, bytes, zeroed)
+    }
+
+    fn put(&self, block: Block) {
+        PagePool::put(self, block);
+    }
+
+    fn shorten(&self, block: Block, len: usize) -> Block {
+        let (start, whole) = block.into_parts();
+        // SAFETY: the tail belongs to the block, which is cut off from it by the new length.
+        unsafe { sys::unmap(start.wrapping_add(len), whole - len) };
+        self.forget(whole - len);
+        Block::from_parts(start, len)
+    }
+
+    fn trim(&self, want: usize) -> usize {
+        PagePool::trim(self, want)
+    }
+
+    fn stats(&self) -> PoolStats {
+        PagePool::stats(self)
+    }
+
+    fn hold_for_fork(&self) {
         self.shelf.acquire();
     }
 
-    pub(crate) fn release_after_fork(&self) {
+    fn release_after_fork(&self) {
         self.shelf.release();
     }
 }
@@ -349,7 +414,6 @@ mod tests {
             pool.put(block);
         }
         let stats = pool.stats();
-        assert_eq!(stats.cached_blocks, 3);
         assert_eq!(stats.cached_bytes, (3 + 4 + 5) * 16_384);
         let large = pool.get(1 << 21, false).unwrap();
         pool.put(large);
@@ -365,7 +429,7 @@ mod tests {
         let block = pool.get(5 << 20, false).unwrap();
         assert!(block.ptr().addr().is_multiple_of(2 << 20));
         pool.put(block);
-        assert_eq!(pool.stats().cached_blocks, 0);
+        assert_eq!(pool.stats().cached_bytes, 0);
     }
 
     #[test]

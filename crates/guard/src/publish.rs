@@ -1,6 +1,8 @@
 //! Moving pages: a value goes from its staging block to the user address, and back to the pool.
 //!
-//! Moves are single system calls, so another thread sees either no pages or the whole value.
+//! Moves are single system calls, so another thread sees either no pages or the whole value. A block has
+//! its home in the address space of whoever gave it: pages leave it for the user address and come back
+//! to it, and meanwhile the home stays mapped without them, so that nobody else lands there.
 //! Rules that hold throughout:
 //!
 //! 1. Pages are visible before the state word says so. Whoever frees a slot therefore waits for
@@ -95,6 +97,11 @@ impl<'a> Held<'a> {
         unsafe { sys::protect(start, len, access) }
     }
 
+    /// Where the pages came from and go back to.
+    fn home(&self) -> *mut u8 {
+        core::ptr::with_exposed_provenance_mut(self.record.block_start.load(SeqCst))
+    }
+
     fn take_staging(&self) -> Block {
         let start = self.record.block_start.swap(0, SeqCst);
         let len = self.record.block_len.swap(0, SeqCst);
@@ -177,11 +184,7 @@ impl Guard {
         if block.len() <= most {
             return block;
         }
-        let (start, len) = block.into_parts();
-        // SAFETY: the tail belongs to the block, which is cut off from it by the new length.
-        unsafe { sys::unmap(start.wrapping_add(most), len - most) };
-        self.pool.forget(len - most);
-        Block::from_parts(start, most)
+        self.pool.shorten(block, most)
     }
 
     /// Moves the value to the user address: Computed becomes Ready or `ReadOnly`.
@@ -245,7 +248,6 @@ impl Guard {
         let staging = core::ptr::with_exposed_provenance_mut(held.record.block_start.load(SeqCst));
         match move_value(staging, len, user, read_only) {
             Ok(()) => {
-                held.record.block_start.store(0, SeqCst);
                 let next = if read_only {
                     State::ReadOnly
                 } else {
@@ -265,6 +267,9 @@ impl Guard {
         let (start, len) = block.into_parts();
         match move_value(start, len, self.arena.addr(slot), false) {
             Ok(()) => {
+                held.record
+                    .block_start
+                    .store(start.expose_provenance(), SeqCst);
                 held.record.block_len.store(len, SeqCst);
                 held.become_state(State::Ready, 0, !0xff);
                 Ok(())
@@ -390,18 +395,21 @@ impl Guard {
         let (user, len) = held.user_range();
         // Untouchable first: who comes meanwhile waits for the page lock.
         held.protect(Access::None).ok()?;
-        // SAFETY: the range holds this slot's pages, and nobody can touch them any more.
-        let lifted = unsafe { sys::lift_pages(user, len) };
-        let Ok(start) = lifted else {
+        let start = held.home();
+        // SAFETY: the range holds this slot's pages, and nobody can touch them any more; the home is the
+        // slot's own.
+        let lifted = unsafe { sys::lift_pages(user, len, start) };
+        if lifted.is_err() {
             let restored = held.protect(access);
             debug_assert!(restored.is_ok(), "{slot:?} had this access before");
             return None;
-        };
+        }
         // SAFETY: the pages were moved to `start` just now and nobody else knows of them.
         let opened = unsafe { sys::protect(start, len, Access::ReadWrite) };
         debug_assert!(opened.is_ok(), "whole mappings change without a new one");
         // SAFETY: the range is the slot's own and empty. If this is refused it stays untouchable.
         let _hole = unsafe { sys::make_hole(user, len) };
+        held.record.block_start.store(0, SeqCst);
         held.record.block_len.store(0, SeqCst);
         held.become_state(State::Lazy, 0, WRITABLE | REARMED);
         Some(Block::from_parts(start, len))
@@ -425,9 +433,10 @@ impl Guard {
                     held.mark(DOOMED, 0);
                     return;
                 };
-                lifted
+                Some(lifted)
             }
         };
+        held.record.block_start.store(0, SeqCst);
         held.record.block_len.store(0, SeqCst);
         held.become_state(State::Free, 0, !0xff);
         self.unclaim(slot);
@@ -436,19 +445,20 @@ impl Guard {
         }
     }
 
-    /// Clears the user range. The pages come back as a block if the pool wants them and the
-    /// system can move them.
-    fn lift(&self, held: &Held<'_>) -> Result<Option<Block>, Refused> {
+    /// Clears the user range. The pages go home; if the system cannot move them, the block comes home
+    /// without.
+    fn lift(&self, held: &Held<'_>) -> Result<Block, Refused> {
         let (user, len) = held.user_range();
+        let home = held.home();
         let writable = held.state() == State::Ready || held.protect(Access::ReadWrite).is_ok();
-        let mut block = None;
-        if writable && self.pool.wants(len) {
-            // SAFETY: the range holds this slot's pages; its last user is gone.
-            let moved = unsafe { sys::lift_pages(user, len) };
-            block = moved.ok().map(|start| Block::from_parts(start, len));
-        }
-        if block.is_none() {
-            self.pool.forget(len);
+        let moved = writable && {
+            // SAFETY: the range holds this slot's pages; its last user is gone. The home is the slot's.
+            unsafe { sys::lift_pages(user, len, home) }.is_ok()
+        };
+        if !moved {
+            // SAFETY: the home is the slot's own and holds no pages.
+            let opened = unsafe { sys::protect(home, len, Access::ReadWrite) };
+            debug_assert!(opened.is_ok(), "a block cannot be written to");
         }
         // SAFETY: the range is the slot's own and its content is not needed any more.
         let hole = unsafe { sys::make_hole(user, len) };
@@ -457,13 +467,11 @@ impl Guard {
             // SAFETY: as above.
             let again = unsafe { sys::make_hole(user, len) };
             if let Err(refused) = again {
-                if let Some(block) = block {
-                    self.pool.put(block);
-                }
+                self.pool.put(Block::from_parts(home, len));
                 return Err(refused);
             }
         }
-        Ok(block)
+        Ok(Block::from_parts(home, len))
     }
 }
 
@@ -487,7 +495,7 @@ fn move_value(from: *mut u8, len: usize, to: *mut u8, read_only: bool) -> Result
         unsafe { sys::protect(from, len, Access::Read) }?;
     }
     // SAFETY: the block belongs to the slot; the target is the slot's own untouchable range.
-    let moved = unsafe { sys::move_onto(from, len, to) };
+    let moved = unsafe { sys::move_onto(from, len, to, read_only) };
     if moved.is_err() {
         sys::fill_gap(to, len);
         if read_only {

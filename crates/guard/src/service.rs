@@ -231,7 +231,7 @@ impl Guard {
     /// The report comes first: the touching thread goes on as soon as there are bytes.
     fn fill_with_nan(&self, slot: Slot, life: u32) {
         self.report_failure(slot);
-        let Ok(mut block) = self.pool.get(self.nbytes(slot), false) else {
+        let Ok(mut block) = self.pool.get_in_need(self.nbytes(slot)) else {
             let held = Held::new(self, slot);
             if held.life() == life {
                 held.mark(DOOMED, 0);

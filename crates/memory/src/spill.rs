@@ -50,7 +50,8 @@ impl SpillFile {
         }
     }
 
-    /// Writes a range out and takes its pages out of memory; the content stays in the file.
+    /// Takes the pages of a range out of the process: they are the kernel's to write out from then on. The
+    /// content stays.
     pub fn page_out(addr: u64, bytes: u64) {
         let low = addr.next_multiple_of(4096);
         let high = (addr + bytes) / 4096 * 4096;
@@ -58,8 +59,6 @@ impl SpillFile {
             return;
         }
         let (at, len) = (pointer(low), length(high - low));
-        // SAFETY: the range lies in a shared mapping of the file; writing it out changes no content.
-        unsafe { libc::msync(at, len, libc::MS_SYNC) };
         // SAFETY: pages of a shared file mapping come back from the file when they are touched.
         unsafe { libc::madvise(at, len, libc::MADV_DONTNEED) };
     }

@@ -2,10 +2,10 @@
 #![expect(unsafe_code, reason = "hands memory of the arena to NumPy")]
 
 use crate::np::{self, Arr, Place};
-use crate::{error, state};
+use crate::{error, memory, site, state};
 use arrayloom_engine::NewSlot;
 use arrayloom_ir::SlotId;
-use arrayloom_types::{DType, Layout, Shape, Strides, contiguous_strides};
+use arrayloom_types::{DType, ErrorKind, Layout, Shape, Strides, contiguous_strides};
 use numpy::npyffi::flags;
 use pyo3::prelude::*;
 
@@ -47,6 +47,7 @@ pub(crate) fn lazy<'py>(
     let Some(new) = state::engine().new_lazy(bytes) else {
         return Ok(None);
     };
+    memory::note_birth(py, new.slot)?;
     wrap(py, &new, dtype, shape, strides).map(Some)
 }
 
@@ -61,7 +62,19 @@ pub(crate) fn ready<'py>(
     let Some(bytes) = nbytes(dtype, shape) else {
         return Ok(None);
     };
-    let Ok(new) = state::engine().new_ready(bytes, zeroed) else {
+    let engine = state::engine();
+    let mut new = engine.patiently(|| engine.new_ready(bytes, zeroed));
+    if let Err(refused) = &new
+        && engine.memory_limit() < u64::MAX
+        && refused.kind() == ErrorKind::Memory
+    {
+        memory::relieve(py)?;
+        new = engine.new_ready(bytes, zeroed);
+        if let Err(refused) = &new {
+            return Err(error::to_python(py, refused));
+        }
+    }
+    let Ok(new) = new else {
         return Ok(None);
     };
     if state::engine().slot_at(new.addr as usize).is_none() {
@@ -69,6 +82,9 @@ pub(crate) fn ready<'py>(
         state::engine().release(new.slot);
         return Ok(None);
     }
+    let site = site::capture(py)?.unwrap_or_default();
+    engine.describe(new.slot, site, dtype, shape);
+    memory::note_birth(py, new.slot)?;
     let strides = contiguous_strides(shape, dtype.size());
     wrap(py, &new, dtype, shape, &strides).map(Some)
 }

@@ -1,5 +1,6 @@
 //! The one map from our errors to Python's.
 
+use crate::memory;
 use arrayloom_engine::EngineError;
 use arrayloom_types::ErrorKind;
 use pyo3::exceptions::{
@@ -9,7 +10,15 @@ use pyo3::prelude::*;
 
 /// The Python exception for an error of the engine.
 pub(crate) fn to_python(py: Python<'_>, error: &EngineError) -> PyErr {
-    let text = error.to_string();
+    let mut text = error.to_string();
+    if let EngineError::OutOfMemory(shortage) = error
+        && !shortage.owners.is_empty()
+    {
+        text = format!(
+            "{text}. Largest: {}",
+            memory::owners_text(py, &shortage.owners)
+        );
+    }
     if let EngineError::BadSetting { .. } = error {
         return ours(py, "SettingError", &text).unwrap_or_else(|_| PyValueError::new_err(text));
     }

@@ -27,6 +27,7 @@ mod lift;
 mod map;
 mod masked;
 mod masks;
+mod memory;
 mod methods;
 mod news;
 mod np;
@@ -57,6 +58,11 @@ use pyo3::prelude::*;
 mod ext {
     #[pymodule_export]
     use super::explain::{dump_kernels, explain, is_pending, take_dumps};
+    #[pymodule_export]
+    use super::memory::{
+        memory_amount, memory_cached, memory_free, memory_limit, memory_report,
+        memory_restart_peak, note_rung, scope_close, scope_figures, scope_open,
+    };
     #[pymodule_export]
     use super::process::{after_fork_child, after_fork_parent, before_fork, reinstall_handler};
     #[pymodule_export]
@@ -105,6 +111,7 @@ fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     news::init();
     buffer::init(py)?;
     builtins::init(module)?;
+    memory::init(module)?;
     super_ufunc::init(py)?;
     bridge::init(module)?;
     process::init(module)

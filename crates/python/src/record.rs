@@ -145,7 +145,8 @@ impl Draft {
         site: u32,
     ) -> PyResult<()> {
         let node = self.node(action, sig, outs, site);
-        sync::force(py, || state::engine().compute(node))
+        let (engine, wanted) = (state::engine(), node.outs[0].0);
+        sync::force(py, || engine.compute(node), || engine.sync_read(wanted))
     }
 
     fn node(

@@ -100,8 +100,9 @@ pub(crate) fn flush(py: Python<'_>) -> PyResult<()> {
     crate::sync::flush(py)
 }
 
-/// Give memory kept for re-use back to the system; returns the number of bytes.
+/// Give memory kept for re-use back to the system, but for so many bytes; returns the number of bytes.
 #[pyfunction]
-pub(crate) fn trim() -> u64 {
-    state::engine().trim()
+#[pyo3(signature = (keep=0))]
+pub(crate) fn trim(keep: u64) -> u64 {
+    state::engine().trim_to(keep)
 }

@@ -1,7 +1,7 @@
 //! Waiting for values: everything that forces recorded work goes through here.
 
 use crate::np::Arr;
-use crate::{error, site, state};
+use crate::{error, memory, site, state};
 use arrayloom_engine::EngineError;
 use arrayloom_guard::State;
 use pyo3::prelude::*;
@@ -16,7 +16,7 @@ pub(crate) fn read(py: Python<'_>, array: Arr) -> PyResult<()> {
         return news(py);
     }
     if engine.is_pending(slot) {
-        return force(py, || engine.sync_read(slot));
+        return force(py, || engine.sync_read(slot), || engine.sync_read(slot));
     }
     // Computed already: publishing it is quick and needs no other thread.
     engine
@@ -41,7 +41,7 @@ pub(crate) fn write(py: Python<'_>, array: Arr) -> PyResult<()> {
     let engine = state::engine();
     match engine.slot_at(array.addr()) {
         Some((slot, _)) if pages(array) != Some(State::Ready) || engine.is_pending(slot) => {
-            force(py, || engine.sync_write(slot))
+            force(py, || engine.sync_write(slot), || engine.sync_write(slot))
         }
         _ => Ok(()),
     }
@@ -55,13 +55,17 @@ fn pages(array: Arr) -> Option<State> {
 
 /// Runs everything that is pending.
 pub(crate) fn flush(py: Python<'_>) -> PyResult<()> {
-    force(py, || state::engine().flush())
+    let engine = state::engine();
+    force(py, || engine.flush(), || engine.flush())
 }
 
+/// Runs `work` without the interpreter; where memory runs out Python frees what it can, and `again` goes
+/// on.
 pub(crate) fn force(
     py: Python<'_>,
     work: impl Send + FnOnce() -> Result<(), EngineError>,
+    again: impl Send + FnOnce() -> Result<(), EngineError>,
 ) -> PyResult<()> {
-    py.detach(work).map_err(|e| error::to_python(py, &e))?;
+    memory::with_relief(py, |py| py.detach(work), |py| py.detach(again))?;
     site::warn_of_events(py)
 }

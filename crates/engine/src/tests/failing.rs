@@ -65,7 +65,10 @@ fn every_failure_can_be_tried_again() {
             assert_eq!(w.engine.pool().stats().live_bytes, live, "{what} {at}");
         }
     }
-    assert!(failures >= 4, "{failures}");
+    assert!(failures >= 1, "{failures}");
+    let rungs = w.engine.memory_report(0).rungs;
+    let climbed: u64 = rungs.iter().map(|(_, stats)| stats.times).sum();
+    assert!(climbed >= 3, "lack of memory is dealt with: {climbed}");
     w.engine.release(source.slot);
 }
 

@@ -3,6 +3,7 @@
 
 mod failing;
 mod heat;
+mod ladder;
 mod lend;
 mod naive;
 mod put_off;
@@ -15,6 +16,7 @@ mod touch;
 use crate::{Engine, EngineError, Settings};
 use arrayloom_cpu::{Cpu, CpuConfig};
 use arrayloom_device::{Buf, Caps, Device, DeviceError, End, Event, Launch, Queue, Sweep};
+use arrayloom_guard::Pages as _;
 use arrayloom_ir::{Action, Kernel, LoopSig, Node, Operand, ReduceOp, SlotId, Table, ops};
 use arrayloom_reference::Reference;
 use arrayloom_types::{DType, Layout, Scalar};

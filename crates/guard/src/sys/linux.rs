@@ -176,10 +176,33 @@ pub(crate) unsafe fn protect(start: *mut u8, len: usize, access: Access) -> Resu
 
 /// Moves the pages at `from` onto `to` in one step, replacing what was mapped there.
 ///
+/// `from` stays mapped, without pages. Pages that the kernel does not move at once are copied.
+///
+/// # Safety
+/// The caller owns both ranges; nobody uses `from` any more, which can be read. With `read_only` it is
+/// protected from writes.
+pub(crate) unsafe fn move_onto(
+    from: *mut u8,
+    len: usize,
+    to: *mut u8,
+    read_only: bool,
+) -> Result<(), Refused> {
+    // SAFETY: passed on to the caller.
+    let moved = unsafe { remap(from, len, to, libc::MREMAP_DONTUNMAP) };
+    match moved {
+        // Several mappings side by side, which older kernels refuse to move together, or a file.
+        Err(why) if why.errno == libc::EFAULT || why.errno == libc::EINVAL => {
+            // SAFETY: passed on to the caller.
+            unsafe { copy_onto(from, len, to, read_only) }
+        }
+        other => other,
+    }
+}
+
 /// # Safety
 /// The caller owns both ranges; nobody uses `from` any more.
-pub(crate) unsafe fn move_onto(from: *mut u8, len: usize, to: *mut u8) -> Result<(), Refused> {
-    let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+unsafe fn remap(from: *mut u8, len: usize, to: *mut u8, flag: i32) -> Result<(), Refused> {
+    let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | flag;
     // SAFETY: passed on to the caller.
     let moved = unsafe { libc::mremap(from.cast(), len, len, flags, to.cast::<libc::c_void>()) };
     if moved == libc::MAP_FAILED {
@@ -188,34 +211,48 @@ pub(crate) unsafe fn move_onto(from: *mut u8, len: usize, to: *mut u8) -> Result
     Ok(())
 }
 
-/// Moves the pages at `from` to a new place, leaving the address range occupied (but empty).
+/// # Safety
+/// As for `move_onto`.
+unsafe fn copy_onto(
+    from: *mut u8,
+    len: usize,
+    to: *mut u8,
+    read_only: bool,
+) -> Result<(), Refused> {
+    let fresh = map_pages(len)?;
+    // SAFETY: the source is readable, the target was mapped just now, and both are `len` bytes long.
+    unsafe { ptr::copy_nonoverlapping(from, fresh, len) };
+    let mut moved = Ok(());
+    if read_only {
+        // SAFETY: nobody else knows the new mapping.
+        moved = unsafe { protect(fresh, len, Access::Read) };
+    }
+    if moved.is_ok() {
+        // SAFETY: the new mapping is one, and nobody else knows it; the target is the caller's.
+        moved = unsafe { remap(fresh, len, to, 0) };
+    }
+    if moved.is_err() {
+        // SAFETY: nobody else knows the new mapping.
+        unsafe { unmap(fresh, len) };
+    }
+    moved
+}
+
+/// Moves the pages at `from` back to `home`, leaving the address range occupied (but empty).
 ///
 /// # Safety
-/// The caller owns the range and nobody uses it any more.
-pub(crate) unsafe fn lift_pages(from: *mut u8, len: usize) -> Result<*mut u8, Refused> {
-    let dontunmap = libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP;
-    if len < HUGE {
-        // DONTUNMAP makes the kernel read the target, as a wish, even without FIXED.
-        let anywhere = ptr::null_mut::<libc::c_void>();
-        // SAFETY: passed on to the caller; the kernel picks an unused target.
-        let moved = unsafe { libc::mremap(from.cast(), len, len, dontunmap, anywhere) };
-        if moved == libc::MAP_FAILED {
-            return Err(refused("mremap"));
-        }
-        return Ok(moved.cast());
+/// The caller owns both ranges; nobody uses `from` any more, and `home` holds nothing.
+pub(crate) unsafe fn lift_pages(from: *mut u8, len: usize, home: *mut u8) -> Result<(), Refused> {
+    // SAFETY: passed on to the caller.
+    let moved = unsafe { remap(from, len, home, libc::MREMAP_DONTUNMAP) };
+    if moved.is_err() {
+        // A refusal may have cleared the target.
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = HOLE | libc::MAP_FIXED_NOREPLACE;
+        // SAFETY: NOREPLACE never touches an existing mapping.
+        unsafe { libc::mmap(home.cast(), len, protection, flags, -1, 0) };
     }
-    let target = map_aligned(len, HUGE, libc::PROT_NONE, HOLE)?;
-    let flags = dontunmap | libc::MREMAP_FIXED;
-    // SAFETY: the target was reserved just now; the source is the caller's.
-    let moved =
-        unsafe { libc::mremap(from.cast(), len, len, flags, target.cast::<libc::c_void>()) };
-    if moved == libc::MAP_FAILED {
-        let why = refused("mremap");
-        // SAFETY: the target is ours and was not handed out.
-        unsafe { unmap(target, len) };
-        return Err(why);
-    }
-    Ok(target)
+    moved
 }
 
 /// Replaces whatever is mapped in the range by untouchable address space, in one step.

@@ -77,7 +77,12 @@ pub(crate) unsafe fn protect(_start: *mut u8, _len: usize, _to: Access) -> Resul
 ///
 /// # Safety
 /// None needed.
-pub(crate) unsafe fn move_onto(_from: *mut u8, _len: usize, _to: *mut u8) -> Result<(), Refused> {
+pub(crate) unsafe fn move_onto(
+    _from: *mut u8,
+    _len: usize,
+    _to: *mut u8,
+    _read_only: bool,
+) -> Result<(), Refused> {
     Err(REFUSED)
 }
 
@@ -85,7 +90,11 @@ pub(crate) unsafe fn move_onto(_from: *mut u8, _len: usize, _to: *mut u8) -> Res
 ///
 /// # Safety
 /// None needed.
-pub(crate) unsafe fn lift_pages(_from: *mut u8, _len: usize) -> Result<*mut u8, Refused> {
+pub(crate) unsafe fn lift_pages(
+    _from: *mut u8,
+    _len: usize,
+    _home: *mut u8,
+) -> Result<(), Refused> {
     Err(REFUSED)
 }
 
