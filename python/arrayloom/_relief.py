@@ -5,6 +5,7 @@ other frameworks are emptied, if they have been imported; then garbage is collec
 """
 
 import gc
+import importlib
 import sys
 import time
 
@@ -39,9 +40,8 @@ def _empty_caches() -> int | None:
     """Empty the caches of frameworks; bytes freed, or None where no framework was imported."""
     if not {"torch", "cupy", "tensorflow", "jax", "pyclesperanto"} & set(sys.modules):
         return None
-    from arrayloom.bridge import oom
-
-    return oom.release()
+    oom = importlib.import_module("arrayloom.bridge.oom")
+    return int(oom.release())
 
 
 def _live() -> int:

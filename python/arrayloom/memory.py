@@ -19,12 +19,14 @@ Examples
 """
 
 import contextlib
+import inspect
 import json
 import os
 import threading
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from html import escape
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -77,7 +79,9 @@ class Owner:
     def __str__(self) -> str:
         extents = "x".join(str(extent) for extent in self.shape)
         where = self.line or "an unknown line"
-        more = (", spilled" if self.spilled else "") + ("" if self.held else ", needed by pending work")
+        more = (", spilled" if self.spilled else "") + (
+            "" if self.held else ", needed by pending work"
+        )
         return f"{human_bytes(self.nbytes)} {self.dtype} {extents} from {where}{more}"
 
 
@@ -181,8 +185,7 @@ class Report:
     def html(self, path: str | os.PathLike[str]) -> None:
         """Write it to `path` as one HTML file that needs nothing else."""
         page = f"<!doctype html><meta charset=utf-8><title>Memory</title>{self._repr_html_()}"
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(page)
+        Path(path).write_text(page, encoding="utf-8")
 
 
 def report(owners: int = 10) -> Report:
@@ -305,7 +308,10 @@ def free(array: object) -> bool:
     >>> free(a), free(a)
     (True, False)
     """
-    return _ext.memory_free(array)
+    caller = inspect.currentframe()
+    caller = caller.f_back if caller else None
+    place = f"{caller.f_code.co_filename}:{caller.f_lineno}" if caller else "an unknown line"
+    return _ext.memory_free(array, place)
 
 
 class Scope:
@@ -402,14 +408,14 @@ class _Policy:
         self._open: list[bool] = []
         self._usual: int | None = None
 
-    def push(self, keep: bool) -> None:
+    def push(self, *, keep: bool) -> None:
         with self._lock:
             if not self._open:
                 self._usual = _ext.memory_cached(None)
             self._open.append(keep)
             self._apply()
 
-    def pop(self, keep: bool) -> None:
+    def pop(self, *, keep: bool) -> None:
         with self._lock:
             # Of several of one kind it does not matter which one ends.
             place = len(self._open) - 1 - self._open[::-1].index(keep)

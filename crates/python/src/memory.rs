@@ -92,7 +92,7 @@ pub(crate) fn memory_report(py: Python<'_>, owners: usize) -> PyResult<Bound<'_,
     for (name, count) in counts {
         all.set_item(name, count)?;
     }
-    all.set_item("peak_line", site::line_of(py, report.peak_site)?)?;
+    all.set_item("peak_line", site::text_of(py, report.peak_site)?)?;
     let rungs = PyDict::new(py);
     for (rung, stats) in report.rungs {
         let row = PyDict::new(py);
@@ -122,7 +122,7 @@ fn owner_rows<'py>(py: Python<'py>, owners: &[Owner]) -> PyResult<Bound<'py, PyL
             |(_, shape)| shape.to_vec(),
         );
         row.set_item("shape", PyTuple::new(py, shape)?)?;
-        row.set_item("line", site::line_of(py, owner.site)?)?;
+        row.set_item("line", site::text_of(py, owner.site)?)?;
         row.set_item("spilled", owner.spilled)?;
         row.set_item("held", owner.held)?;
         rows.append(row)?;
@@ -133,7 +133,7 @@ fn owner_rows<'py>(py: Python<'py>, owners: &[Owner]) -> PyResult<Bound<'py, PyL
 /// The largest owners in words, for a message.
 pub(crate) fn owners_text(py: Python<'_>, owners: &[Owner]) -> String {
     let words = |owner: &Owner| {
-        let line = site::line_of(py, owner.site).ok().flatten();
+        let line = site::text_of(py, owner.site).ok().flatten();
         let place = line.unwrap_or_else(|| "an unknown line".to_owned());
         let what = owner
             .made
@@ -204,18 +204,21 @@ pub(crate) fn scope_close(py: Python<'_>, scope: u32, outer: u32) -> PyResult<Bo
     owner_rows(py, &state::engine().close_scope(scope, outer))
 }
 
-/// Give the memory of an array back now. False for an array whose memory is not arrayloom's.
+/// Give the memory of an array back now, for the line `place` of the program. False for an array whose
+/// memory is not arrayloom's.
 #[pyfunction]
-pub(crate) fn memory_free(py: Python<'_>, array: &Bound<'_, PyAny>) -> PyResult<bool> {
+pub(crate) fn memory_free(
+    py: Python<'_>,
+    array: &Bound<'_, PyAny>,
+    place: String,
+) -> PyResult<bool> {
     let Some(array) = Arr::of(array) else {
         return Ok(false);
     };
     let Some((slot, _)) = state::engine().slot_at(array.addr()) else {
         return Ok(false);
     };
-    let place = site::user_line(py)?;
-    let at = format!("{}:{}", place.file, place.line);
     sync::flush(py)?;
-    let freed = py.detach(|| state::engine().free_now(slot, at));
+    let freed = py.detach(|| state::engine().free_now(slot, place));
     freed.map_err(|e| error::to_python(py, &e))
 }

@@ -12,12 +12,12 @@ use crate::np::Arr;
 use crate::operand::Reason;
 use crate::slot::{lend, object, owned};
 use crate::{
-    array_function, bridge, builtins, copies, delegate, fold, gather, masks, parts, sorting, sync,
+    array_function, bridge, builtins, copies, delegate, fold, gather, masks, memory, parts, site, sorting, sync,
 };
 use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyTuple};
 use std::ffi::{CStr, c_char};
 use std::ptr;
 
@@ -71,7 +71,7 @@ const fn export(name: &'static CStr) -> Method {
     }
 }
 
-const METHODS: [Method; 45] = [
+const METHODS: [Method; 46] = [
     Method {
         name: c"__array_ufunc__",
         how: How::Ours(ufunc),
@@ -184,6 +184,10 @@ const METHODS: [Method; 45] = [
         how: How::Native(gather::take),
     },
     read(c"trace"),
+    Method {
+        name: c"free",
+        how: How::Ours(free),
+    },
     write(c"byteswap"),
     Method {
         name: c"partition",
@@ -217,7 +221,7 @@ pub(crate) fn definitions() -> Vec<ffi::PyMethodDef> {
     }
     let functions: [ffi::PyCFunctionFastWithKeywords; METHODS.len()] = entries!(
         0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34
-        35 36 37 38 39 40 41 42 43 44
+        35 36 37 38 39 40 41 42 43 44 45
     );
     let define =
         |(method, function): (&Method, ffi::PyCFunctionFastWithKeywords)| ffi::PyMethodDef {
@@ -370,6 +374,17 @@ fn wrap<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
     }
     lift_held(array);
     Ok(array.clone())
+}
+
+/// `a.free()` gives the memory back now.
+fn free<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+    if !call.args.is_empty() || call.kwargs.is_some() {
+        return Err(PyTypeError::new_err("free() takes no arguments"));
+    }
+    let py = call.this.py();
+    let at = site::user_line(py)?;
+    let freed = memory::memory_free(py, call.this, format!("{}:{}", at.file, at.line))?;
+    Ok(PyBool::new(py, freed).to_owned().into_any())
 }
 
 fn extreme<'py>(call: &Call<'_, 'py>, max: bool) -> PyResult<Outcome<'py>> {

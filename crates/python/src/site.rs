@@ -162,13 +162,9 @@ fn place(py: Python<'_>, code: Option<&Py<PyAny>>, at: c_int) -> PyResult<(Strin
 }
 
 /// File and line of a number, as `file:line`; none outside of all code.
-pub(crate) fn line_of(py: Python<'_>, number: u32) -> PyResult<Option<String>> {
-    let Place { code, at, .. } = places::place(py, number);
-    let Some(code) = code else {
-        return Ok(None);
-    };
-    let (file, line) = place(code.bind(py), at)?;
-    Ok(Some(format!("{file}:{line}")))
+pub(crate) fn text_of(py: Python<'_>, number: u32) -> PyResult<Option<String>> {
+    let (file, line) = line_of(py, number)?;
+    Ok((line > 0).then(|| format!("{file}:{line}")))
 }
 
 /// `warnings.warn_explicit`, with a registry for each file.

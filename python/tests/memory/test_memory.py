@@ -1,0 +1,241 @@
+"""``arrayloom.memory``: limits, the ladder, scopes, caches, early frees, reports."""
+
+import gc
+import json
+import threading
+from pathlib import Path
+
+import numpy
+import pytest
+
+import arrayloom as np
+from arrayloom import OutOfMemoryError, memory
+from arrayloom.errors import EscapedError, SettingError
+
+MIB = 1 << 20
+
+
+def heat(n: int, steps: int) -> tuple[bytes, list[float]]:
+    grid = np.zeros((n + 2, n + 2))
+    grid[0, :] = 40.0
+    grid[:, 0] = -20.0
+    changes: list[float] = []
+    for _ in range(steps):
+        center = grid[1:-1, 1:-1]
+        work = 0.2 * (center + grid[:-2, 1:-1] + grid[2:, 1:-1] + grid[1:-1, :-2] + grid[1:-1, 2:])
+        changes.append(float(np.abs(work - center).sum()))
+        grid[1:-1, 1:-1] = work
+    return numpy.asarray(grid).tobytes(), changes
+
+
+def shallow_water(n: int, steps: int) -> bytes:
+    h = np.ones((n + 2, n + 2))
+    u = np.zeros((n + 2, n + 2))
+    v = np.zeros((n + 2, n + 2))
+    h[n // 4 : n // 2, n // 4 : n // 2] += 0.5
+    for _ in range(steps):
+        flux = 0.5 * (h[1:, 1:-1] + h[:-1, 1:-1]) * 0.5 * (u[1:, 1:-1] + u[:-1, 1:-1])
+        side = 0.5 * (h[1:-1, 1:] + h[1:-1, :-1]) * 0.5 * (v[1:-1, 1:] + v[1:-1, :-1])
+        h[1:-1, 1:-1] -= 0.1 * (flux[1:] - flux[:-1] + side[:, 1:] - side[:, :-1])
+        u[1:-1, 1:-1] -= 0.1 * (h[2:, 1:-1] - h[:-2, 1:-1])
+        v[1:-1, 1:-1] -= 0.1 * (h[1:-1, 2:] - h[1:-1, :-2])
+    return b"".join(numpy.asarray(field).tobytes() for field in (h, u, v))
+
+
+def live() -> int:
+    gc.collect()
+    return memory.report().live
+
+
+def test_a_limit_of_half_the_working_set_changes_no_bit() -> None:
+    n = 700
+    expected = heat(n, 4), shallow_water(n, 3)
+    before = live()
+    with memory.limit(before + (n + 2) ** 2 * 8):
+        results = heat(n, 4), shallow_water(n, 3)
+        report = memory.report()
+    assert results == expected
+    assert report.rungs["spill"].times + report.rungs["predict"].times > 0
+    assert live() == before
+    assert memory.report().spilled == 0
+
+
+def test_many_times_the_limit_in_temporaries_runs_steadily() -> None:
+    before = live()
+    spilled = memory.report().rungs["spill"].bytes
+    with memory.limit(before + 64 * MIB):
+        for _ in range(64):
+            a = np.ones((1024, 1024)) + 1.0
+            assert float(a.sum()) == 2.0 * MIB
+        assert memory.report().live <= before + 64 * MIB
+    assert memory.report().rungs["spill"].bytes == spilled
+
+
+def test_results_larger_than_the_limit_are_right() -> None:
+    before = live()
+    with memory.limit(before + 4 * MIB):
+        kept = [np.full((512, 512), float(i)) * 2.0 for i in range(8)]
+        total = [float(array.sum()) for array in kept]
+        assert memory.report().live <= before + 4 * MIB
+        assert memory.report().spilled > 0
+    assert total == [2.0 * i * 512 * 512 for i in range(8)]
+    for i, array in enumerate(kept):
+        assert numpy.asarray(array)[::97, ::89].max() == 2.0 * i
+
+
+def test_limits_are_amounts() -> None:
+    with memory.limit("64MiB") as outer:
+        assert memory.report().limit == outer.nbytes == 64 * MIB
+        with memory.limit(None):
+            assert memory.report().limit is None
+        assert memory.report().limit == 64 * MIB
+    assert memory.report().limit is None
+    for wrong in ("lots", "-1", -1):
+        with pytest.raises(SettingError):
+            memory.limit(wrong)
+    with pytest.raises(SettingError, match="cuda"):
+        memory.limit(1, device="cuda:0")
+
+
+def test_scopes_nest_and_name_what_is_left() -> None:
+    with memory.scope("outer") as outer:
+        first = np.ones((600, 600))
+        with memory.scope("inner") as inner:
+            second = np.ones((700, 700))
+            _ = float((second + 1).sum())
+        assert inner.leaked == second.nbytes
+        (owner,) = inner.escaped
+        assert owner.shape == (700, 700)
+        assert owner.dtype == "float64"
+        assert owner.line is not None
+        assert "test_memory.py" in owner.line
+    assert outer.leaked == first.nbytes + second.nbytes
+    assert outer.peak >= inner.peak >= second.nbytes
+    assert outer.allocated >= outer.leaked
+
+
+def test_threads_do_not_leave_things_in_each_others_scopes() -> None:
+    kept: list[object] = []
+    opened, made = threading.Event(), threading.Event()
+
+    def other() -> None:
+        opened.wait()
+        kept.append(np.ones((600, 600)))
+        made.set()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    with memory.scope() as scope:
+        opened.set()
+        made.wait()
+    thread.join()
+    assert kept
+    assert scope.leaked == 0
+
+
+def test_an_escaped_array_is_never_aliased() -> None:
+    cache = memory.Cache()
+    with cache:
+        escaped = np.full((600, 600), 7.0)
+        _ = float(escaped.sum())
+    with cache:
+        others = [np.full((600, 600), float(i)) for i in range(4)]
+        _ = [float(array.sum()) for array in others]
+    assert (numpy.asarray(escaped) == 7.0).all()
+    cache.close()
+    with pytest.raises(EscapedError, match=r"test_memory\.py"), memory.cached(escape="error"):
+        left = np.ones((600, 600))
+    assert left[0, 0] == 1.0
+
+
+def test_the_peak_of_a_cache_is_what_lives_not_the_sum() -> None:
+    with memory.cached() as cache:
+        for _ in range(20):
+            a = np.ones((600, 600)) * 3.0
+            _ = float(a.sum())
+            del a
+    assert cache.peak <= 4 * 600 * 600 * 8
+
+
+def test_a_cache_may_be_entered_within_itself_and_by_threads() -> None:
+    cache = memory.Cache()
+    wrong: list[int] = []
+
+    def work(value: int) -> None:
+        for _ in range(5):
+            with cache:
+                a = np.full((600, 600), float(value)) + 0.0
+                with cache:
+                    b = np.full((600, 600), -1.0) + 0.0
+                    _ = float(b.sum())
+                if float(a.sum()) != value * 360_000.0:
+                    wrong.append(value)
+
+    threads = [threading.Thread(target=work, args=(value,)) for value in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    cache.close()
+    assert not wrong
+
+
+def test_memory_in_a_cache_is_there_for_those_who_lack_it() -> None:
+    with memory.cached():
+        a = np.ones((1024, 1024)) + 1.0
+        _ = float(a.sum())
+        del a
+        assert memory.report().cached >= 8 * MIB
+        assert memory.trim() == 0
+        with memory.limit(live() + 9 * MIB):
+            b = np.ones((1024, 1024)) + 1.0
+            assert float(b.sum()) == 2.0 * MIB
+            del b
+    with memory.uncached():
+        c = np.ones((1024, 1024)) + 1.0
+        _ = float(c.sum())
+        del c
+        gc.collect()
+        assert memory.report().cached <= 4 * MIB
+
+
+def test_a_freed_array_cannot_be_used() -> None:
+    a = np.ones((1000, 1000))
+    total = (a + 1).sum()
+    view = a[10:]
+    before = memory.report().live
+    assert memory.free(a)
+    assert memory.report().live <= before - a.nbytes
+    assert float(total) == 2_000_000.0
+    for use in (lambda: a + 1, lambda: float(view.sum()), lambda: a.tobytes(), lambda: view.sort()):
+        with pytest.raises(ValueError, match=r"freed at .*test_memory\.py:\d+"):
+            use()
+    assert not memory.free(a)
+    assert not memory.free(numpy.ones(3))
+    b = np.ones((1000, 1000))
+    assert b.free()
+    with pytest.raises(ValueError, match="freed"):
+        _ = b * 2
+
+
+def test_a_report_has_every_form(tmp_path: Path) -> None:
+    kept = np.ones((900, 900))
+    assert kept[0, 0] == 1.0
+    report = memory.report()
+    assert report.owners[0].nbytes >= kept.nbytes
+    text = str(report)
+    assert "test_memory.py" in text
+    assert "in use" in text
+    found = json.loads(report.json())
+    assert found["live"] == report.live
+    assert found["rungs"]["spill"].keys() == {"times", "bytes", "seconds"}
+    assert report._repr_html_().startswith("<table>")
+    page = tmp_path / "memory.html"
+    report.html(page)
+    assert "peak" in page.read_text(encoding="utf-8")
+    assert 0 <= report.hit_rate <= 1
+    assert 0 <= report.fragmentation <= 1
+
+
+def test_numpy_catches_our_error_as_its_own() -> None:
+    assert issubclass(OutOfMemoryError, MemoryError)
