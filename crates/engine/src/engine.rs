@@ -11,7 +11,7 @@ use crate::turn::Turns;
 use crate::{EngineError, Settings, Stats};
 use arrayloom_device::{Device, DeviceError};
 use arrayloom_fuse::{Cache, split};
-use arrayloom_guard::{Block, Guard, GuardConfig, GuardError, Pages, Slot, State};
+use arrayloom_guard::{Block, Guard, GuardConfig, GuardError, Pages as _, Slot, State};
 use arrayloom_ir::{Node, SlotId};
 use arrayloom_memory::{HostLimits, HostMemory, physical_memory};
 use arrayloom_types::ErrorKind;
@@ -101,7 +101,7 @@ impl Engine {
         });
         if lazy {
             let owner = Arc::<Engine>::clone(&engine);
-            if let Ok(guard) = Guard::install_over(GuardConfig::default(), memory, owner) {
+            if let Ok(guard) = Guard::install_over(&GuardConfig::default(), memory, owner) {
                 engine.guard.get_or_init(|| guard);
             }
         }

@@ -5,6 +5,9 @@ use arrayloom_device::DeviceError;
 use arrayloom_guard::GuardError;
 use arrayloom_types::ErrorKind;
 
+/// The system's number for no memory, no address space, or too many mappings.
+const NO_MEMORY: i32 = 12;
+
 /// A failure of the engine. The operations that did not run stay recorded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -75,9 +78,13 @@ impl EngineError {
         match self {
             EngineError::OutOfMemory(_)
             | EngineError::Memory(_)
-            | EngineError::Guard(GuardError::OutOfMemory { .. } | GuardError::NoSlot { .. }) => {
-                ErrorKind::Memory
-            }
+            | EngineError::Guard(
+                GuardError::OutOfMemory { .. }
+                | GuardError::NoSlot { .. }
+                | GuardError::System {
+                    errno: NO_MEMORY, ..
+                },
+            ) => ErrorKind::Memory,
             EngineError::Device(error) => error.kind(),
             EngineError::Guard(_) => ErrorKind::Device,
             EngineError::Unsupported { .. } | EngineError::NotUnified { .. } => {

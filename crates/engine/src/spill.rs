@@ -35,7 +35,7 @@ impl Engine {
         };
         let (home, has_reader) = (entry.home, entry.reads > 0);
         if let Some(block) = entry.block.take() {
-            let (block, freed) = self.to_file(block);
+            let (block, freed) = self.write_out(block);
             entry.block = Some(block);
             return freed;
         }
@@ -49,7 +49,7 @@ impl Engine {
         let Some(block) = held else {
             return 0;
         };
-        let (block, freed) = self.to_file(block);
+        let (block, freed) = self.write_out(block);
         guard.computed(guarded, block);
         if !has_reader {
             guard.unprotect(guarded);
@@ -59,7 +59,7 @@ impl Engine {
 
     /// A block with the same bytes in the spill file, and the bytes that this freed; the same block where
     /// that is not possible.
-    fn to_file(&self, block: Block) -> (Block, u64) {
+    fn write_out(&self, block: Block) -> (Block, u64) {
         if self.pool().is_spilled_at(block.ptr().addr()) {
             return (block, 0);
         }
@@ -108,7 +108,7 @@ impl Engine {
         };
         let (home, has_reader) = (entry.home, entry.reads > 0);
         if let Some(block) = entry.block.take() {
-            entry.block = Some(self.from_file(block));
+            entry.block = Some(self.read_back(block));
             return;
         }
         let (Home::Guarded(guarded), Some(guard)) = (home, self.guard()) else {
@@ -119,14 +119,14 @@ impl Engine {
         }
         let held = guard.withdraw(guarded).or_else(|| guard.reclaim(guarded));
         if let Some(block) = held {
-            guard.computed(guarded, self.from_file(block));
+            guard.computed(guarded, self.read_back(block));
             if !has_reader {
                 guard.unprotect(guarded);
             }
         }
     }
 
-    fn from_file(&self, file: Block) -> Block {
+    fn read_back(&self, file: Block) -> Block {
         if !self.pool().is_spilled_at(file.ptr().addr()) {
             return file;
         }

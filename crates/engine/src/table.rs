@@ -41,8 +41,8 @@ pub(crate) struct Entry {
     pub(crate) used: u64,
     /// The program holds it.
     pub(crate) user: bool,
-    /// Only recorded operations keep its memory alive.
-    pub(crate) pinned: bool,
+    /// Bytes that only recorded operations keep alive.
+    pub(crate) pinned: u64,
     /// The operations that make it were put off, and go with it.
     pub(crate) put_off: bool,
     /// Memory that the program got with the slot and has not asked for since: its pages may be taken
@@ -101,7 +101,7 @@ impl Table {
             freed: None,
             used: 0,
             user,
-            pinned: false,
+            pinned: 0,
             put_off: false,
             fresh: false,
             reads: 0,
@@ -163,8 +163,10 @@ impl Table {
         let mut pinned = 0;
         if let Some(entry) = self.get_mut(slot) {
             entry.user = false;
-            entry.pinned = entry.reads > 0 && entry.writes == 0;
-            pinned = if entry.pinned { entry.nbytes as u64 } else { 0 };
+            if entry.reads > 0 && entry.writes == 0 {
+                entry.pinned = entry.nbytes as u64;
+            }
+            pinned = entry.pinned;
         }
         self.pinned += pinned;
         self.drop_if_unused(slot)
@@ -179,7 +181,7 @@ impl Table {
         }
         let block = entry.block.take();
         let home = std::mem::replace(&mut entry.home, Home::Vacant);
-        let pinned = if entry.pinned { entry.nbytes as u64 } else { 0 };
+        let pinned = entry.pinned;
         self.pinned -= pinned;
         self.vacant.push(slot.0);
         match (home, block) {

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 
 use crate::arena::Arena;
-use crate::config::GuardConfig;
+use crate::config::{GuardConfig, PoolLimits};
 use crate::error::GuardError;
 use crate::fork::Gate;
 use crate::handler;
@@ -114,8 +114,12 @@ impl Guard {
         config: GuardConfig,
         owner: Arc<dyn Owner>,
     ) -> Result<&'static Guard, GuardError> {
-        let pool = Arc::new(PagePool::new(config.pool.clone()));
-        Guard::install_over(config, pool, owner)
+        let pool = Arc::new(PagePool::new(config.pool));
+        let config = GuardConfig {
+            pool: PoolLimits::default(),
+            ..config
+        };
+        Guard::install_over(&config, pool, owner)
     }
 
     /// As [`Guard::install`], with pages from `pages`.
@@ -123,14 +127,14 @@ impl Guard {
     /// # Errors
     /// As there.
     pub fn install_over(
-        config: GuardConfig,
+        config: &GuardConfig,
         pages: Arc<dyn Pages>,
         owner: Arc<dyn Owner>,
     ) -> Result<&'static Guard, GuardError> {
         if CLAIMED.swap(true, SeqCst) {
             return Err(GuardError::AlreadyInstalled);
         }
-        Guard::install_claimed(&config, pages, owner).inspect_err(|_error| {
+        Guard::install_claimed(config, pages, owner).inspect_err(|_error| {
             if GUARD.get().is_none() {
                 CLAIMED.store(false, SeqCst);
             }
