@@ -23,7 +23,7 @@ import inspect
 import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
@@ -76,7 +76,7 @@ class Owner:
     spilled: bool
     held: bool
 
-    def __str__(self) -> str:
+    def __str__(self) -> str:  # pyright: ignore[reportImplicitOverride] - `override` is of Python 3.12
         extents = "x".join(str(extent) for extent in self.shape)
         where = self.line or "an unknown line"
         more = (", spilled" if self.spilled else "") + (
@@ -173,7 +173,7 @@ class Report:
         rows += [(f"owner {place}", str(owner)) for place, owner in enumerate(self.owners, 1)]
         return rows
 
-    def __str__(self) -> str:
+    def __str__(self) -> str:  # pyright: ignore[reportImplicitOverride] - `override` is of Python 3.12
         rows = self._rows()
         width = max(len(name) for name, _ in rows)
         return "\n".join(f"{name.ljust(width)}  {value}" for name, value in rows)
@@ -226,12 +226,15 @@ def _amount(size: int | str | None) -> int | None:
     return int(size)
 
 
-class Limit(contextlib.AbstractContextManager["Limit"]):
+class Limit:
     """A limit that was set. As a context it puts the earlier one back at its end."""
 
     def __init__(self, nbytes: int | None) -> None:
         self.nbytes = nbytes
         self._before = _ext.memory_limit(nbytes)
+
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(
         self,
@@ -241,7 +244,7 @@ class Limit(contextlib.AbstractContextManager["Limit"]):
     ) -> None:
         _ext.memory_limit(self._before)
 
-    def __repr__(self) -> str:
+    def __repr__(self) -> str:  # pyright: ignore[reportImplicitOverride] - `override` is of Python 3.12
         return f"Limit({'none' if self.nbytes is None else human_bytes(self.nbytes)})"
 
 
@@ -382,7 +385,7 @@ class Scope:
         self.escaped = tuple(Owner(**row) for row in _ext.scope_close(number, self._outer))
         self.leaked = sum(owner.nbytes for owner in self.escaped)
 
-    def __repr__(self) -> str:
+    def __repr__(self) -> str:  # pyright: ignore[reportImplicitOverride] - `override` is of Python 3.12
         parts = (f"{name}={human_bytes(self._read(name))}" for name in ("peak", "allocated"))
         return f"<scope {self.name!r} {' '.join(parts)} leaked={human_bytes(self.leaked)}>"
 
@@ -432,6 +435,13 @@ class _Policy:
 _policy = _Policy()
 
 
+class _Stack(threading.local):
+    """The scopes that a thread has open in a cache."""
+
+    def __init__(self) -> None:
+        self.open: list[Scope] = []
+
+
 class Cache:
     """Keeps memory for reuse while it is open: a ``with`` block that may be entered again.
 
@@ -469,24 +479,19 @@ class Cache:
         self._peak = 0
         self._lock = threading.Lock()
         self._reserves = False
-        self._scopes = threading.local()
+        self._scopes = _Stack()
 
     @property
     def peak(self) -> int:
         """Bytes in use at most while it was open, above those at its start."""
         return self._peak
 
-    def _stack(self) -> list[Scope]:
-        if not hasattr(self._scopes, "stack"):
-            self._scopes.stack = []
-        return self._scopes.stack
-
     def __enter__(self) -> Self:
         with self._lock:
             if not self._reserves:
                 self._reserves = True
                 _policy.push(keep=True)
-        self._stack().append(Scope("cache").__enter__())
+        self._scopes.open.append(Scope("cache").__enter__())
         return self
 
     def __exit__(
@@ -495,7 +500,7 @@ class Cache:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        scope = self._stack().pop()
+        scope = self._scopes.open.pop()
         scope.__exit__(kind, error, trace)
         self._peak = max(self._peak, scope.peak)
         if self._escape == "error" and scope.escaped and error is None:
@@ -512,7 +517,7 @@ class Cache:
 
 
 @contextlib.contextmanager
-def cached(escape: Literal["allow", "error"] = "allow") -> Iterator[Cache]:
+def cached(escape: Literal["allow", "error"] = "allow") -> Generator[Cache]:
     """Keep memory for reuse within a ``with`` block; see `Cache`.
 
     Raises
@@ -536,7 +541,7 @@ def cached(escape: Literal["allow", "error"] = "allow") -> Iterator[Cache]:
 
 
 @contextlib.contextmanager
-def uncached() -> Iterator[None]:
+def uncached() -> Generator[None]:
     """Give memory back to the system as soon as its array dies, within a ``with`` block.
 
     Examples
