@@ -59,9 +59,19 @@ def steps() -> Iterator[Step]:
         "a crate may only use crates of lower layers, see ARCHITECTURE.md",
     )
     yield Step(
+        "header",
+        ("cargo", "xtask", "header", "--check"),
+        "run cargo xtask header",
+    )
+    yield Step(
         "clippy",
         ("cargo", "clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"),
         "mend the code, or state a reason with #[expect(lint, reason = ...)]",
+    )
+    yield Step(
+        "rust libraries",
+        ("cargo", "build", "--quiet", "-p", "arrayloom-reference", "--examples"),
+        "mend the backend that does not build; the Rust tests load it",
     )
     # Some tests are programs that start themselves again, which only cargo's own runner runs.
     yield Step(

@@ -1,7 +1,8 @@
-//! Checks of the repository itself: `cargo xtask layers | sizes | unsafe`.
+//! Checks of the repository itself: `cargo xtask layers | sizes | unsafe | header`.
 //!
 //! `layers` fails when a crate depends on its own layer or a higher one; the other two only tell.
 
+mod header;
 mod layers;
 mod sources;
 
@@ -13,7 +14,8 @@ const USAGE: &str = "\
 usage: cargo xtask <task>
   layers   fail on a dependency that does not point strictly downwards
   sizes    lines per source file, longest first
-  unsafe   unsafe blocks, functions and impls per file";
+  unsafe   unsafe blocks, functions and impls per file
+  header   write the C header of backends; with --check, fail if it is old";
 
 /// Why a task failed.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +27,8 @@ enum TaskError {
         path: String,
         source: std::io::Error,
     },
+    #[error("the C header: {what}")]
+    Header { what: String },
     #[error("cannot write the report: {0}")]
     Write(#[from] std::io::Error),
     #[error("{USAGE}")]
@@ -47,6 +51,7 @@ fn run(task: &str) -> Result<(), TaskError> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let report = match task {
         "layers" => layers::check_workspace(&root)?,
+        "header" => header::header(&root, std::env::args().any(|word| word == "--check"))?,
         "sizes" => sources::sizes(&root)?,
         "unsafe" => sources::unsafe_inventory(&root)?,
         _ => return Err(TaskError::Usage),

@@ -11,7 +11,9 @@ use crate::jit::{Jit, JitStats};
 use crate::pool::Pool;
 use crate::run::{Env, run};
 use crate::sweep::{is_whole, operations, sweep};
-use arrayloom_device::{Buf, Caps, Device, DeviceError, End, Event, Launch, Queue, Sweep};
+use arrayloom_device::{
+    Abilities, Buf, Caps, Device, DeviceError, End, Event, Launch, Queue, Sweep,
+};
 use arrayloom_ir::Kernel;
 use std::alloc::Layout;
 use std::collections::BTreeMap;
@@ -60,6 +62,7 @@ impl Cpu {
             memory: u64::MAX,
             unified: true,
             fused: true,
+            abilities: Abilities::ALL,
         };
         Arc::new(Cpu {
             config,

@@ -34,6 +34,14 @@ pub enum DeviceError {
         /// What happened.
         what: String,
     },
+    /// The device is gone.
+    #[error("device {device} is lost: {what}; open it again")]
+    Lost {
+        /// The device.
+        device: &'static str,
+        /// What happened.
+        what: String,
+    },
 }
 
 impl DeviceError {
@@ -42,7 +50,19 @@ impl DeviceError {
         match self {
             DeviceError::OutOfMemory { .. } => ErrorKind::Memory,
             DeviceError::Unsupported { .. } => ErrorKind::Unsupported,
-            DeviceError::Failed { .. } => ErrorKind::Device,
+            DeviceError::Failed { .. } | DeviceError::Lost { .. } => ErrorKind::Device,
+        }
+    }
+
+    /// What happened, without the name of the device.
+    pub fn what(&self) -> String {
+        match self {
+            DeviceError::OutOfMemory { need, free, .. } => {
+                format!("{need} bytes wanted, {free} bytes free")
+            }
+            DeviceError::Unsupported { what, .. }
+            | DeviceError::Failed { what, .. }
+            | DeviceError::Lost { what, .. } => what.clone(),
         }
     }
 }

@@ -3,16 +3,25 @@
 //! A device allocates, copies and runs kernels. It knows no operations by name and no arrays: the op
 //! table lives above, and a new operation breaks no device.
 
+pub mod abi;
+mod ability;
 #[cfg(feature = "conform")]
 pub mod conform;
 mod error;
+mod host;
 mod launch;
+mod names;
 mod null;
+mod staged;
 
+pub use ability::{Abilities, FORM_ARG, FORM_GATHER, FORM_MAP, FORM_REDUCE, FORM_SCAN};
 pub use arrayloom_types::{Event, Queue};
 pub use error::DeviceError;
+pub use host::{HostMemory, host_pointer, points};
 pub use launch::{Arg, Buf, Launch, ReduceArgs, Rows, Stage, Sweep};
+pub use names::intern;
 pub use null::{Null, NullCounts};
+pub use staged::{Staged, StagedStats};
 
 use arrayloom_ir::Kernel;
 use std::sync::Arc;
@@ -27,7 +36,7 @@ pub enum End {
 }
 
 /// What a device is and can do.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caps {
     /// Short name, such as `cpu`.
     pub name: &'static str,
@@ -42,6 +51,23 @@ pub struct Caps {
     /// True when kernels of several operations and outputs are welcome; otherwise the engine sends
     /// one operation at a time.
     pub fused: bool,
+    /// Primitives, dtypes and forms.
+    pub abilities: Abilities,
+}
+
+impl Caps {
+    /// A device of one thread in the memory of the host.
+    pub fn on_host(name: &'static str, abilities: Abilities) -> Caps {
+        Caps {
+            name,
+            detail: "host memory".to_owned(),
+            threads: 1,
+            memory: u64::MAX,
+            unified: true,
+            fused: true,
+            abilities,
+        }
+    }
 }
 
 /// A device.
@@ -58,16 +84,19 @@ pub trait Device: Send + Sync {
     /// [`DeviceError::OutOfMemory`].
     fn alloc(&self, bytes: u64) -> Result<Buf, DeviceError>;
 
-    /// Gives memory back. All work that uses it must have been waited for.
+    /// Gives memory back. It is not given out again before the work that was put in earlier is done.
     fn free(&self, buf: Buf);
 
-    /// Copies `bytes` between host and device, in any of the four directions.
+    /// Copies `bytes` between host and device, in any of the four directions. Host memory that is read may
+    /// change as soon as this returns; host memory that is written is complete when an event that was
+    /// recorded later in this queue has passed.
     ///
     /// # Errors
     /// [`DeviceError`] when the device fails.
     fn copy(&self, queue: Queue, dst: End, src: End, bytes: u64) -> Result<(), DeviceError>;
 
-    /// Runs a kernel.
+    /// Runs a kernel. It may still be running when this returns, unless the launch has flags, which are
+    /// then complete.
     ///
     /// # Errors
     /// [`DeviceError::Unsupported`] when it does not have this kernel: the caller takes another way.

@@ -1,6 +1,6 @@
 //! A device that counts and computes nothing.
 
-use crate::{Buf, Caps, Device, DeviceError, End, Event, Launch, Queue};
+use crate::{Abilities, Buf, Caps, Device, DeviceError, End, Event, Launch, Queue};
 use arrayloom_ir::Kernel;
 use arrayloom_memory::{Addr, MemoryError, MemoryResource};
 use std::collections::BTreeMap;
@@ -60,6 +60,10 @@ impl Null {
                 memory: memory.info().limit,
                 unified: true,
                 fused: true,
+                abilities: Abilities {
+                    values: false,
+                    ..Abilities::ALL
+                },
             },
             memory,
             sizes: Mutex::default(),

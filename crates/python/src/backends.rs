@@ -2,40 +2,59 @@
 
 use crate::error::to_python;
 use crate::host_loops::{self, Replaced};
+use crate::pydevice::{Callers, PyDevice};
 use arrayloom_cpu::{Cpu, CpuConfig, Isa};
-use arrayloom_device::Device;
+use arrayloom_device::{Device, DeviceError, Staged, abi};
 use arrayloom_engine::{EngineError, Settings};
-use arrayloom_reference::Reference;
+use arrayloom_reference::{Reference, Sim, SimConfig};
 use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
-/// A device that can be asked for by name.
-struct Backend {
-    name: &'static str,
-    open: fn(Python<'_>, &Settings) -> PyResult<Arc<dyn Device>>,
-}
-
-/// All devices, the best first.
-const BACKENDS: [Backend; 2] = [
-    Backend {
-        name: "cpu",
-        open: open_cpu,
-    },
-    Backend {
-        name: "reference",
-        open: |_, _| Ok(Arc::new(Reference::new())),
-    },
-];
-
-/// Opens the device that the settings name, or the best one.
+/// The device that the settings name, seen as one in the memory of the host; the CPU if they name none.
 ///
 /// # Errors
 /// `SettingError` for a name that no device has.
 pub(crate) fn open(py: Python<'_>, settings: &Settings) -> PyResult<Arc<dyn Device>> {
-    let names = BACKENDS.map(|b| b.name);
-    let at = choose("ARRAYLOOM_BACKEND", &settings.backend, &names);
-    let at = at.map_err(|error| to_python(py, &error))?;
-    (BACKENDS[at.unwrap_or(0)].open)(py, settings)
+    let cpu = open_cpu(py, settings)?;
+    CPU.get_or_init(|| Arc::clone(&cpu));
+    if matches!(settings.backend.as_str(), "" | "cpu") {
+        return Ok(cpu);
+    }
+    let device = find(py, &settings.backend, Callers::WithLock)?;
+    let staged = STAGED.get_or_init(|| Arc::new(Staged::new(device, cpu)));
+    Ok(Arc::<Staged>::clone(staged))
+}
+
+/// A device by its name, by the path of its library, or as Python names it: `package.module:Class`.
+///
+/// # Errors
+/// `SettingError` for a name that no device has; whatever the device raises when it is opened.
+pub(crate) fn find(py: Python<'_>, name: &str, callers: Callers) -> PyResult<Arc<dyn Device>> {
+    let failed = |error: DeviceError| to_python(py, &error.into());
+    match name {
+        "cpu" => return Ok(open_cpu(py, &Settings::default())?),
+        "reference" => return Ok(Arc::new(Reference::new())),
+        "sim" => return Ok(Arc::new(Sim::open(SimConfig::default()).map_err(failed)?)),
+        _ => {}
+    }
+    let found = py
+        .import("arrayloom._backends")?
+        .call_method1("find", (name,))?;
+    if let Ok(path) = found.extract::<PathBuf>() {
+        let loaded = abi::load(&path, 0).map_err(|error| {
+            let error = EngineError::BadSetting {
+                variable: "ARRAYLOOM_BACKEND",
+                value: name.to_owned(),
+                takes: format!("a backend that can be loaded; {error}"),
+            };
+            to_python(py, &error)
+        })?;
+        return Ok(Arc::new(loaded));
+    }
+    PYTHON.store(true, Relaxed);
+    Ok(Arc::new(PyDevice::new(&found, callers)?))
 }
 
 /// The place of `value` among `names`; nothing for an empty value.
@@ -55,7 +74,7 @@ fn choose(
     })
 }
 
-fn open_cpu(py: Python<'_>, settings: &Settings) -> PyResult<Arc<dyn Device>> {
+fn open_cpu(py: Python<'_>, settings: &Settings) -> PyResult<Arc<Cpu>> {
     let sets = [Isa::Avx512, Isa::Avx2, Isa::Baseline];
     let isa = choose("ARRAYLOOM_ISA", &settings.isa, &sets.map(Isa::name));
     let math = choose("ARRAYLOOM_MATH", &settings.math, &["numpy", "own"])
@@ -71,9 +90,7 @@ fn open_cpu(py: Python<'_>, settings: &Settings) -> PyResult<Arc<dyn Device>> {
         loops: host_loops::collect(py, replaced(py, math)?)?,
         ..CpuConfig::default()
     };
-    let cpu = Cpu::open(config);
-    CPU.get_or_init(|| Arc::clone(&cpu));
-    Ok(cpu)
+    Ok(Cpu::open(config))
 }
 
 /// Whose loops the CPU device replaces, by the number of the choice among "numpy" and "own".
@@ -86,6 +103,18 @@ fn replaced(py: Python<'_>, math: Option<usize>) -> PyResult<Replaced> {
 }
 
 static CPU: OnceLock<Arc<Cpu>> = OnceLock::new();
+static STAGED: OnceLock<Arc<Staged>> = OnceLock::new();
+static PYTHON: AtomicBool = AtomicBool::new(false);
+
+/// True when a device in use is written in Python, so that work needs the interpreter lock.
+pub(crate) fn needs_python() -> bool {
+    PYTHON.load(Relaxed) && STAGED.get().is_some()
+}
+
+/// What stands between the engine and a device that is not ours, if there is one.
+pub(crate) fn staged() -> Option<&'static Staged> {
+    STAGED.get().map(Arc::as_ref)
+}
 
 /// The CPU device, if it is in use.
 pub(crate) fn cpu() -> Option<&'static Cpu> {

@@ -8,6 +8,7 @@ mod birth;
 mod bridge;
 mod buffer;
 mod builtins;
+mod conform;
 mod copies;
 mod creation;
 mod delegate;
@@ -38,6 +39,7 @@ mod parts;
 mod places;
 mod power;
 mod process;
+mod pydevice;
 mod ranges;
 mod record;
 mod runner;
@@ -56,6 +58,8 @@ use pyo3::prelude::*;
 #[pymodule]
 #[pyo3(name = "_ext")]
 mod ext {
+    #[pymodule_export]
+    use super::conform::{conform, mutants, probe};
     #[pymodule_export]
     use super::explain::{dump_kernels, explain, is_pending, take_dumps};
     #[pymodule_export]

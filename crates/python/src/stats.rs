@@ -1,6 +1,7 @@
 //! What the engine did, as Python objects.
 
 use crate::{backends, fallback, state};
+use arrayloom_device::StagedStats;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -54,7 +55,29 @@ pub(crate) fn stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         pool.set_item("misses", found.misses)?;
     }
     all.set_item("pool", pool)?;
+    if let Some(staged) = backends::staged() {
+        all.set_item("backend", backend(py, &staged.stats())?)?;
+    }
     Ok(all)
+}
+
+/// What became of the kernels on a device that is not ours.
+fn backend<'py>(py: Python<'py>, stats: &StagedStats) -> PyResult<Bound<'py, PyDict>> {
+    let row = PyDict::new(py);
+    let counts = [
+        ("native", stats.native),
+        ("decomposed", stats.decomposed),
+        ("fallbacks", stats.fallbacks),
+        ("uploads", stats.uploads),
+        ("upload_bytes", stats.upload_bytes),
+        ("downloads", stats.downloads),
+        ("download_bytes", stats.download_bytes),
+    ];
+    for (name, count) in counts {
+        row.set_item(name, count)?;
+    }
+    row.set_item("reasons", &stats.reasons)?;
+    Ok(row)
 }
 
 /// Set every counter to zero.
@@ -62,6 +85,9 @@ pub(crate) fn stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 pub(crate) fn reset_stats() {
     state::engine().reset_stats();
     fallback::reset();
+    if let Some(staged) = backends::staged() {
+        staged.reset_stats();
+    }
 }
 
 /// Change settings; absent ones stay as they are.

@@ -1,7 +1,7 @@
 //! Waiting for values: everything that forces recorded work goes through here.
 
 use crate::np::Arr;
-use crate::{error, memory, site, state};
+use crate::{backends, memory, site, state};
 use arrayloom_engine::EngineError;
 use arrayloom_guard::State;
 use pyo3::prelude::*;
@@ -66,6 +66,16 @@ pub(crate) fn force(
     work: impl Send + FnOnce() -> Result<(), EngineError>,
     again: impl Send + FnOnce() -> Result<(), EngineError>,
 ) -> PyResult<()> {
-    memory::with_relief(py, |py| py.detach(work), |py| py.detach(again))?;
+    memory::with_relief(py, |py| detached(py, work), |py| detached(py, again))?;
     site::warn_of_events(py)
+}
+
+/// Runs `work` without the interpreter's lock. A device in Python works under it: waiting for the lock while
+/// another thread holds it, and waits for us, would be for ever.
+fn detached<T: Send>(py: Python<'_>, work: impl Send + FnOnce() -> T) -> T {
+    if backends::needs_python() {
+        work()
+    } else {
+        py.detach(work)
+    }
 }

@@ -1,9 +1,9 @@
 //! The index of the smallest or largest value.
 
 use crate::eval::Run;
-use crate::points::indices;
 use crate::scalar;
 use crate::value::Val;
+use arrayloom_device::points;
 use arrayloom_ir::AxisMask;
 use arrayloom_ir::{FpFlags, Prim};
 use arrayloom_types::DType;
@@ -27,9 +27,9 @@ pub(crate) fn split(shape: &[usize], axes: AxisMask) -> (Vec<usize>, Vec<usize>)
 pub(crate) fn arg(run: &Run<'_>, number: usize, max: bool, axes: AxisMask) -> Result<(), String> {
     let (kept, folded) = split(run.launch.shape, axes);
     let value = run.kernel.outputs[number].value;
-    for outer in indices(&kept) {
+    for outer in points(&kept) {
         let mut best: Option<(i128, Val)> = None;
-        for (place, inner) in (0..).zip(indices(&folded)) {
+        for (place, inner) in (0..).zip(points(&folded)) {
             let point: Vec<usize> = outer.iter().zip(&inner).map(|(a, b)| a + b).collect();
             let x = run.value(value, &point)?;
             let wins = match best {

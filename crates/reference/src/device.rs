@@ -1,25 +1,17 @@
 //! The interpreter as a device: host memory, one thread, everything done at once.
 
-#![expect(unsafe_code, reason = "copies name host memory by address")]
-
-use crate::{eval, memory};
-use arrayloom_device::{Buf, Caps, Device, DeviceError, End, Event, Launch, Queue};
+use crate::eval;
+use arrayloom_device::{
+    Abilities, Buf, Caps, Device, DeviceError, End, Event, HostMemory, Launch, Queue, host_pointer,
+};
 use arrayloom_ir::Kernel;
-use std::collections::BTreeMap;
-use std::ptr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const NAME: &str = "reference";
-
-/// The unit of allocation, which carries the alignment.
-#[derive(Clone, Copy)]
-#[repr(align(512))]
-struct Block(#[expect(dead_code, reason = "reached by address only")] [u8; 512]);
 
 /// A device that interprets kernels. A [`Buf`] is a host address.
 pub struct Reference {
     caps: Caps,
-    blocks: Mutex<BTreeMap<u64, Vec<Block>>>,
+    memory: HostMemory,
 }
 
 impl Reference {
@@ -27,19 +19,11 @@ impl Reference {
     pub fn new() -> Reference {
         Reference {
             caps: Caps {
-                name: NAME,
                 detail: "interpreter".to_owned(),
-                threads: 1,
-                memory: u64::MAX,
-                unified: true,
-                fused: true,
+                ..Caps::on_host(NAME, Abilities::ALL)
             },
-            blocks: Mutex::default(),
+            memory: HostMemory::default(),
         }
-    }
-
-    fn blocks(&self) -> MutexGuard<'_, BTreeMap<u64, Vec<Block>>> {
-        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -49,55 +33,21 @@ impl Default for Reference {
     }
 }
 
-/// The address of one end of a copy.
-fn address(end: End) -> *mut u8 {
-    match end {
-        End::Host(at) => at,
-        End::Dev(buf, offset) => pointer(buf.0 + offset),
-    }
-}
-
-/// The host pointer with this address. Addresses fit: they were pointers before.
-fn pointer(address: u64) -> *mut u8 {
-    ptr::with_exposed_provenance_mut(usize::try_from(address).unwrap_or(0))
-}
-
 impl Device for Reference {
     fn caps(&self) -> &Caps {
         &self.caps
     }
 
     fn alloc(&self, bytes: u64) -> Result<Buf, DeviceError> {
-        let no_memory = || DeviceError::OutOfMemory {
-            device: NAME,
-            need: bytes,
-            free: 0,
-        };
-        let count =
-            usize::try_from(bytes.div_ceil(512).max(1)).map_err(|_too_large| no_memory())?;
-        let mut memory: Vec<Block> = Vec::new();
-        memory
-            .try_reserve_exact(count)
-            .map_err(|_too_large| no_memory())?;
-        memory.resize(count, Block([0; 512]));
-        let first = memory.as_mut_ptr().expose_provenance() as u64;
-        self.blocks().insert(first, memory);
-        Ok(Buf(first))
+        self.memory.alloc(NAME, bytes)
     }
 
     fn free(&self, buf: Buf) {
-        drop(self.blocks().remove(&buf.0));
+        self.memory.free(buf);
     }
 
     fn copy(&self, _queue: Queue, dst: End, src: End, bytes: u64) -> Result<(), DeviceError> {
-        let bytes = usize::try_from(bytes).map_err(|_too_large| DeviceError::Failed {
-            device: NAME,
-            what: format!("a copy of {bytes} bytes is longer than the address space"),
-        })?;
-        // SAFETY: whoever calls `Device::copy` vouches for both ranges; this device works at once, so
-        // nobody else uses them meanwhile.
-        unsafe { memory::copy(address(dst), address(src), bytes) };
-        Ok(())
+        self.memory.copy(dst, src, bytes)
     }
 
     fn run(&self, _queue: Queue, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), DeviceError> {
@@ -122,6 +72,6 @@ impl Device for Reference {
     }
 
     fn host_ptr(&self, buf: Buf) -> Option<*mut u8> {
-        Some(pointer(buf.0))
+        Some(host_pointer(buf.0))
     }
 }

@@ -3,8 +3,8 @@
 #![expect(unsafe_code, reason = "a launch names memory by address")]
 
 use crate::value::Val;
-use crate::{arg, fold, memory, points, scalar};
-use arrayloom_device::{Arg, Launch};
+use crate::{arg, fold, memory, scalar};
+use arrayloom_device::{Arg, Launch, points};
 use arrayloom_ir::{Arity, Form, FpFlags, Ins, Kernel, Prim};
 use arrayloom_types::DType;
 use std::cell::RefCell;
@@ -96,7 +96,7 @@ impl Run<'_> {
             }
             _ => match &self.launch.ins[ins.a as usize] {
                 Arg::Scalar(s) => Some(Val::from_bytes(ins.dtype, s.bytes)),
-                view @ Arg::View { .. } => points::address(view, index).map(|at| {
+                view @ Arg::View { .. } => view.address(index).map(|at| {
                     // SAFETY: whoever calls `Device::run` vouches that the elements of an input lie in
                     // readable memory that nobody writes meanwhile.
                     unsafe { memory::load(at, ins.dtype) }
@@ -107,7 +107,7 @@ impl Run<'_> {
 
     /// The element of a table that lies `by` bytes from its place at this point.
     fn gather(&self, ins: &Ins, by: Val, index: &[usize]) -> Option<Val> {
-        let at = points::address(&self.launch.ins[ins.b as usize], index)?;
+        let at = self.launch.ins[ins.b as usize].address(index)?;
         let Val::Int(_, by) = by else { return None };
         let at = at.checked_add_signed(isize::try_from(by).ok()?)?;
         // SAFETY: whoever calls `Device::run` vouches that the element may be read.
@@ -116,7 +116,7 @@ impl Run<'_> {
 
     /// Notes `value` for the place of a point in output `number`.
     pub(crate) fn put(&self, number: usize, index: &[usize], value: Val) {
-        if let Some(at) = points::address(&self.launch.outs[number], index) {
+        if let Some(at) = self.launch.outs[number].address(index) {
             self.writes.borrow_mut().push((at, value));
         }
     }
@@ -141,7 +141,7 @@ impl Run<'_> {
         if stores.is_empty() {
             return Ok(());
         }
-        for index in points::indices(self.launch.shape) {
+        for index in points(self.launch.shape) {
             let values = self.values(&index)?;
             for &(number, value) in &stores {
                 self.put(number, &index, values[value as usize]);

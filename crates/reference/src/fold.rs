@@ -2,10 +2,10 @@
 
 use crate::arg::split;
 use crate::eval::Run;
-use crate::points::indices;
 use crate::scalar::{self, flags};
 use crate::value::Val;
 use arrayloom_device::ReduceArgs;
+use arrayloom_device::points;
 use arrayloom_ir::{AxisMask, FpFlags, Prim, ReduceOp};
 use arrayloom_types::DType;
 use num_complex::Complex;
@@ -39,7 +39,7 @@ pub(crate) fn reduce(
     let (kept, _) = split(run.launch.shape, axes);
     // The state of every kept point, found by its index with zeros on the folded axes.
     let mut state: BTreeMap<Vec<usize>, Option<Val>> =
-        indices(&kept).map(|index| (index, initial)).collect();
+        points(&kept).map(|index| (index, initial)).collect();
     for piece in pieces(run.launch.shape, args) {
         let Some(first) = piece.first() else { continue };
         let mut place = first.clone();
@@ -71,7 +71,7 @@ fn pieces(shape: &[usize], args: &ReduceArgs) -> Vec<Vec<Vec<usize>>> {
     // `indices` runs the last axis fastest, the order names the fastest first.
     let axes: Vec<usize> = order.axes.iter().rev().map(|&a| usize::from(a)).collect();
     let extents: Vec<usize> = axes.iter().map(|&a| shape[a]).collect();
-    let points: Vec<Vec<usize>> = indices(&extents)
+    let points: Vec<Vec<usize>> = points(&extents)
         .map(|loops| {
             let mut point = vec![0; shape.len()];
             for (&axis, i) in axes.iter().zip(loops) {
@@ -281,7 +281,7 @@ pub(crate) fn scan(run: &Run<'_>, number: usize, op: ReduceOp, axis: usize) -> R
     if run.launch.shape.contains(&0) {
         return Ok(());
     }
-    for mut index in indices(&kept) {
+    for mut index in points(&kept) {
         let mut state: Option<Val> = None;
         for i in 0..run.launch.shape[axis] {
             index[axis] = i;

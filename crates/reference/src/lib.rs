@@ -9,8 +9,11 @@ mod device;
 mod eval;
 mod fold;
 mod memory;
-mod points;
+mod mutant;
 mod scalar;
+mod sim;
 mod value;
 
 pub use device::Reference;
+pub use mutant::{Fault, MUTANTS, Mutant};
+pub use sim::{Order, Sim, SimConfig};

@@ -28,12 +28,3 @@ pub(crate) unsafe fn store(address: usize, value: Val) {
     // SAFETY: the caller vouches for `size` writable bytes; `bytes` has 16, never fewer than a size.
     unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to, value.dtype().size()) };
 }
-
-/// Copies bytes; the two ranges may overlap.
-///
-/// # Safety
-/// `bytes` bytes are readable at `from` and writable at `to`, and nobody else uses them meanwhile.
-pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
-    // SAFETY: exactly what the caller vouches for.
-    unsafe { ptr::copy(from, to, bytes) };
-}

@@ -66,6 +66,12 @@ impl Scalar {
         Scalar { dtype, bytes }
     }
 
+    /// The first eight bytes, as constants of kernels have them.
+    pub fn bits(&self) -> u64 {
+        let [a, b, c, d, e, f, g, h, ..] = self.bytes;
+        u64::from_le_bytes([a, b, c, d, e, f, g, h])
+    }
+
     /// The bytes of the element.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.dtype.size()]

@@ -1,13 +1,24 @@
 //! Values of the cases: made from a seed, with the awkward ones in them.
 
 use arrayloom_types::{DType, Kind, Scalar};
+use std::cell::Cell;
+
+thread_local! {
+    static SEED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Other values in all cases that this thread makes from now on.
+pub(super) fn set_seed(seed: u64) {
+    SEED.set(seed);
+}
 
 /// A stream of numbers from a seed.
 pub(super) struct Rng(u64);
 
 impl Rng {
     pub(super) fn new(seed: u64) -> Rng {
-        Rng(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x5DEE_CE66)
+        let seed = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x5DEE_CE66;
+        Rng(seed ^ SEED.get().wrapping_mul(0xD1B5_4A32_D192_ED03))
     }
 
     /// 64 random bits.

@@ -50,6 +50,8 @@ pub(super) struct Job {
     pub(super) on_top: Vec<Option<usize>>,
     /// True when the conditions of the instructions are wanted.
     pub(super) flags: bool,
+    /// Where everything is put in.
+    pub(super) queue: Queue,
 }
 
 impl Job {
@@ -63,6 +65,7 @@ impl Job {
             ins,
             outs,
             flags: false,
+            queue: Queue(0),
         }
     }
 }
@@ -91,6 +94,7 @@ impl Found {
 /// Blocks that are given back however the case ends.
 struct Blocks<'a> {
     device: &'a dyn Device,
+    queue: Queue,
     held: Vec<Buf>,
 }
 
@@ -100,7 +104,7 @@ impl Blocks<'_> {
         self.held.push(buf);
         let host = End::Host(bytes.as_ptr().cast_mut());
         self.device
-            .copy(Queue(0), End::Dev(buf, 0), host, bytes.len() as u64)?;
+            .copy(self.queue, End::Dev(buf, 0), host, bytes.len() as u64)?;
         Ok(buf)
     }
 
@@ -108,8 +112,8 @@ impl Blocks<'_> {
         let mut host = vec![0; bytes];
         let to = End::Host(host.as_mut_ptr());
         self.device
-            .copy(Queue(0), to, End::Dev(buf, 0), bytes as u64)?;
-        finish(self.device)?;
+            .copy(self.queue, to, End::Dev(buf, 0), bytes as u64)?;
+        finish(self.device, self.queue)?;
         Ok(host)
     }
 }
@@ -122,9 +126,9 @@ impl Drop for Blocks<'_> {
     }
 }
 
-/// Waits for everything in queue 0.
-pub(super) fn finish(device: &dyn Device) -> Result<(), DeviceError> {
-    let event = device.record(Queue(0))?;
+/// Waits for everything in a queue.
+pub(super) fn finish(device: &dyn Device, queue: Queue) -> Result<(), DeviceError> {
+    let event = device.record(queue)?;
     if device.poll(event, true)? {
         Ok(())
     } else {
@@ -139,6 +143,7 @@ pub(super) fn finish(device: &dyn Device) -> Result<(), DeviceError> {
 pub(super) fn execute(device: &dyn Device, job: &Job) -> Result<Found, DeviceError> {
     let mut blocks = Blocks {
         device,
+        queue: job.queue,
         held: Vec::new(),
     };
     let mut ins = Vec::new();
@@ -169,8 +174,8 @@ pub(super) fn execute(device: &dyn Device, job: &Job) -> Result<Found, DeviceErr
         reduces: &job.reduces,
         flags: job.flags.then_some(flags.as_slice()),
     };
-    device.run(Queue(0), &job.kernel, &launch)?;
-    finish(device)?;
+    device.run(job.queue, &job.kernel, &launch)?;
+    finish(device, job.queue)?;
     let mut found = Found {
         blocks: Vec::new(),
         flags: flags.iter().map(|f| f.load(Ordering::Relaxed)).collect(),
@@ -181,7 +186,7 @@ pub(super) fn execute(device: &dyn Device, job: &Job) -> Result<Found, DeviceErr
     Ok(found)
 }
 
-fn view(buf: Buf, layout: &Layout) -> Arg {
+pub(super) fn view(buf: Buf, layout: &Layout) -> Arg {
     Arg::View {
         buf,
         offset: layout.offset,

@@ -1,12 +1,11 @@
 //! Element-wise cases: primitives, conversions, operations, in-place results.
 
+use super::Suite;
 use super::compare::Closeness;
 use super::data::{Rng, Values, element};
-use super::exec::{Input, Job, execute};
+use super::exec::{Input, Job};
 use super::place::{PATTERNS, Pattern};
 use super::table::{self, Loop};
-use super::{Suite, Trouble, compare};
-use crate::Device;
 use arrayloom_ir::{Builder, Form, Ins, Prim, ops};
 use arrayloom_types::{ALL_DTYPES, DType, Layout};
 
@@ -22,7 +21,7 @@ fn values(l: &Loop, nth: usize) -> Values {
 }
 
 /// A case of one primitive.
-fn job(l: &Loop, pattern: Pattern, seed: u64) -> Job {
+pub(super) fn job(l: &Loop, pattern: Pattern, seed: u64) -> Job {
     let shape = pattern.shape();
     let last = l.ins.len() - 1;
     let ins = l.ins.iter().enumerate().map(|(nth, &dtype)| {
@@ -197,11 +196,10 @@ pub(super) fn operations(suite: &mut Suite<'_>) {
         }
     }
     large(suite);
-    threads(suite);
 }
 
 /// A sum of two operands.
-fn addition(dtype: DType) -> Loop {
+pub(super) fn addition(dtype: DType) -> Loop {
     Loop {
         prim: Prim::Add,
         ins: vec![dtype; 2],
@@ -234,34 +232,6 @@ fn large(suite: &mut Suite<'_>) {
             }
         }
     }
-}
-
-/// Four callers at once.
-fn threads(suite: &mut Suite<'_>) {
-    let l = addition(DType::F64);
-    let (device, oracle) = (suite.device, suite.oracle);
-    let one = |seed: u64| -> Result<(), Trouble> {
-        for round in 0..20 {
-            let job = job(&l, Pattern::Contiguous, seed * 100 + round);
-            agree(device, oracle, &job)?;
-        }
-        Ok(())
-    };
-    let results: Vec<Result<(), Trouble>> = std::thread::scope(|scope| {
-        let callers: Vec<_> = (0..4).map(|seed| scope.spawn(move || one(seed))).collect();
-        let lost = |_| Err(Trouble::Wrong("a caller's thread panicked".to_owned()));
-        callers
-            .into_iter()
-            .map(|c| c.join().unwrap_or_else(lost))
-            .collect()
-    });
-    let result = results.into_iter().collect();
-    suite.note("ops/threads/float64".to_owned(), result);
-}
-
-fn agree(device: &dyn Device, oracle: &dyn Device, job: &Job) -> Result<(), Trouble> {
-    let (found, expected) = (execute(device, job)?, execute(oracle, job)?);
-    Ok(compare::blocks(job, &found, &expected, Closeness::Bits)?)
 }
 
 /// Results that lie on an operand, element on element.

@@ -14,18 +14,24 @@ mod exec;
 mod flags;
 mod forms;
 mod fusion;
+mod limits;
 mod map;
 mod memory;
+mod order;
 mod place;
 mod table;
+mod threads;
 
-use crate::{Device, DeviceError};
+use crate::{Device, DeviceError, Staged};
+use arrayloom_types::DType;
 
 /// How a case ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The device did it, and right.
     Native,
+    /// The device said that it does not have it; in parts or on the host it came out right.
+    Fallback,
     /// The device said that it does not have it.
     Unsupported,
     /// Wrong: what was found and what was expected.
@@ -62,10 +68,32 @@ pub enum Group {
     InPlace,
     /// Floating-point conditions.
     Flags,
+    /// Queues and events.
+    Order,
+    /// All of the memory, and what failures leave behind.
+    Limits,
+    /// Several callers at once.
+    Threads,
+}
+
+impl Group {
+    /// The level of the suite that it belongs to. Levels 6 (exchange with other libraries) and 7 (whole
+    /// programs) need Python.
+    pub fn level(self) -> u8 {
+        match self {
+            Group::Memory => 0,
+            Group::Order => 1,
+            Group::Map | Group::Casts | Group::Ops | Group::InPlace | Group::Flags => 2,
+            Group::Reduce | Group::ArgScan => 3,
+            Group::Fusion => 4,
+            Group::Limits => 5,
+            Group::Threads => 8,
+        }
+    }
 }
 
 /// All groups.
-pub const GROUPS: [Group; 9] = [
+pub const GROUPS: [Group; 12] = [
     Group::Memory,
     Group::Map,
     Group::Casts,
@@ -75,7 +103,23 @@ pub const GROUPS: [Group; 9] = [
     Group::Fusion,
     Group::InPlace,
     Group::Flags,
+    Group::Order,
+    Group::Limits,
+    Group::Threads,
 ];
+
+/// What a run covers.
+#[derive(Clone, Copy, Default)]
+pub struct Options<'a> {
+    /// Other values for the same cases.
+    pub seed: u64,
+    /// Only cases of these dtypes; empty for all.
+    pub dtypes: &'a [DType],
+    /// The same device with a host behind it: it must get right what the device alone does not have.
+    pub staged: Option<&'a Staged>,
+    /// Who is asked where the oracle has no answer.
+    pub second: Option<&'a dyn Device>,
+}
 
 /// Runs the whole suite.
 pub fn run_all(device: &dyn Device, oracle: &dyn Device) -> Vec<CaseResult> {
@@ -87,9 +131,21 @@ pub fn run_all(device: &dyn Device, oracle: &dyn Device) -> Vec<CaseResult> {
 
 /// Runs one group.
 pub fn run_group(group: Group, device: &dyn Device, oracle: &dyn Device) -> Vec<CaseResult> {
+    run_group_with(group, device, oracle, Options::default())
+}
+
+/// Runs a part of one group.
+pub fn run_group_with(
+    group: Group,
+    device: &dyn Device,
+    oracle: &dyn Device,
+    options: Options<'_>,
+) -> Vec<CaseResult> {
+    data::set_seed(options.seed);
     let mut suite = Suite {
         device,
         oracle,
+        options,
         results: Vec::new(),
     };
     match group {
@@ -102,6 +158,9 @@ pub fn run_group(group: Group, device: &dyn Device, oracle: &dyn Device) -> Vec<
         Group::Fusion => fusion::run(&mut suite),
         Group::InPlace => map::in_place(&mut suite),
         Group::Flags => flags::run(&mut suite),
+        Group::Order => order::run(&mut suite),
+        Group::Limits => limits::run(&mut suite),
+        Group::Threads => threads::run(&mut suite),
     }
     suite.results
 }
@@ -140,7 +199,7 @@ macro_rules! conform_suite {
     ($device:expr, $oracle:expr) => {
         $crate::conform_suite!(@each $device, $oracle,
             memory Memory, map Map, casts Casts, ops Ops, reduce Reduce, arg_and_scan ArgScan,
-            fusion Fusion, in_place InPlace, flags Flags);
+            fusion Fusion, in_place InPlace, flags Flags, order Order, limits Limits, threads Threads);
     };
     (@each $device:expr, $oracle:expr, $($name:ident $group:ident),*) => {$(
         #[test]
@@ -156,6 +215,7 @@ pub use conform_suite as suite;
 struct Suite<'a> {
     device: &'a dyn Device,
     oracle: &'a dyn Device,
+    options: Options<'a>,
     results: Vec<CaseResult>,
 }
 
@@ -193,20 +253,81 @@ impl Suite<'_> {
         self.results.push(CaseResult { name, outcome });
     }
 
+    /// True when results mean something.
+    fn has_values(&self) -> bool {
+        self.device.caps().abilities.values
+    }
+
+    /// True for a job of the chosen dtypes.
+    fn is_chosen(&self, job: &exec::Job) -> bool {
+        let chosen = |d: &DType| self.options.dtypes.contains(d);
+        let outs = job.outs.iter().map(|layout| &layout.dtype);
+        let results = outs.filter(|d| **d != DType::Bool || job.kernel.inputs.is_empty());
+        self.options.dtypes.is_empty() || job.kernel.inputs.iter().chain(results).all(chosen)
+    }
+
+    /// What becomes of a job that the device does not have: it must come out right all the same, and be
+    /// counted.
+    fn fallen_back(
+        &mut self,
+        name: String,
+        job: &exec::Job,
+        expected: &exec::Found,
+        closeness: compare::Closeness,
+    ) {
+        let Some(staged) = self.options.staged else {
+            return self.note(name, Err(Trouble::Lacking));
+        };
+        let count = || {
+            let stats = staged.stats();
+            stats.fallbacks + stats.decomposed
+        };
+        let before = count();
+        let found = exec::execute(staged, job).map_err(|error| error.to_string());
+        let right = found.and_then(|found| compare::blocks(job, &found, expected, closeness));
+        let nothing = job.shape.contains(&0);
+        let outcome = match right {
+            Ok(()) if count() > before || nothing => Outcome::Fallback,
+            Ok(()) => Outcome::Fail("the host ran it without being counted".to_owned()),
+            Err(what) => Outcome::Fail(format!("wrong on the way around the device: {what}")),
+        };
+        self.results.push(CaseResult { name, outcome });
+    }
+
     /// Runs a job on both devices and notes whether the results agree. A case that the oracle cannot
     /// decide is wrong, so that nothing goes unjudged.
     fn judge(&mut self, name: String, job: &exec::Job, closeness: compare::Closeness) {
-        let expected = match exec::execute(self.oracle, job) {
+        if !self.is_chosen(job) {
+            return;
+        }
+        let mut expected = exec::execute(self.oracle, job);
+        if let (Err(DeviceError::Unsupported { .. }), Some(second)) =
+            (&expected, self.options.second)
+        {
+            expected = exec::execute(second, job);
+        }
+        let expected = match expected {
             Ok(expected) => expected,
             Err(error) => {
                 let what = format!("the oracle fails: {error}");
                 return self.note(name, Err(Trouble::Wrong(what)));
             }
         };
-        let result = exec::execute(self.device, job).map_err(Trouble::from);
-        let compared = result.and_then(|found| {
-            compare::blocks(job, &found, &expected, closeness).map_err(Trouble::from)
-        });
-        self.note(name, compared);
+        let found = match exec::execute(self.device, job) {
+            Ok(found) => found,
+            Err(DeviceError::Unsupported { .. }) => {
+                return self.fallen_back(name, job, &expected, closeness);
+            }
+            Err(error) => return self.note(name, Err(error.into())),
+        };
+        if !self.has_values() {
+            return self.note(name, Ok(()));
+        }
+        let mut result = compare::blocks(job, &found, &expected, closeness);
+        if let Some(lack) = self.device.caps().abilities.lacks(&job.kernel) {
+            let what = format!("ran a kernel although its capability bits say: {lack}");
+            result = result.and(Err(what));
+        }
+        self.note(name, result.map_err(Trouble::from));
     }
 }

@@ -1,0 +1,99 @@
+"""Devices by name: our own, those that packages announce, and those that the environment names.
+
+``ARRAYLOOM_BACKENDS`` is a list ``name:target,name:target``; a package announces targets in the entry
+point group ``arrayloom.backends``. A target is a shared library (a path) or ``package.module:Class``;
+``package.module`` alone is a module with npbackend's functions.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module, metadata
+from types import ModuleType
+from typing import Any, cast
+
+from arrayloom._trampoline import Adapter
+from arrayloom.backend import Device
+from arrayloom.compat import npbackend
+from arrayloom.errors import SettingError
+
+__all__ = ["OWN", "Backend", "adapter", "announced", "find"]
+
+OWN = ("cpu", "reference", "sim")
+_GROUP = "arrayloom.backends"
+_VARIABLE = "ARRAYLOOM_BACKENDS"
+_SUFFIXES = (".so", ".dylib", ".dll")
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A backend that somebody announced: its name, its target, and where that was said."""
+
+    name: str
+    target: str
+    source: str
+
+
+def announced() -> tuple[Backend, ...]:
+    """Every backend that is not our own, those of the environment first."""
+    found = {backend.name: backend for backend in reversed(tuple(_all()))}
+    return tuple(reversed(found.values()))
+
+
+def _all() -> Iterator[Backend]:
+    for entry in filter(None, os.environ.get(_VARIABLE, "").split(",")):
+        name, colon, target = entry.strip().partition(":")
+        if not (name and colon and target):
+            message = f"{_VARIABLE} cannot have {entry!r}: it takes name:target"
+            raise SettingError(message)
+        yield Backend(name, target, _VARIABLE)
+    for point in metadata.entry_points(group=_GROUP):
+        package = point.dist.name if point.dist is not None else "a package"
+        yield Backend(point.name, point.value, package)
+
+
+def adapter(thing: object) -> Adapter:
+    """Make what the native module calls of a `Device`, a class of it, or a module of npbackend.
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+    """
+    if isinstance(thing, type) and issubclass(thing, Device):
+        thing = thing()
+    elif isinstance(thing, ModuleType) and npbackend.is_target(thing):
+        thing = npbackend.ModuleDevice(thing)
+    if not isinstance(thing, Device):
+        message = f"{thing!r} is no arrayloom.backend.Device and no module with npbackend's functions"
+        raise TypeError(message)
+    return Adapter(thing)
+
+
+def _load(target: str) -> str | Adapter:
+    """Give the path of a library, or the adapter of a device in Python."""
+    if target.endswith(_SUFFIXES) or os.sep in target:
+        return target
+    module, _, attribute = target.partition(":")
+    loaded: object = import_module(module)
+    for part in filter(None, attribute.split(".")):
+        loaded = cast("Any", getattr(loaded, part))
+    return adapter(loaded)
+
+
+def find(name: str) -> str | Adapter:
+    """Give the library or the adapter of a backend by its name or its target.
+
+    Raises
+    ------
+    SettingError
+        For a name that nobody has.
+    """
+    known = {backend.name: backend.target for backend in announced()}
+    if name in known:
+        return _load(known[name])
+    if ":" in name or "." in name or os.sep in name:
+        return _load(name)
+    takes = ", ".join((*OWN, *known))
+    message = f"ARRAYLOOM_BACKEND cannot be {name!r}: it takes {takes}, or package.module:Class"
+    raise SettingError(message)
