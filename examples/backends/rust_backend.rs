@@ -1,7 +1,5 @@
-//! A whole backend in one file: sums, differences and products of float64 on one thread.
-//!
-//! Everything else runs on the CPU, and is counted. Build it as a `cdylib` and name it:
-//! `ARRAYLOOM_BACKENDS=mine:librust_backend.so arrayloom --backend mine app.py`.
+//! A whole backend in one file: sums, differences and products of float64 on one thread. Built as a
+//! `cdylib`: `ARRAYLOOM_BACKENDS=mine:librust_backend.so arrayloom --backend mine app.py`.
 
 #![expect(unsafe_code, reason = "a launch names memory by address")]
 
@@ -23,9 +21,7 @@ impl Device for Mine {
     fn caps(&self) -> &Caps { &self.0 }
     fn alloc(&self, bytes: u64) -> Result<Buf, DeviceError> { self.1.alloc("mine", bytes) }
     fn free(&self, buf: Buf) { self.1.free(buf); }
-    fn copy(&self, _: Queue, dst: End, src: End, bytes: u64) -> Result<(), DeviceError> {
-        self.1.copy(dst, src, bytes)
-    }
+    fn copy(&self, _: Queue, to: End, from: End, n: u64) -> Result<(), DeviceError> { self.1.copy(to, from, n) }
     fn record(&self, _: Queue) -> Result<Event, DeviceError> { Ok(Event(0)) }
     fn wait(&self, _: Queue, _: Event) -> Result<(), DeviceError> { Ok(()) }
     fn poll(&self, _: Event, _: bool) -> Result<bool, DeviceError> { Ok(true) }
@@ -56,7 +52,6 @@ impl Device for Mine {
         Ok(())
     }
 }
-
 #[rustfmt::skip]
 fn open(_: u32) -> Result<Arc<Mine>, DeviceError> {
     let can = Abilities::maps(&[Prim::Add, Prim::Sub, Prim::Mul], &[DType::F64]);

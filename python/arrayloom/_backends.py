@@ -17,7 +17,7 @@ from arrayloom.backend import Device
 from arrayloom.compat import npbackend
 from arrayloom.errors import SettingError
 
-__all__ = ["OWN", "Backend", "adapter", "announced", "find"]
+__all__ = ["OWN", "Backend", "Probe", "adapter", "announced", "find", "probe_all"]
 
 OWN = ("cpu", "reference", "sim")
 _GROUP = "arrayloom.backends"
@@ -32,6 +32,27 @@ class Backend:
     name: str
     target: str
     source: str
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A backend, and what came of computing ``[1, 2, 3] * 2`` there."""
+
+    name: str
+    outcome: str
+    detail: str
+    source: str
+
+
+def probe_all() -> Iterator[Probe]:
+    """Try every backend; one that is broken is unavailable, and no error."""
+    ours = (Backend(name, name, "arrayloom") for name in OWN)
+    for backend in (*ours, *announced()):
+        try:
+            _, detail, _, outcome = cast("Any", import_module("arrayloom._ext")).probe(backend.name)
+        except Exception as error:  # noqa: BLE001 - it is somebody else's code
+            outcome, detail = "unavailable", f"{type(error).__name__}: {error}"
+        yield Probe(backend.name, outcome, detail, backend.source)
 
 
 def announced() -> tuple[Backend, ...]:
@@ -65,7 +86,9 @@ def adapter(thing: object) -> Adapter:
     elif isinstance(thing, ModuleType) and npbackend.is_target(thing):
         thing = npbackend.ModuleDevice(thing)
     if not isinstance(thing, Device):
-        message = f"{thing!r} is no arrayloom.backend.Device and no module with npbackend's functions"
+        message = (
+            f"{thing!r} is no arrayloom.backend.Device and no module with npbackend's functions"
+        )
         raise TypeError(message)
     return Adapter(thing)
 
@@ -77,7 +100,7 @@ def _load(target: str) -> str | Adapter:
     module, _, attribute = target.partition(":")
     loaded: object = import_module(module)
     for part in filter(None, attribute.split(".")):
-        loaded = cast("Any", getattr(loaded, part))
+        loaded = getattr(loaded, part)
     return adapter(loaded)
 
 

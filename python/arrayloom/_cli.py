@@ -19,10 +19,13 @@ from arrayloom.errors import FallbackWarning
 
 __all__ = ["main", "parse"]
 
-_WITH_VALUE = frozenset({"--threads", "--min-bytes", "--scope", "--output", "--dump-kernels"})
-_VOLUME_COMMANDS = frozenset({"filter", "convert", "plan", "view"})
+_WITH_VALUE = frozenset(
+    {"--threads", "--min-bytes", "--scope", "--output", "--dump-kernels", "--backend"}
+)
+_COMMANDS = frozenset({"backends", "filter", "convert", "plan", "view"})
 _USAGE = """python -m arrayloom [options] (script.py | -m module | -c code | -) [args ...]
        python -m arrayloom info [--json]
+       python -m arrayloom backends
        python -m arrayloom (filter | convert | plan | view) --help"""
 
 
@@ -33,6 +36,7 @@ class Options(argparse.Namespace):
     json: bool
     output: str | None
     dump_kernels: str | None
+    backend: str | None
     threads: int | None
     min_bytes: int | None
     lazy: bool
@@ -62,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--profile", action="store_true", help="report what was accelerated, on standard error")
     add("--json", action="store_true", help="reports as JSON")
     add("--output", metavar="FILE", help="write the profile to FILE instead")
+    add("--backend", metavar="NAME", help="the device (default: cpu); `backends` lists them")
     add("--dump-kernels", metavar="DIR", help="write what was fused, and why not more, to DIR")
     add("--threads", type=_positive, metavar="N", help="threads to use (default: all cores)")
     add("--min-bytes", type=int, metavar="N", help="smaller results stay plain NumPy arrays")
@@ -158,6 +163,15 @@ def _dump_to(folder: str) -> bool:
     return True
 
 
+def _backends() -> int:
+    """List every device, and compute ``[1, 2, 3] * 2`` on each."""
+    from arrayloom import _backends as backends  # noqa: PLC0415 - slow, and only needed here
+
+    for found in backends.probe_all():
+        sys.stdout.write(f"{found.name:14} {found.outcome:14} {found.detail} ({found.source})\n")
+    return 0
+
+
 def _info(options: Options) -> int:
     from arrayloom import _info as info  # noqa: PLC0415 - slow, and only needed here
 
@@ -166,14 +180,23 @@ def _info(options: Options) -> int:
     return 0 if found.healthy else 1
 
 
+def _command(name: str, words: Sequence[str]) -> int:
+    """Run a command that is no program."""
+    if name == "backends":
+        return _backends()
+    from arrayloom import _volume_cli  # noqa: PLC0415 - slow, and only needed here
+
+    return _volume_cli.main(name, words)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` and return the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
-    if words and words[0] in _VOLUME_COMMANDS and not os.path.exists(words[0]):
-        from arrayloom import _volume_cli  # noqa: PLC0415 - slow, and only needed here
-
-        return _volume_cli.main(words[0], words[1:])
+    if words and words[0] in _COMMANDS and not os.path.exists(words[0]):
+        return _command(words[0], words[1:])
     options, program = parse(words)
+    if options.backend is not None:
+        _preload.restart_with_backend(options.backend)
     if options.shim:
         _preload.restart_with_shim()
     _apply(options)

@@ -77,6 +77,8 @@ class Stats:
     counters: Mapping[str, int] = field(default_factory=dict[str, int])
     times: Mapping[str, float] = field(default_factory=dict[str, float])
     pool: Mapping[str, int] = field(default_factory=dict[str, int])
+    backend: Mapping[str, int] = field(default_factory=dict[str, int])
+    reasons: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,8 @@ def parse_stats(raw: object) -> Stats:
         counters={name: _integer(table.get(name)) for name in COUNTERS},
         times={name: _real(table.get(name)) for name in TIMES},
         pool=_integers(table.get("pool")),
+        backend=_integers(table.get("backend")),
+        reasons=_integers(_table(table.get("backend")).get("reasons")),
     )
 
 

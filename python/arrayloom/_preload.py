@@ -9,10 +9,11 @@ import os
 import sys
 from collections.abc import MutableMapping
 
-__all__ = ["restart_early", "restart_with_shim", "shim_loaded", "shim_path"]
+__all__ = ["restart_early", "restart_with_backend", "restart_with_shim", "shim_loaded", "shim_path"]
 
 # Set by the first process for the second; holds the user's own LD_PRELOAD.
 _GUARD = "ARRAYLOOM_RESTARTED"
+_BACKEND = "ARRAYLOOM_BACKEND"
 _NAME = "libarrayloom_shim.so"
 
 
@@ -49,6 +50,16 @@ def restart_early() -> None:
     words = sys.orig_argv[at + 1 :]
     if words[:1] == ["arrayloom"] and "--no-shim" not in words:
         restart_with_shim()
+
+
+def restart_with_backend(name: str) -> None:
+    """Start this very command again with another device, unless it is in use already."""
+    if os.environ.get(_BACKEND) == name or not sys.executable:
+        return
+    changed = {**os.environ, _BACKEND: name}
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], changed)  # noqa: S606
 
 
 def restart_with_shim(environ: MutableMapping[str, str] | None = None) -> None:

@@ -35,6 +35,13 @@ def profile_text(stats: Stats, seconds: float) -> str:
         parts.append(_fallback_table("ran in NumPy", stats.fallbacks))
     if stats.delegated:
         parts.append(_fallback_table("done by NumPy's own code", stats.delegated))
+    if stats.reasons:
+        rows = sorted(stats.reasons.items(), key=lambda row: (-row[1], row[0]))
+        parts.append(
+            _table(
+                ("not on the backend", "times"), [(why, str(n)) for why, n in rows[:_FALLBACK_ROWS]]
+            )
+        )
     parts.append(_counters(stats))
     return "\n\n".join(parts) + "\n"
 
@@ -71,6 +78,7 @@ def _counters(stats: Stats) -> str:
         ("write barriers", f"{count.get('write_barriers', 0)}"),
     ]
     lines += [(f"pool {name.replace('_', ' ')}", f"{n}") for name, n in stats.pool.items()]
+    lines += [(f"backend {name.replace('_', ' ')}", f"{n}") for name, n in stats.backend.items()]
     width = max(len(name) for name, _ in lines)
     return "\n".join(f"{name.ljust(width)}  {value}" for name, value in lines)
 

@@ -7,7 +7,7 @@ it. ``docs/backends.md`` has examples.
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, Self
 
 import numpy as np
 
@@ -85,7 +85,7 @@ class Op(str):
 
     __slots__ = ("info",)
 
-    def __new__(cls, name: str) -> "Op":
+    def __new__(cls, name: str) -> Self:
         """Make the name."""
         op = super().__new__(cls, name)
         op.info = {"name": name}
@@ -128,10 +128,10 @@ class Device:
     array([0, 2, 4], dtype=int32)
     """
 
-    name: ClassVar[str] = "python"
-    fused: ClassVar[bool] = False
-    numpy_order: ClassVar[bool] = False
-    several_axes: ClassVar[bool] = False
+    name: str = "python"
+    fused: bool = False
+    numpy_order: bool = False
+    several_axes: bool = False
 
     def base(self, size: int, dtype: "np.dtype[Any]") -> Base:
         """Memory for `size` elements; their values are arbitrary."""
@@ -145,42 +145,42 @@ class Device:
 
     def get_data_pointer(
         self,
-        ary: Any,  # noqa: ANN401 - whatever `view` gave
-        allocate: bool = False,  # noqa: FBT001, FBT002 - npbackend's signature
-        nullify: bool = False,  # noqa: FBT001, FBT002 - npbackend's signature
+        ary: Any,
+        allocate: bool = False,
+        nullify: bool = False,
     ) -> int:
         """Host address of the first element, all work on it done; 0 if there is no data."""
         del allocate, nullify
         return int(ary.ndarray.ctypes.data)
 
-    def set_data_from_ary(self, ary: Any, data: "np.ndarray[Any, Any]") -> None:  # noqa: ANN401 - whatever `view` gave
+    def set_data_from_ary(self, ary: Any, data: "np.ndarray[Any, Any]") -> None:
         """Copy the host array `data` to the elements of a view."""
         ary.ndarray[...] = data.reshape(ary.ndarray.shape)
 
-    def ufunc(self, op: str, *args: Any) -> None:  # noqa: ANN401 - whatever `view` gave
+    def ufunc(self, op: str, *args: Any) -> None:
         """Compute ``args[0] = op(*args[1:])``; `op` is a NumPy ufunc, ``identity`` or ``where``."""
         raise NotImplementedError(op, args)
 
-    def reduce(self, op: str, out: Any, a: Any, axis: Any) -> None:  # noqa: ANN401 - whatever `view` gave
+    def reduce(self, op: str, out: Any, a: Any, axis: Any) -> None:
         """Compute ``out = op.reduce(a, axis)``."""
         raise NotImplementedError(op, out, a, axis)
 
-    def accumulate(self, op: str, out: Any, a: Any, axis: int) -> None:  # noqa: ANN401 - whatever `view` gave
+    def accumulate(self, op: str, out: Any, a: Any, axis: int) -> None:
         """Compute ``out = op.accumulate(a, axis)``."""
         raise NotImplementedError(op, out, a, axis)
 
-    def extmethod(self, name: str, out: Any, in1: Any, in2: Any) -> None:  # noqa: ANN401 - whatever `view` gave
+    def extmethod(self, name: str, out: Any, in1: Any, in2: Any) -> None:
         """Compute ``out = name(in1, in2)`` for what is no ufunc, such as ``argmax`` along axis `in2`."""
         raise NotImplementedError(name, out, in1, in2)
 
-    def range(self, size: int, dtype: "np.dtype[Any]") -> Any:  # noqa: ANN401 - whatever `view` gives
+    def range(self, size: int, dtype: "np.dtype[Any]") -> Any:
         """Give a view of new memory with the numbers from 0 to `size` - 1."""
         base = self.base(size, dtype)
         ary = self.view(1, 0, (size,), (1,), base)
         self.set_data_from_ary(ary, np.arange(size, dtype=dtype))
         return ary
 
-    def random(self, size: int, seed: int) -> Any:  # noqa: ANN401 - whatever `view` gives
+    def random(self, size: int, seed: int) -> Any:
         """Give a view of new memory with `size` random numbers of 64 bits, the same for a `seed`."""
         base = self.base(size, np.dtype(np.uint64))
         ary = self.view(1, 0, (size,), (1,), base)
@@ -190,7 +190,7 @@ class Device:
         self.set_data_from_ary(ary, numbers)
         return ary
 
-    def run(self, kernel: Any, out: Sequence[Any], inp: Sequence[Any]) -> None:  # noqa: ANN401 - see _trampoline.Kernel
+    def run(self, kernel: Any, out: Sequence[Any], inp: Sequence[Any]) -> None:
         """Compute a whole kernel of element-wise operations; called if `fused` is true.
 
         ``kernel.expressions`` has the text of each result in terms of ``i0``, ``i1``, ..., which are

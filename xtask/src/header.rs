@@ -5,7 +5,6 @@ use crate::TaskError;
 use arrayloom_ir::ALL_PRIMS;
 use arrayloom_types::ALL_DTYPES;
 use cbindgen::{Builder, Config, ItemType, Language, Style};
-use std::fmt::Write as _;
 use std::path::Path;
 
 const SOURCE: &str = "crates/device/src/abi/table.rs";
@@ -33,28 +32,26 @@ fn upper(name: &str) -> String {
     text
 }
 
-/// The text of the header.
-fn text(root: &Path) -> Result<String, TaskError> {
-    let mut numbers =
-        String::from("/* Numbers of the primitives; crates/ir/src/prim.rs says what they do. */\n");
+/// The numbers of primitives and dtypes, as definitions.
+fn numbers() -> String {
+    let mut lines = vec![
+        "/* Numbers of the primitives; crates/ir/src/prim.rs says what they do. */".to_owned(),
+    ];
     for prim in ALL_PRIMS {
         let name = upper(prim.name());
-        // Writing to a string cannot fail.
-        drop(writeln!(
-            numbers,
-            "#define ARRAYLOOM_PRIM_{name} {}",
-            *prim as u8
-        ));
+        lines.push(format!("#define ARRAYLOOM_PRIM_{name} {}", *prim as u8));
     }
-    numbers.push_str("\n/* Numbers of the dtypes. */\n");
+    lines.push("\n/* Numbers of the dtypes. */".to_owned());
     for dtype in ALL_DTYPES {
         let name = dtype.name().to_ascii_uppercase();
-        drop(writeln!(
-            numbers,
-            "#define ARRAYLOOM_DTYPE_{name} {}",
-            dtype as u8
-        ));
+        lines.push(format!("#define ARRAYLOOM_DTYPE_{name} {}", dtype as u8));
     }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+/// The text of the header.
+fn text(root: &Path) -> Result<String, TaskError> {
     let mut config = Config {
         language: Language::C,
         style: Style::Type,
@@ -63,7 +60,7 @@ fn text(root: &Path) -> Result<String, TaskError> {
         include_guard: Some("ARRAYLOOM_BACKEND_H".to_owned()),
         no_includes: true,
         sys_includes: vec!["stdint.h".to_owned(), "stddef.h".to_owned()],
-        after_includes: Some(numbers),
+        after_includes: Some(numbers()),
         trailer: Some("const ArrayloomTable *arrayloom_backend_v1(void);".to_owned()),
         documentation: true,
         ..Config::default()

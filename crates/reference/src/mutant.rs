@@ -231,16 +231,11 @@ impl Mutant {
             }
             // Other axes would lead out of the block.
             Fault::StepZeroIsOne => {
+                let short = launch.shape.last().is_some_and(|&n| n < 64);
                 for (arg, dtype) in ins.iter_mut().zip(&kernel.inputs) {
                     let size = dtype.size().cast_signed();
-                    let short = launch.shape.last().is_some_and(|&n| n < 64);
-                    *arg = turned(arg, |i, s| {
-                        if s == 0 && short && (i == last || launch.shape.len() == 1) {
-                            size
-                        } else {
-                            s
-                        }
-                    });
+                    let wrong = |i, s| s == 0 && short && i == last;
+                    *arg = turned(arg, |i, s| if wrong(i, s) { size } else { s });
                 }
             }
             _ => {}

@@ -94,11 +94,7 @@ fn copies_out_of_a_block_are_refused() {
 
 #[test]
 fn a_device_that_only_counts_passes_what_it_can() {
-    let pool = arrayloom_guard::PagePool::new(arrayloom_guard::PoolLimits {
-        cached_bytes: 1 << 20,
-        cached_blocks: 8,
-    });
-    let memory = Arc::new(arrayloom_memory::HostPool::new(Arc::new(pool)));
+    let memory = Arc::new(arrayloom_memory::HostSegments::pool(1 << 20));
     let null = arrayloom_device::Null::new(memory);
     for group in conform::GROUPS {
         let results = run_group(group, &null, &Reference::new());

@@ -6,13 +6,17 @@ those here, and the functions ``get_data_pointer``, ``set_data_from_ary``, ``ufu
 changes: ``from arrayloom.compat import npbackend as interface``.
 """
 
+# `override` is of Python 3.12.
+# pyright: reportImplicitOverride=false
+
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from arrayloom.backend import Base, Device, View
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["Base", "ModuleDevice", "View", "base", "is_target", "view"]
 
@@ -57,12 +61,12 @@ class ModuleDevice(Device):
         self._module = module
         self.numpy_order = bool(getattr(module, "numpy_order", False))
 
-    def base(self, size: int, dtype: "np.dtype[Any]") -> Any:  # noqa: ANN401 - the module's own class
+    def base(self, size: int, dtype: "np.dtype[Any]") -> Any:
         return _find(self._module, "base", "Base")(size, dtype)
 
     def view(
         self, ndim: int, start: int, shape: Sequence[int], strides: Sequence[int], base: Any
-    ) -> Any:  # noqa: ANN401 - the module's own class
+    ) -> Any:
         return _find(self._module, "view", "View")(ndim, start, shape, strides, base)
 
     def get_data_pointer(self, ary: Any, allocate: bool = False, nullify: bool = False) -> int:

@@ -8,12 +8,13 @@ use crate::{Device, Queue};
 use arrayloom_types::DType;
 
 const CALLERS: u32 = 8;
-const ROUNDS: u64 = 12;
+const ROUNDS: u32 = 12;
 
 /// All cases.
 pub(super) fn run(suite: &mut Suite<'_>) {
     for dtype in [DType::F64, DType::I32] {
-        let result = callers(suite.device, suite.oracle, dtype);
+        let oracle = suite.options.second.unwrap_or(suite.oracle);
+        let result = callers(suite.device, oracle, dtype);
         suite.note(format!("threads/{dtype}"), result);
     }
 }
@@ -21,9 +22,9 @@ pub(super) fn run(suite: &mut Suite<'_>) {
 fn callers(device: &dyn Device, oracle: &dyn Device, dtype: DType) -> Result<(), Trouble> {
     let one = |caller: u32| -> Result<(), Trouble> {
         for round in 0..ROUNDS {
-            let pattern = PATTERNS[(round as usize) % 6];
+            let pattern = PATTERNS[(round % 6) as usize];
             // Two callers each have the same values.
-            let seed = u64::from(caller / 2) * 100 + round;
+            let seed = u64::from(caller / 2) * 100 + u64::from(round);
             let mut job = map::job(&map::addition(dtype), pattern, seed);
             job.queue = Queue(caller);
             agree(device, oracle, &job)?;
