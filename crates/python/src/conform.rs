@@ -36,6 +36,10 @@ fn dtypes(names: &[String]) -> PyResult<Vec<DType>> {
 /// interpreter, or what `oracle` is the adapter of, with the interpreter where that has no answer.
 #[pyfunction]
 #[pyo3(signature = (target, levels, dtype_names, seed, oracle=None))]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "lists come from Python by value"
+)]
 pub(crate) fn conform(
     target: &Bound<'_, PyAny>,
     levels: Vec<u8>,
