@@ -2,12 +2,12 @@
 #![expect(unsafe_code, reason = "reads a context variable through C functions")]
 
 use crate::np::Arr;
-use crate::{error, site, state, sync};
+use crate::{bridge, error, site, state, sync};
 use arrayloom_engine::{EngineError, Owner, Rung};
 use arrayloom_ir::SlotId;
 use arrayloom_memory::{parse_limit, physical_memory};
 use arrayloom_types::ErrorKind;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -218,6 +218,12 @@ pub(crate) fn memory_free(
     let Some((slot, _)) = state::engine().slot_at(array.addr()) else {
         return Ok(false);
     };
+    let exports = bridge::exports(slot);
+    if exports > 0 {
+        let views = if exports == 1 { "view" } else { "views" };
+        let message = format!("{exports} exported {views}: free the array when its consumers let go of it");
+        return Err(PyBufferError::new_err(message));
+    }
     sync::flush(py)?;
     let freed = py.detach(|| state::engine().free_now(slot, place));
     freed.map_err(|e| error::to_python(py, &e))

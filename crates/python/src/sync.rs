@@ -1,7 +1,7 @@
 //! Waiting for values: everything that forces recorded work goes through here.
 
 use crate::np::Arr;
-use crate::{backends, memory, site, state};
+use crate::{backends, error, memory, site, state};
 use arrayloom_engine::EngineError;
 use arrayloom_guard::State;
 use pyo3::prelude::*;

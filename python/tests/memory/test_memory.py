@@ -204,6 +204,15 @@ def test_memory_in_a_cache_is_there_for_those_who_lack_it() -> None:
         assert memory.report().cached <= 4 * MIB
 
 
+def test_an_exported_array_is_not_freed() -> None:
+    a = np.ones((1000, 1000))
+    capsule = a.__dlpack__()
+    with pytest.raises(BufferError, match="1 exported view"):
+        a.free()
+    del capsule
+    assert a.free()
+
+
 def test_a_freed_array_cannot_be_used() -> None:
     a = np.ones((1000, 1000))
     total = (a + 1).sum()

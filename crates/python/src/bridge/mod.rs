@@ -13,6 +13,7 @@ mod share;
 mod table;
 
 pub(crate) use export::dlpack;
+pub(crate) use owner::exports;
 
 use pyo3::prelude::*;
 
