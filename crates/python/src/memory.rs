@@ -221,7 +221,8 @@ pub(crate) fn memory_free(
     let exports = bridge::exports(slot);
     if exports > 0 {
         let views = if exports == 1 { "view" } else { "views" };
-        let message = format!("{exports} exported {views}: free the array when its consumers let go of it");
+        let message =
+            format!("{exports} exported {views}: free the array when its consumers let go of it");
         return Err(PyBufferError::new_err(message));
     }
     sync::flush(py)?;

@@ -12,7 +12,8 @@ use crate::np::Arr;
 use crate::operand::Reason;
 use crate::slot::{lend, object, owned};
 use crate::{
-    array_function, bridge, builtins, copies, delegate, fold, gather, masks, memory, parts, site, sorting, sync,
+    array_function, bridge, builtins, copies, delegate, fold, gather, masks, memory, parts, site,
+    sorting, sync,
 };
 use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
