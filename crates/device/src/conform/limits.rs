@@ -9,7 +9,7 @@ use arrayloom_types::DType;
 /// Blocks of this size fill the memory.
 const BLOCK: u64 = 64 << 10;
 /// Larger memories are not filled.
-const LARGEST: u64 = 1 << 30;
+const LARGEST: u64 = 64 << 20;
 
 /// All cases.
 pub(super) fn run(suite: &mut Suite<'_>) {
