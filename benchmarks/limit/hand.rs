@@ -33,6 +33,8 @@ macro_rules! versions {
 versions!(heat, heat_body, (rows: usize, a: &[f64], out: &mut [f64]) -> f64);
 versions!(half_step, half_step_body,
     (rows: usize, ins: &[Vec<f64>; 3], outs: [&mut [f64]; 3]) -> ());
+versions!(jacobi, jacobi_body, (side: usize, a: &[f64], out: &mut [f64]) -> ());
+versions!(life, life_body, (rows: usize, a: &[u8], out: &mut [u8]) -> ());
 
 /// Accumulators of a sum.
 const LANES: usize = 32;
@@ -103,6 +105,52 @@ fn half_step_body(rows: usize, ins: &[Vec<f64>; 3], outs: [&mut [f64]; 3]) {
             stream(ring_h, o_h);
             stream(ring_u, o_u);
             stream(ring_v, o_v);
+        }
+    }
+}
+
+/// The mean of every inner point of a cube and its six neighbours.
+#[inline(always)]
+fn jacobi_body(side: usize, a: &[f64], out: &mut [f64]) {
+    let wide = side + 2;
+    let large = out.len() > LARGE;
+    let mut ring = vec![0.0; side];
+    for (number, out) in out.chunks_exact_mut(side).enumerate() {
+        let (plane, row) = (number / side + 1, number % side + 1);
+        let line = |plane: usize, row: usize, column: usize| {
+            &a[(plane * wide + row) * wide + column..][..side]
+        };
+        let center = line(plane, row, 1);
+        let (above, below) = (line(plane - 1, row, 1), line(plane + 1, row, 1));
+        let (north, south) = (line(plane, row - 1, 1), line(plane, row + 1, 1));
+        let (west, east) = (line(plane, row, 0), line(plane, row, 2));
+        let to: &mut [f64] = if large { &mut ring } else { &mut *out };
+        let to = &mut to[..side];
+        for j in 0..side {
+            let sum = center[j] + above[j] + below[j] + north[j] + south[j] + west[j] + east[j];
+            to[j] = sum * (1.0 / 7.0);
+        }
+        if large {
+            stream(&ring, out);
+        }
+    }
+}
+
+/// One generation of Conway's life.
+#[inline(always)]
+fn life_body(rows: usize, a: &[u8], out: &mut [u8]) {
+    let wide = rows + 2;
+    for (row, out) in out.chunks_exact_mut(rows).enumerate() {
+        let line = |down: usize, right: usize| &a[(row + down) * wide + right..][..rows];
+        let (north, here, south) = (
+            [line(0, 0), line(0, 1), line(0, 2)],
+            [line(1, 0), line(1, 1), line(1, 2)],
+            [line(2, 0), line(2, 1), line(2, 2)],
+        );
+        for j in 0..rows {
+            let count = north[0][j] + north[1][j] + north[2][j] + here[0][j] + here[2][j];
+            let count = count + south[0][j] + south[1][j] + south[2][j];
+            out[j] = u8::from(count == 3) | (u8::from(count == 2) & u8::from(here[1][j] == 1));
         }
     }
 }

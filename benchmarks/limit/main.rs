@@ -1,5 +1,6 @@
-//! How far the device is from loops written by hand: a heat stencil with its sum of changes, and a half
-//! step of shallow water, interpreted, compiled, and as plain Rust that the compiler vectorises.
+//! How far the device is from loops written by hand: a heat stencil with its sum of changes, a half step
+//! of shallow water, a stencil of seven points on a cube, and a generation of life on bytes; interpreted,
+//! compiled, and as plain Rust that the compiler vectorises.
 //!
 //! `cargo bench -p arrayloom-cpu --bench limit`. The three take turns on one thread; the time is that of
 //! the thread, the least of many rounds, in nanoseconds for one element.
@@ -12,6 +13,7 @@
 #![expect(clippy::cast_precision_loss, reason = "figures are rounded anyway")]
 
 mod hand;
+mod windows;
 
 use arrayloom_cpu::{Cpu, CpuConfig};
 use arrayloom_device::{Arg, Buf, Device as _, DeviceError, Launch, Queue, ReduceArgs};
@@ -24,6 +26,9 @@ use std::time::Duration;
 
 /// Rounds of one size.
 const ROUNDS: usize = 15;
+
+/// One way to do a kernel.
+type Way<'a, T> = &'a dyn Fn(&mut T) -> Result<(), DeviceError>;
 
 /// Elements from number `first` on, `strides` elements apart.
 fn view(data: *const f64, first: usize, strides: &[usize]) -> Arg {
@@ -123,12 +128,13 @@ struct Arrays {
     sum: Vec<f64>,
 }
 
-/// One way to do a kernel.
-type Way<'a> = &'a dyn Fn(&mut Arrays) -> Result<(), DeviceError>;
-
-/// Runs the ways in turns and prints nanoseconds for one element, and ratios to the last way.
-fn compare(name: &str, arrays: &mut Arrays, ways: &[(&str, Way<'_>)]) -> Result<(), DeviceError> {
-    let points = arrays.rows * arrays.rows;
+/// Runs the ways in turns and prints nanoseconds for one of `points` elements, and ratios to the last
+/// way. `name` and `side` say what it is.
+fn compare<T>(
+    (name, side, points): (&str, usize, usize),
+    arrays: &mut T,
+    ways: &[(&str, Way<'_, T>)],
+) -> Result<(), DeviceError> {
     let repeats = (1_000_000 / points).max(1);
     let mut best = vec![f64::INFINITY; ways.len()];
     for _ in 0..ROUNDS {
@@ -143,7 +149,7 @@ fn compare(name: &str, arrays: &mut Arrays, ways: &[(&str, Way<'_>)]) -> Result<
         }
     }
     let limit = best.last().copied().unwrap_or(1.0);
-    print!("{name:10} {:5}", arrays.rows);
+    print!("{name:10} {side:5}");
     for ((way, _), best) in ways.iter().zip(&best) {
         print!("   {way} {best:.3} ({:.2}x)", best / limit);
     }
@@ -229,7 +235,7 @@ fn main() -> Result<(), DeviceError> {
                 Ok(())
             };
             compare(
-                name,
+                (name, rows, rows * rows),
                 &mut arrays,
                 &[
                     ("tier 0", &|arrays| {
@@ -241,6 +247,12 @@ fn main() -> Result<(), DeviceError> {
                 ],
             )?;
         }
+    }
+    for side in [64, 254] {
+        windows::jacobi(&interpreter, &compiler, side)?;
+    }
+    for rows in [300, 1000, 3000] {
+        windows::life(&interpreter, &compiler, rows)?;
     }
     println!("{:?}", compiler.jit_stats());
     Ok(())
