@@ -7,13 +7,14 @@
 
 use crate::Isa;
 use crate::fold::FoldState;
-use crate::jit::Scratch;
+use crate::jit::{Rows, Scratch};
 use crate::kern::{Found, Raise, fill};
 use crate::lower::{Step, call_host, note};
 use crate::mxcsr;
 use crate::nest::{Cursor, Nest, Odometer};
 use crate::place::{fence, fetch, gather, pick, scatter, stream};
 use crate::program::{Program, Slot};
+use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::atomic::AtomicU8;
@@ -153,10 +154,26 @@ impl<'a> Worker<'a> {
         folds: &mut [Option<FoldState>],
     ) {
         let span = self.shared.span;
+        let steps = self.row_steps(nest);
         let mut cursor = Cursor::at(nest, range.start);
         let mut flat = range.start;
         while flat < range.end {
-            let mut n = self.tile_len(nest, &cursor).min(range.end - flat);
+            let left = range.end - flat;
+            if !steps.is_empty() && cursor.column == 0 && left > nest.row() {
+                let rows = Rows {
+                    count: cursor.rows_left(nest).min(left / nest.row()),
+                    steps: &steps,
+                };
+                for &(slot, lane) in &self.moving {
+                    self.slots[slot] = pointer(cursor.value(nest, lane));
+                }
+                // SAFETY: promised by the caller; the slots were just set for these rows.
+                unsafe { self.compiled(0, nest.row(), rows) };
+                flat += rows.count * nest.row();
+                cursor.skip_rows(nest, rows.count);
+                continue;
+            }
+            let mut n = self.tile_len(nest, &cursor).min(left);
             if !span {
                 n = n.min(nest.row() - cursor.column);
             }
@@ -189,6 +206,27 @@ impl<'a> Worker<'a> {
             }
         }
         fence();
+    }
+
+    /// If the program is one compiled function and rows are not longer than a tile: the bytes from row to row
+    /// for each of its arguments, so that one call does many rows.
+    fn row_steps(&self, nest: &Nest) -> Vec<isize> {
+        let program = self.shared.program;
+        let ([Step::Compiled { segment: 0 }], [segment], Some(axis)) = (
+            program.steps.as_slice(),
+            program.segments.as_slice(),
+            nest.axes.get(1),
+        ) else {
+            return Vec::new();
+        };
+        if self.shared.span || self.shared.isa != Isa::Avx512 || nest.row() > program.tile {
+            return Vec::new();
+        }
+        let step = |&slot: &usize| match program.slots[slot] {
+            Slot::Lane(lane) => axis.steps[lane],
+            Slot::None | Slot::Buffer(_) | Slot::Uniform(_) => 0,
+        };
+        segment.args.iter().map(step).collect()
     }
 
     /// Asks for the lines of some elements of the next tile while this one is computed, so that memory
@@ -267,7 +305,7 @@ impl<'a> Worker<'a> {
                 }
             }
             // SAFETY: promised by the caller.
-            Step::Compiled { segment } => unsafe { self.compiled(segment, n) },
+            Step::Compiled { segment } => unsafe { self.compiled(segment, n, Rows::ONE) },
             // SAFETY: the lane may be read, the slot has room for the tile.
             Step::Gather { lane, size, to } => unsafe {
                 self.gather(tile, lane, size, self.slots[to]);
@@ -302,29 +340,39 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Runs a compiled segment. If it met conditions that are asked for, its steps are run one by one.
+    /// Runs a compiled segment over some rows of `n` elements. If it met conditions that are asked for, its steps are run one by one.
     ///
     /// # Safety
-    /// The slots are set for this tile.
-    unsafe fn compiled(&self, segment: usize, n: usize) {
+    /// The slots are set for the first row.
+    unsafe fn compiled(&self, segment: usize, n: usize, rows: Rows<'_>) {
         let args = &self.slots[self.args[segment].clone()];
+        let mut moved: SmallVec<[*mut u8; 24]> = SmallVec::from_slice(args);
         let segment = &self.shared.program.segments[segment];
         let function = match &segment.around {
-            Some(around) if segment.streams.fit(args) => around,
+            Some(around) if segment.streams.fit(args, rows) => around,
             _ => &segment.function,
         };
         // SAFETY: the arguments are those that the function was compiled for, with `n` elements.
-        let done = unsafe { function.call(args, n) };
+        let done = unsafe { function.call(&mut moved, n, rows) };
         let flags = self.shared.flags;
         let met = flags.is_some() && mxcsr::take() != 0;
         let start = if met { 0 } else { done };
-        if start < n {
-            let scratch = &mut self.scratch.borrow_mut();
+        if start >= n {
+            return;
+        }
+        let scratch = &mut self.scratch.borrow_mut();
+        moved.copy_from_slice(args);
+        for row in 0..rows.count {
+            if row > 0 {
+                for (arg, &step) in moved.iter_mut().zip(rows.steps) {
+                    *arg = arg.wrapping_offset(step);
+                }
+            }
             // SAFETY: with conditions asked for, no input is overwritten by the function; else only
             // elements that it has not done are run.
             unsafe {
                 let replay = &segment.replay;
-                replay.run(args, start..n, scratch, flags, done < n);
+                replay.run(&moved, start..n, scratch, flags, done < n);
             };
         }
     }

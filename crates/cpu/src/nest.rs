@@ -174,6 +174,21 @@ impl Cursor {
         self.rows[lane] + self.column.cast_signed() * nest.step(lane)
     }
 
+    /// Goes on by so many rows, all of them along the second axis.
+    pub(crate) fn skip_rows(&mut self, nest: &Nest, rows: usize) {
+        self.index[1] += rows - 1;
+        for (row, step) in self.rows.iter_mut().zip(&nest.axes[1].steps) {
+            *row += (rows - 1).cast_signed() * step;
+        }
+        self.next_row(nest);
+    }
+
+    /// Rows from here to the end of the second axis, this one among them; one without such an axis.
+    pub(crate) fn rows_left(&self, nest: &Nest) -> usize {
+        let axis = nest.axes.get(1).zip(self.index.get(1));
+        axis.map_or(1, |(axis, index)| axis.extent - index)
+    }
+
     /// Goes on to the start of the next row; after the last row, to the first.
     pub(crate) fn next_row(&mut self, nest: &Nest) {
         self.column = 0;

@@ -14,6 +14,7 @@ pub const LEAF: usize = 128;
 pub const LANES: usize = 8;
 
 /// How many values go to the left half; `None` when `n` values are one leaf.
+#[inline]
 pub const fn tree_split(n: usize) -> Option<usize> {
     if n <= LEAF {
         None

@@ -1,7 +1,8 @@
 //! The function around the body: registers saved, addresses fetched, the loop, the tail.
 //!
-//! `fn(args, n) -> done`: `args` are addresses; `n` elements are asked for, `done` of them computed.
-//! With masks the tail is done under a mask, so `done` is `n`; without, less than one vector is left.
+//! `fn(args, n, rows, steps) -> done`: `args` are addresses; in each of `rows` rows, `steps` bytes apart,
+//! `n` elements are asked for, `done` of them computed. With masks the tail is done under a mask, so
+//! `done` is `n`; without, less than one vector is left, and there is one row.
 
 use super::alloc::{Action, Home, Plan, argument_uses};
 use super::ops::Asm;
@@ -9,8 +10,8 @@ use super::ssa::{Code, KONSTS, Node, Source, Ty};
 use crate::Isa;
 use iced_x86::IcedError;
 use iced_x86::code_asm::{
-    AsmMemoryOperand, AsmRegister64, CodeAssembler, CodeLabel, k1, r8, r9, r10, r11, r12, r13, r14,
-    r15, rax, rbp, rbx, rcx, rdi, rdx, rsi,
+    AsmMemoryOperand, AsmRegister64, CodeAssembler, CodeLabel, k1, qword_ptr, r8, r9, r10, r11,
+    r12, r13, r14, r15, rax, rbp, rbx, rcx, rdi, rdx, rsi, rsp,
 };
 
 /// Registers for addresses; those from [`SAVED`] on belong to the caller.
@@ -88,11 +89,15 @@ impl Frame<'_> {
         for &register in saved {
             self.asm.a.push(register)?;
         }
+        self.asm.a.push(rdx)?;
+        self.asm.a.push(rcx)?;
         for (arg, register) in self.addresses.clone().into_iter().enumerate() {
             if let Some(register) = register {
                 self.asm.a.mov(register, rdi + 8 * offset(arg))?;
             }
         }
+        let mut row = self.asm.a.create_label();
+        self.asm.a.set_label(&mut row)?;
         for &value in &self.plan.hoisted {
             self.fetch(value, 0)?;
         }
@@ -129,13 +134,38 @@ impl Frame<'_> {
             self.tail(end)?;
         }
         self.asm.a.set_label(&mut end)?;
+        self.next_row(row)?;
         self.asm.a.mov(rax, rcx)?;
+        self.asm.a.add(rsp, 16)?;
         for &register in saved.iter().rev() {
             self.asm.a.pop(register)?;
         }
         self.asm.a.vzeroupper()?;
         self.asm.a.ret()?;
         self.asm.a.assemble(0)
+    }
+
+    /// Goes on with the next row, if there is one.
+    fn next_row(&mut self, row: CodeLabel) -> Result<(), IcedError> {
+        if !self.asm.masks {
+            return Ok(());
+        }
+        let mut done = self.asm.a.create_label();
+        self.asm.a.sub(qword_ptr(rsp + 8), 1)?;
+        self.asm.a.jz(done)?;
+        self.asm.a.mov(rsi, rcx)?;
+        self.asm.a.mov(rax, qword_ptr(rsp))?;
+        for (arg, register) in self.addresses.clone().into_iter().enumerate() {
+            let step = qword_ptr(rax + 8 * offset(arg));
+            if let Some(register) = register {
+                self.asm.a.add(register, step)?;
+            } else {
+                self.asm.a.mov(rcx, step)?;
+                self.asm.a.add(qword_ptr(rdi + 8 * offset(arg)), rcx)?;
+            }
+        }
+        self.asm.a.jmp(row)?;
+        self.asm.a.set_label(&mut done)
     }
 
     /// With stores around the caches: the elements before the first whole vector of the first one, under

@@ -14,12 +14,14 @@ mod forms;
 mod frame;
 mod ops;
 mod pages;
+mod phases;
 mod plain;
 mod replay;
 mod segment;
 mod ssa;
+mod streams;
 
-pub(crate) use pages::Function;
+pub(crate) use pages::{Function, Rows};
 pub(crate) use replay::Scratch;
 pub(crate) use segment::{Cutter, Segment, cut};
 

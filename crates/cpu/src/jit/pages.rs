@@ -9,8 +9,25 @@ use std::ffi::c_void;
 use std::io;
 use std::ptr::NonNull;
 
-/// The form of compiled code: addresses of the arguments, elements; the answer is how many were done.
-type Entry = unsafe extern "sysv64" fn(*const *mut u8, usize) -> usize;
+/// The form of compiled code: addresses of the arguments, elements of a row, rows, bytes from row to row
+/// for each argument; the answer is how many elements of a row were done.
+type Entry = unsafe extern "sysv64" fn(*mut *mut u8, usize, usize, *const isize) -> usize;
+
+/// The rows that one call does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rows<'a> {
+    pub(crate) count: usize,
+    /// For each argument the bytes from row to row; nobody asks if there is one row.
+    pub(crate) steps: &'a [isize],
+}
+
+impl Rows<'_> {
+    /// One row.
+    pub(crate) const ONE: Rows<'static> = Rows {
+        count: 1,
+        steps: &[],
+    };
+}
 
 /// One compiled function in pages of its own.
 #[derive(Debug)]
@@ -60,16 +77,19 @@ impl Function {
         self.bytes
     }
 
-    /// Calls the code; the answer is how many of the `n` elements it has done, from the first on.
+    /// Calls the code for `rows.count` rows of `n` elements; at least one, and no more if the processor has no
+    /// masks. The answer is how many elements of a row it has done, from the first on. The arguments of
+    /// more than one row are not what they were.
     ///
     /// # Safety
-    /// The pages hold code for [`Entry`]; `n` elements may be read or written at each argument as the
-    /// code does; the processor has its instructions.
-    pub(crate) unsafe fn call(&self, args: &[*mut u8], n: usize) -> usize {
+    /// The pages hold code for [`Entry`]; `n` elements may be read or written at each argument, and at the
+    /// same for each row, as the code does; the processor has its instructions.
+    pub(crate) unsafe fn call(&self, args: &mut [*mut u8], n: usize, rows: Rows<'_>) -> usize {
+        debug_assert!(rows.count == 1 || rows.steps.len() == args.len());
         // SAFETY: the caller promises that the pages hold such a function.
         let entry = unsafe { std::mem::transmute::<*mut c_void, Entry>(self.pages.as_ptr()) };
         // SAFETY: promised by the caller.
-        unsafe { entry(args.as_ptr(), n) }
+        unsafe { entry(args.as_mut_ptr(), n, rows.count, rows.steps.as_ptr()) }
     }
 }
 

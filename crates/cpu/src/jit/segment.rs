@@ -1,12 +1,12 @@
 //! Cutting the steps of a program into segments that are compiled.
 //!
-//! Steps are put into phases: a step with code joins the phase of the compiled steps that it reads, one
-//! without code ends a phase for those that read it. The compiled steps of one phase are one segment;
-//! if they need more registers than there are, it is cut in two, which exchange tiles.
+//! The compiled steps of one phase (see `phases`) are one segment; if they need more registers than there
+//! are, it is cut in two, which exchange tiles.
 
-use super::ops_fit;
+use super::phases::{Phases, makes, values};
 use super::replay::{Move, Replay, Spot};
-use super::ssa::{Code, Node, Source, Store, Ty, splats, takes};
+use super::ssa::{Code, Node, Source, Store, Ty, splats};
+use super::streams::Streams;
 use super::{Function, Jit};
 use crate::Isa;
 use crate::lower::{Lowered, Place, Step, Verb};
@@ -25,36 +25,6 @@ pub(crate) struct Segment<P> {
     pub(crate) streams: Streams,
     pub(crate) args: Vec<P>,
     pub(crate) replay: Replay,
-}
-
-/// Arguments that are written around the caches.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Streams {
-    /// The arguments and their element sizes.
-    args: Vec<(usize, usize)>,
-    /// Elements of a vector.
-    lanes: usize,
-    /// The function does the elements before the first whole vector by themselves.
-    any_start: bool,
-}
-
-impl Streams {
-    /// True when all of them start whole vectors at the same element, from which on the function writes
-    /// around the caches.
-    pub(crate) fn fit(&self, args: &[*mut u8]) -> bool {
-        let phase = |&(arg, size): &(usize, usize)| {
-            let address = args[arg].addr();
-            let whole = address.is_multiple_of(size);
-            whole.then(|| address / size % self.lanes)
-        };
-        let mut phases = self.args.iter().map(phase);
-        match phases.next() {
-            Some(Some(first)) => {
-                (first == 0 || self.any_start) && phases.all(|other| other == Some(first))
-            }
-            _ => false,
-        }
-    }
 }
 
 /// Bytes of an operand that no level-2 cache holds.
@@ -108,119 +78,6 @@ pub(crate) fn cut(lowered: &mut Lowered, cutter: Cutter<'_>) {
         }
     }
     lowered.steps = out;
-}
-
-/// Where the steps go.
-struct Phases {
-    /// Which steps are compiled.
-    compiled: Vec<bool>,
-    /// Gathers that compiled steps alone use: no step of their own.
-    absorbed: Vec<bool>,
-    number: Vec<usize>,
-    /// Which step makes a value.
-    maker: Vec<Option<usize>>,
-    /// Which steps read a value.
-    readers: Vec<Vec<usize>>,
-}
-
-fn makes(step: &Step<Place>) -> Option<usize> {
-    crate::program::makes(step)
-}
-
-fn values(step: &Step<Place>) -> impl Iterator<Item = usize> {
-    let places = crate::program::reads(step);
-    places.into_iter().filter_map(|place| match place {
-        Place::Value(value) => Some(value),
-        _ => None,
-    })
-}
-
-impl Phases {
-    fn of(lowered: &Lowered, cutter: &Cutter<'_>) -> Phases {
-        let steps = &lowered.steps;
-        let masks = cutter.isa == Isa::Avx512;
-        let mut maker = vec![None; lowered.sizes.len()];
-        let mut readers = vec![Vec::new(); lowered.sizes.len()];
-        for (at, step) in steps.iter().enumerate() {
-            if let Some(value) = makes(step) {
-                maker[value] = Some(at);
-            }
-            for value in values(step) {
-                readers[value].push(at);
-            }
-        }
-        let compiled: Vec<bool> = steps
-            .iter()
-            .map(|step| match step {
-                Step::Run {
-                    verb: Some(verb), ..
-                } => takes(*verb, !masks, |code, value| ops_fit(code, value, masks)),
-                _ => false,
-            })
-            .collect();
-        let absorbed: Vec<bool> = steps
-            .iter()
-            .map(|step| match *step {
-                Step::Gather {
-                    lane,
-                    size,
-                    to: Place::Value(value),
-                } => {
-                    let step = cutter.nest.step(lane);
-                    size <= 8
-                        && !cutter.span
-                        && (step == 0 || step == size.cast_signed())
-                        && readers[value].iter().all(|&reader| compiled[reader])
-                }
-                _ => false,
-            })
-            .collect();
-        let mut number = vec![0; steps.len()];
-        for (at, step) in steps.iter().enumerate() {
-            let mut phase = usize::from(compiled[at]);
-            for value in values(step) {
-                let Some(from) = maker[value].filter(|&from| !absorbed[from]) else {
-                    continue;
-                };
-                let after = compiled[at] && !compiled[from];
-                phase = phase.max(number[from] + usize::from(after));
-            }
-            number[at] = phase;
-        }
-        // What may overwrite an input waits for all that read it.
-        let last = number.iter().copied().max().unwrap_or(0);
-        for (number, step) in number.iter_mut().zip(steps) {
-            if let Step::Store { late: true, .. } = step {
-                *number = last;
-            }
-        }
-        Phases {
-            compiled,
-            absorbed,
-            number,
-            maker,
-            readers,
-        }
-    }
-
-    /// True when no step reads memory once the compiled steps of this phase have run.
-    fn nothing_reads_after(&self, steps: &[Step<Place>], phase: usize) -> bool {
-        steps.iter().enumerate().all(|(at, step)| {
-            let before = self.number[at] < phase;
-            let same = self.compiled[at] && self.number[at] == phase;
-            let only_tiles = matches!(
-                step,
-                Step::Store {
-                    from: Place::Value(_),
-                    ..
-                } | Step::Fold {
-                    from: Place::Value(_),
-                    ..
-                }
-            );
-            before || same || self.absorbed[at] || only_tiles
-        })
-    }
 }
 
 /// Builds the segments of one phase.

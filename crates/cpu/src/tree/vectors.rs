@@ -53,23 +53,35 @@ fn bounds<const K: usize>(n: usize) -> [usize; 9] {
     bounds
 }
 
+/// Sums of neighbours of two vectors, in turns.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn pairs_f64(a: __m512d, b: __m512d) -> __m512d {
+    _mm512_add_pd(_mm512_unpacklo_pd(a, b), _mm512_unpackhi_pd(a, b))
+}
+
+/// Sums of the even and the odd quarters of two vectors.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn quarters_f64(a: __m512d, b: __m512d) -> __m512d {
+    let even = _mm512_shuffle_f64x2::<0b10_00_10_00>(a, b);
+    _mm512_add_pd(even, _mm512_shuffle_f64x2::<0b11_01_11_01>(a, b))
+}
+
 /// For each of eight vectors, the sum of its eight elements in NumPy's order.
+#[inline]
 #[target_feature(enable = "avx512f")]
 fn totals_f64(v: &[__m512d; 8]) -> [f64; 8] {
-    let pairs = |a, b| _mm512_add_pd(_mm512_unpacklo_pd(a, b), _mm512_unpackhi_pd(a, b));
-    let fours = |a, b| {
-        let even = _mm512_shuffle_f64x2::<0b10_00_10_00>(a, b);
-        _mm512_add_pd(even, _mm512_shuffle_f64x2::<0b11_01_11_01>(a, b))
-    };
-    let low = fours(pairs(v[0], v[1]), pairs(v[2], v[3]));
-    let high = fours(pairs(v[4], v[5]), pairs(v[6], v[7]));
-    let (all, mut totals) = (fours(low, high), [0.0; 8]);
+    let low = quarters_f64(pairs_f64(v[0], v[1]), pairs_f64(v[2], v[3]));
+    let high = quarters_f64(pairs_f64(v[4], v[5]), pairs_f64(v[6], v[7]));
+    let (all, mut totals) = (quarters_f64(low, high), [0.0; 8]);
     // SAFETY: room for eight elements.
     unsafe { _mm512_storeu_pd(totals.as_mut_ptr(), all) };
     totals
 }
 
 /// As `totals_f64`.
+#[inline]
 #[target_feature(enable = "avx2")]
 fn totals_f32(v: &[__m256; 8]) -> [f32; 8] {
     let mut totals = [0.0; 8];
@@ -88,7 +100,7 @@ fn totals_f32(v: &[__m256; 8]) -> [f32; 8] {
 
 /// The functions for one element type.
 macro_rules! vectors {
-    ($name:ident, $real:ty, $feature:literal, $zero:ident, $load:ident, $add:ident, $totals:ident) => {
+    ($name:ident, $real:ty, $vector:ty, $feature:literal, $zero:ident, $load:ident, $add:ident, $totals:ident) => {
         mod $name {
             use super::*;
 
@@ -109,11 +121,20 @@ macro_rules! vectors {
                 0
             }
 
+            /// A sum and the values behind it.
+            #[inline]
+            fn behind(mut sum: $real, values: &[$real]) -> $real {
+                for &x in values {
+                    sum += x;
+                }
+                sum
+            }
+
             #[target_feature(enable = $feature)]
             fn sum(values: &[$real]) -> $real {
                 let n = values.len();
                 if n < LANES {
-                    return values.iter().fold(-0.0, |sum, &x| sum + x);
+                    return behind(-0.0, values);
                 }
                 if n <= LEAF {
                     return leaves::<1>(values)[0];
@@ -134,37 +155,46 @@ macro_rules! vectors {
                 sum(left) + sum(right)
             }
 
+            /// A group of eight elements of the leaf that starts at `start`; there must be so many.
+            #[inline]
+            #[target_feature(enable = $feature)]
+            fn group(values: &[$real], start: usize, number: usize) -> $vector {
+                let start = start + number * LANES;
+                debug_assert!(start + LANES <= values.len(), "leaves lie in the slice");
+                // SAFETY: eight elements of the slice: whoever calls counts the groups of the leaf.
+                unsafe { $load(values.as_ptr().wrapping_add(start)) }
+            }
+
             /// The sums of `K` leaves.
+            #[inline]
             #[target_feature(enable = $feature)]
             fn leaves<const K: usize>(values: &[$real]) -> [$real; 8] {
                 let bounds = bounds::<K>(values.len());
-                let groups: [usize; K] =
-                    std::array::from_fn(|i| (bounds[i + 1] - bounds[i]) / LANES);
-                let least = groups.iter().copied().min().unwrap_or(1);
-                let group = |i: usize, group: usize| {
-                    let from = values.as_ptr().wrapping_add(bounds[i] + group * LANES);
-                    // SAFETY: group `group` of leaf `i` lies in the slice: the leaf has so many.
-                    unsafe { $load(from) }
-                };
+                // Loops, because closures are not compiled into the functions that call them here.
+                let (mut groups, mut least) = ([0; K], usize::MAX);
+                for (i, groups) in groups.iter_mut().enumerate() {
+                    *groups = (bounds[i + 1] - bounds[i]) / LANES;
+                    least = least.min(*groups);
+                }
                 let mut lanes = [$zero(); 8];
                 for (i, lanes) in lanes[..K].iter_mut().enumerate() {
-                    *lanes = group(i, 0);
+                    *lanes = group(values, bounds[i], 0);
                 }
                 for number in 1..least {
                     for (i, lanes) in lanes[..K].iter_mut().enumerate() {
-                        *lanes = $add(*lanes, group(i, number));
+                        *lanes = $add(*lanes, group(values, bounds[i], number));
                     }
                 }
                 for (i, lanes) in lanes[..K].iter_mut().enumerate() {
                     for number in least..groups[i] {
-                        *lanes = $add(*lanes, group(i, number));
+                        *lanes = $add(*lanes, group(values, bounds[i], number));
                     }
                 }
                 // All of them are wanted: what fills places that nobody reads might overflow.
                 let mut totals = std::hint::black_box($totals(&lanes));
                 // All leaves but the last are whole groups.
                 let tail = &values[bounds[K - 1] + groups[K - 1] * LANES..];
-                totals[K - 1] = tail.iter().fold(totals[K - 1], |sum, &x| sum + x);
+                totals[K - 1] = behind(totals[K - 1], tail);
                 totals
             }
         }
@@ -174,6 +204,7 @@ macro_rules! vectors {
 vectors!(
     f64_vectors,
     f64,
+    __m512d,
     "avx512f",
     _mm512_setzero_pd,
     _mm512_loadu_pd,
@@ -183,6 +214,7 @@ vectors!(
 vectors!(
     f32_vectors,
     f32,
+    __m256,
     "avx2",
     _mm256_setzero_ps,
     _mm256_loadu_ps,
