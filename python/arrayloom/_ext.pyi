@@ -44,6 +44,7 @@ class _Stats(TypedDict):
     publishes: int
     live_slots: int
     device_seconds: float
+    plan_seconds: float
     flush_seconds: float
     pool: dict[str, int]
 

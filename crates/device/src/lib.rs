@@ -106,7 +106,8 @@ pub trait Device: Send + Sync {
     /// caller runs them one by one with memory for every intermediate value.
     ///
     /// # Errors
-    /// As for [`Device::run`].
+    /// As for [`Device::run`]. An error means as well that nothing was written: stages may update memory
+    /// in place, and the caller runs them again.
     fn sweep(&self, queue: Queue, sweep: &Sweep<'_>) -> Result<bool, DeviceError> {
         let _ = (queue, sweep);
         Ok(false)

@@ -171,6 +171,7 @@ impl Engine {
             sweep: self.fuses() && self.settings.sweep,
             sweep_points: self.settings.sweep_points,
             sweep_least: self.settings.sweep_bytes,
+            sweep_planes: self.settings.sweep_planes,
             ..Options::default()
         };
         let fused = fuse(&batch.list, batch, cache, &options);
@@ -181,7 +182,9 @@ impl Engine {
     }
 
     fn run_batch(&self, batch: &mut Batch) -> Result<(), EngineError> {
+        let started = Instant::now();
         let fused = self.fuse_batch(batch, &mut lock(&self.cache));
+        lock(&self.stats).plan_seconds += started.elapsed().as_secs_f64();
         if self.dumping.load(Ordering::Relaxed) {
             lock(&self.dumps).add(explain::explanation(batch, &fused));
         }

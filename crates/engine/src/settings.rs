@@ -134,6 +134,8 @@ settings! {
     sweep_points: usize = 16 << 10, "ARRAYLOOM_SWEEP_POINTS";
     /// Bytes that such a pass must keep from memory.
     sweep_bytes: usize = 1 << 20, "ARRAYLOOM_SWEEP_BYTES";
+    /// Bytes of planes, or rows as long, that such a pass holds in the cache that cores share.
+    sweep_planes: usize = 8 << 20, "ARRAYLOOM_SWEEP_PLANES";
     /// Rows that each kernel of such a pass computes at a time; 0 for as many as the cache likes.
     sweep_rows: usize = 0, "ARRAYLOOM_SWEEP_ROWS";
     /// Collect floating-point conditions for warnings.

@@ -51,6 +51,8 @@ pub struct Stats {
     pub cache_misses: u64,
     /// Seconds in the device.
     pub device_seconds: f64,
+    /// Seconds in planning: operations to kernels, and kernels to passes over rows.
+    pub plan_seconds: f64,
     /// Seconds in flushes, the device's among them.
     pub flush_seconds: f64,
     /// Faults, publications and barriers.

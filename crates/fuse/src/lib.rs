@@ -68,6 +68,9 @@ pub struct Options {
     pub sweep_least: usize,
     /// Bytes of the rows that a sweep holds in the cache at most.
     pub sweep_cache: usize,
+    /// The same for rows that are planes, or as long: the few of them that a sweep holds do not fit a
+    /// core's own cache, but stay in the one that cores share.
+    pub sweep_planes: usize,
 }
 
 impl Default for Options {
@@ -82,6 +85,7 @@ impl Default for Options {
             sweep_points: 1 << 14,
             sweep_least: 1 << 20,
             sweep_cache: 1 << 20,
+            sweep_planes: 8 << 20,
         }
     }
 }

@@ -60,6 +60,9 @@ pub struct Block {
     pub bytes: (isize, isize),
 }
 
+/// Bytes of a row from which on it counts as a plane.
+const PLANE: usize = 128 << 10;
+
 /// Links, and for each of them the accesses that it comes from.
 type Linked = (Vec<Link>, Vec<(usize, usize)>);
 
@@ -205,8 +208,15 @@ impl<'a> Draft<'a> {
         let images = images.map(|(b, o)| (o.high - o.low).unsigned_abs() * width(b));
         let most = rows.iter().map(|r| r.0).max().unwrap_or(0);
         let (start, end) = schedule.time();
-        let fits = held.sum::<usize>() <= options.sweep_cache
-            && images.sum::<usize>() <= options.sweep_cache
+        let longest = rings.iter().map(|r| r.pitch);
+        let longest = longest.chain(blocks.iter().map(width)).max().unwrap_or(0);
+        let room = if longest >= PLANE {
+            options.sweep_planes
+        } else {
+            options.sweep_cache
+        };
+        let fits = held.sum::<usize>() <= room
+            && images.sum::<usize>() <= room
             && schedule.warm() <= most / 4
             && (end - start).unsigned_abs() <= most + most / 4;
         fits.then(|| Sweep {

@@ -125,3 +125,38 @@ fn what_has_no_relation_between_rows_ends_a_pass() {
     p.map("add", &out, &[read(&turned), read(&a)]);
     assert_eq!(text(&passes(&p)), "kernel 0\nkernel 1\n");
 }
+
+#[test]
+fn steps_of_a_volume_are_one_pass_while_their_planes_fit() {
+    let mut p = Program::default();
+    let extents = [66, 134, 130];
+    let grid = p.array(&extents, true);
+    let inner = |axis: usize, by: isize| {
+        let mut layout = Layout::contiguous(DType::F64, &extents);
+        layout.shape = [64, 132, 128].as_slice().into();
+        layout.offset = layout.strides.iter().sum::<isize>() + by * layout.strides[axis];
+        (grid.0, layout)
+    };
+    let center = inner(0, 0);
+    for _ in 0..3 {
+        let mut sum = center.clone();
+        for axis in 0..3 {
+            for by in [-1, 1] {
+                sum = p.temp("add", &[read(&sum), read(&inner(axis, by))]);
+            }
+        }
+        let work = p.temp("multiply", &[number(0.125), read(&sum)]);
+        p.map("_copy", &center, &[read(&work)]);
+    }
+    let options = |sweep_planes| Options {
+        sweep: true,
+        sweep_planes,
+        ..Options::default()
+    };
+    let passes = |planes| fuse(&p.nodes, &p, &mut Cache::new(), &options(planes)).passes;
+    let together = passes(8 << 20);
+    assert!(matches!(together.as_slice(), [Pass::Sweep(sweep)] if sweep.groups.len() == 6));
+    assert!(passes(1 << 20).len() > 1);
+    let apart = passes(1 << 10);
+    assert!(apart.iter().all(|pass| matches!(pass, Pass::Kernel(_))));
+}

@@ -45,6 +45,7 @@ pub(crate) fn stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         all.set_item(name, count)?;
     }
     all.set_item("device_seconds", stats.device_seconds)?;
+    all.set_item("plan_seconds", stats.plan_seconds)?;
     all.set_item("flush_seconds", stats.flush_seconds)?;
     let pool = PyDict::new(py);
     if let Some(found) = stats.pool {
