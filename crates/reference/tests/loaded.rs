@@ -1,5 +1,7 @@
 //! Devices in shared libraries: the interpreter through the C table, and the example of a backend.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use arrayloom_device::abi::{Loaded, load};
 use arrayloom_device::conform::{self, Outcome, run_all};
 use arrayloom_device::{Device as _, Staged};
