@@ -54,8 +54,6 @@ impl Device for Mine {
 }
 export_backend!(|_| {
     let can = Abilities::maps(&[Prim::Add, Prim::Sub, Prim::Mul], &[DType::F64]);
-    Ok(Arc::new(Mine(
-        Caps::on_host("mine", can),
-        HostMemory::default(),
-    )))
+    let caps = Caps::on_host("mine", can);
+    Ok(Arc::new(Mine(caps, HostMemory::default())))
 });
