@@ -76,6 +76,9 @@ class ModuleDevice(Device):
         _find(self._module, "set_data_from_ary", "set_bhc_data_from_ary")(ary, data)
 
     def ufunc(self, op: str, *args: Any) -> None:
+        if op == "where":
+            # No ufunc of NumPy, so modules do not expect it.
+            raise NotImplementedError(op)
         _find(self._module, "ufunc")(op, *args)
 
     def reduce(self, op: str, out: Any, a: Any, axis: Any) -> None:

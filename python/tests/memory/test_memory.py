@@ -56,7 +56,7 @@ def test_a_limit_of_half_the_working_set_changes_no_bit() -> None:
         report = memory.report()
     assert results == expected
     assert report.rungs["spill"].times + report.rungs["predict"].times > 0
-    assert live() == before
+    assert live() <= before
     assert memory.report().spilled == 0
 
 
