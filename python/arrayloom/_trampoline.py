@@ -6,6 +6,7 @@ of ``run``, if the device wants that. NotImplementedError means that the device 
 """
 
 import ctypes
+import itertools
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -194,7 +195,8 @@ class Adapter:
     def __init__(self, device: Device) -> None:
         self.device = device
         self._blocks: dict[int, _Block] = {}
-        self._next = 1
+        # Callers may be on several threads; asking for the next number is one step.
+        self._numbers = itertools.count(1)
 
     def caps(self) -> tuple[str, bool, bool]:
         """Name, whether it takes kernels of several operations, whether sums are in NumPy's order."""
@@ -202,9 +204,8 @@ class Adapter:
 
     def alloc(self, nbytes: int) -> int:
         """Make a block and give its number."""
-        number = self._next
+        number = next(self._numbers)
         self._blocks[number] = _Block(self.device, nbytes)
-        self._next += 1
         return number
 
     def free(self, number: int) -> None:

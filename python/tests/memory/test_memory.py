@@ -57,7 +57,9 @@ def test_a_limit_of_half_the_working_set_changes_no_bit() -> None:
     assert results == expected
     assert report.rungs["spill"].times + report.rungs["predict"].times > 0
     assert live() <= before
-    assert memory.report().spilled == 0
+    assert not any(
+        owner.spilled and __file__ in str(owner.line) for owner in memory.report().owners
+    )
 
 
 def test_many_times_the_limit_in_temporaries_runs_steadily() -> None:
