@@ -19,6 +19,8 @@ use pyo3::types::{PyDict, PyInt, PyTuple};
 
 /// Elements from which on a vector is sorted in runs.
 const LONG: usize = 500_000;
+/// Threads from which on it is: a merge costs as much as half a sort.
+const MANY_THREADS: usize = 4;
 
 /// `a.sort(axis=-1, kind=None, order=None, *, stable=None)`.
 pub(crate) fn sort<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
@@ -166,7 +168,8 @@ fn wish<'py>(call: &Call<'_, 'py>) -> PyResult<Option<Wish<'py>>> {
 
 /// Sorts a long vector in runs.
 fn vector<'py>(call: &Call<'_, 'py>, array: Arr) -> PyResult<Outcome<'py>> {
-    let Some(dtype) = array.dtype().filter(|_| array.len() >= LONG) else {
+    let pays = array.len() >= LONG && parts::threads() >= MANY_THREADS;
+    let Some(dtype) = array.dtype().filter(|_| pays) else {
         leave!(Delegated)
     };
     if parts::share(array).is_none() || call.args.len() > 3 {

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import process
 from support.compare import differences, observe
 from support.layouts import DTYPES, LAYOUTS, ordinary, values
 
@@ -53,11 +54,24 @@ def test_long_vectors_are_sorted(xp_default, dtype):
     report(failures)
 
 
-def test_sorted_runs_are_merged_natively(xp_default, fallbacks):
-    a = xp_default.array(np.random.default_rng(1).standard_normal(LONG))
-    a.sort()
-    xp_default.sort(xp_default.arange(float(LONG))[::-1], stable=True)
-    assert "sort" not in fallbacks()
+def test_sorted_runs_are_merged_by_four_threads():
+    code = """
+        import numpy, arrayloom as np
+        from arrayloom import _ext
+        _ext.reset_stats()
+        random = numpy.random.default_rng(1)
+        for letter in "bBhHiIlLfd":
+            source = random.standard_normal(500_077) * 100
+            source = numpy.abs(source).astype(letter) if letter.isupper() else source.astype(letter)
+            for stable in (False, True):
+                ours = np.array(source)
+                ours.sort(stable=stable)
+                assert ours.tobytes() == numpy.sort(source, stable=stable).tobytes(), letter
+        nans = numpy.resize([3.0, numpy.nan, -numpy.inf, 1.0, 2.5], 600_000)
+        assert np.sort(np.array(nans)).tobytes() == numpy.sort(nans).tobytes()
+        print([row["op"] for row in _ext.stats()["delegated"]])
+    """
+    assert "sort" not in process.output(code, env={"ARRAYLOOM_THREADS": "4"})
 
 
 @pytest.mark.parametrize("dtype", "?bHlefdD")
