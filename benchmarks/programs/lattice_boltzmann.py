@@ -19,13 +19,13 @@ def start(size):
 
 
 def step(*f):
-    f = [np.roll(np.roll(g, cx, 1), cy, 0) for g, cx, cy in zip(f, CX, CY)]  # noqa: B905
+    f = [np.roll(np.roll(g, cx, 1), cy, 0) for g, cx, cy in zip(f, CX, CY, strict=True)]
     rho = f[0] + f[1] + f[2] + f[3] + f[4] + f[5] + f[6] + f[7] + f[8]
     ux = (f[1] - f[3] + f[5] - f[6] - f[7] + f[8]) / rho
     uy = (f[2] - f[4] + f[5] + f[6] - f[7] - f[8]) / rho
     usq = 1.5 * (ux * ux + uy * uy)
     new = []
-    for g, w, cx, cy in zip(f, W, CX, CY):  # noqa: B905
+    for g, w, cx, cy in zip(f, W, CX, CY, strict=True):
         cu = 3 * (cx * ux + cy * uy)
         new.append(g + 1.2 * (w * rho * (1 + cu + 0.5 * cu * cu - usq) - g))
     return tuple(new)

@@ -14,7 +14,7 @@ def numpy_run(size, iterations):
     x = np.sin(np.arange(size, dtype=float))
     worst = []
     for i in range(iterations):
-        x = np.clip(x + 0.1 * np.cos(x * i), -1, 1)
+        x = np.clip(0.9 * x + 0.1 * np.cos(x + i), -1, 1)
         worst.append(float(np.abs(x).max()))
         if worst[-1] == 0:
             break
