@@ -27,22 +27,19 @@ pub enum Rung {
     Spill,
     /// A kernel ran in boxes of rows, with results in the spill file.
     Boxes,
-    /// A kernel ran on the CPU, because the device had no memory for it.
-    Cpu,
     /// Nothing helped.
     Error,
 }
 
 impl Rung {
     /// All of them, in order.
-    pub const ALL: [Rung; 8] = [
+    pub const ALL: [Rung; 7] = [
         Rung::Predict,
         Rung::Trim,
         Rung::Frameworks,
         Rung::Collect,
         Rung::Spill,
         Rung::Boxes,
-        Rung::Cpu,
         Rung::Error,
     ];
 
@@ -55,7 +52,6 @@ impl Rung {
             Rung::Collect => "collect",
             Rung::Spill => "spill",
             Rung::Boxes => "boxes",
-            Rung::Cpu => "cpu",
             Rung::Error => "error",
         }
     }
