@@ -7,6 +7,7 @@ instead of complaining, ``--only NAME`` runs a single step, ``--keep-going`` run
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -22,7 +23,8 @@ PYTHON = sys.executable
 class Step:
     """One check: its command, what to run instead with ``--fix``, and what helps if it fails.
 
-    A ``large`` step downloads gigabytes, so it runs with ``--only`` alone.
+    A ``large`` step downloads gigabytes, so it runs with ``--only`` alone. A step that takes more than
+    ``limit`` seconds hangs; it is ended and has failed.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Step:
     cure: str
     fix: tuple[str, ...] | None = None
     large: bool = False
+    limit: float = 2400
 
 
 def steps() -> Iterator[Step]:
@@ -99,6 +102,19 @@ def steps() -> Iterator[Step]:
     )
 
 
+def status_of(command: tuple[str, ...], environ: dict[str, str], limit: float) -> int:
+    """Run a command and all that it starts, for at most ``limit`` seconds; its exit status."""
+    with subprocess.Popen(command, cwd=ROOT, env=environ, start_new_session=True) as process:
+        try:
+            return process.wait(limit)
+        except subprocess.TimeoutExpired:
+            print(f"\nstill running after {limit:.0f} s: it hangs, or the machine is very busy")
+            return 124
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+
+
 def run(step: Step, *, fix: bool) -> bool:
     """Run one step and tell how long it took; False if it failed."""
     command = step.fix if fix and step.fix else step.command
@@ -106,7 +122,7 @@ def run(step: Step, *, fix: bool) -> bool:
     environ = {**os.environ, "PYO3_PYTHON": PYTHON, "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"}
     start = time.monotonic()
     try:
-        status = subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode
+        status = status_of(command, environ, step.limit)
     except FileNotFoundError as error:
         print(f"cannot run {command[0]}: {error}")
         status = 127

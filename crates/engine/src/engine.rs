@@ -334,7 +334,7 @@ impl Engine {
                 if entry.block.is_none() {
                     entry.block = guard.withdraw(guarded);
                 }
-                if entry.block.is_none() && entry.fresh {
+                if entry.block.is_none() && entry.fresh && !entry.running {
                     entry.block = guard.reclaim(guarded);
                 }
                 entry.fresh = false;

@@ -124,16 +124,20 @@ impl Engine {
         result
     }
 
-    /// Takes the list, and the values that the guard holds in blocks.
+    /// Takes the list, and the values that the guard holds in blocks. What lies at its user address stays
+    /// there until [`Engine::hand_over`].
     fn take_list(&self) -> Batch {
         let mut table = self.table();
         let list = std::mem::take(&mut table.list);
         table.list_bytes = 0;
         let batch = Batch::new(list, &table);
         for &slot in batch.slots.keys() {
-            if let Some(entry) = table.get_mut(slot)
-                && let (Home::Guarded(guarded), Some(guard), None) =
-                    (entry.home, self.guard(), &entry.block)
+            let Some(entry) = table.get_mut(slot) else {
+                continue;
+            };
+            entry.running = true;
+            if let (Home::Guarded(guarded), Some(guard), None) =
+                (entry.home, self.guard(), &entry.block)
             {
                 entry.block = guard.withdraw(guarded);
             }
@@ -388,6 +392,7 @@ impl Engine {
             let Some(entry) = table.get_mut(slot) else {
                 continue;
             };
+            entry.running = false;
             if entry.writes > 0 {
                 continue;
             }

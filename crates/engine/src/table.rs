@@ -22,6 +22,10 @@ pub(crate) enum Home {
 }
 
 /// One slot.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts about a slot that do not depend on each other"
+)]
 pub(crate) struct Entry {
     pub(crate) home: Home,
     /// The bytes, while the engine holds them. Of a guarded slot otherwise the guard holds them.
@@ -48,6 +52,8 @@ pub(crate) struct Entry {
     /// Memory that the program got with the slot and has not asked for since: its pages may be taken
     /// back, because nobody but the program's own accesses can know the address.
     pub(crate) fresh: bool,
+    /// Kernels that run now may use its address.
+    pub(crate) running: bool,
     /// Recorded operations that read it, and that write it.
     pub(crate) reads: u32,
     pub(crate) writes: u32,
@@ -104,6 +110,7 @@ impl Table {
             pinned: 0,
             put_off: false,
             fresh: false,
+            running: false,
             reads: 0,
             writes: 0,
         };

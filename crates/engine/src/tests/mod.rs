@@ -32,6 +32,8 @@ struct Flaky {
     runs_left: AtomicI64,
     /// Kernels with more instructions are not supported.
     longest: AtomicUsize,
+    /// What happens once, while the next kernel runs.
+    meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 impl Flaky {
@@ -41,6 +43,7 @@ impl Flaky {
             chosen: AtomicUsize::new(0),
             runs_left: AtomicI64::new(i64::MAX),
             longest: AtomicUsize::new(usize::MAX),
+            meanwhile: Mutex::new(None),
         }
     }
 
@@ -92,6 +95,10 @@ impl Device for Flaky {
             });
         }
         self.refuse()?;
+        let meanwhile = self.meanwhile.lock().unwrap().take();
+        if let Some(meanwhile) = meanwhile {
+            meanwhile();
+        }
         self.inner().run(queue, kernel, launch)
     }
     fn sweep(&self, queue: Queue, sweep: &Sweep<'_>) -> Result<bool, DeviceError> {

@@ -70,6 +70,32 @@ fn fresh_memory_is_taken_back_and_written_late() {
 }
 
 #[test]
+fn fresh_memory_that_a_kernel_reads_stays_where_it_is() {
+    let (w, _turn) = guarded();
+    let a = w.ready(DType::F64, &[4], &[1.0; 4]);
+    let t = w.lazy(DType::F64, &[4]);
+    w.map("add", &t, &[read(&a), number(1.0)]).unwrap();
+    let (entered, enter) = std::sync::mpsc::channel();
+    let engine = Arc::clone(&w.engine);
+    *w.device.meanwhile.lock().unwrap() = Some(Box::new(move || {
+        entered.send(()).unwrap();
+        while engine.pending_nodes() == 0 {
+            std::thread::yield_now();
+        }
+    }));
+    std::thread::scope(|scope| {
+        scope.spawn(|| w.engine.flush().unwrap());
+        enter.recv().unwrap();
+        w.map("multiply", &a, &[read(&a), number(3.0)]).unwrap();
+    });
+    assert_eq!(w.floats(&t), [2.0; 4]);
+    assert_eq!(w.floats(&a), [3.0; 4]);
+    for array in [a, t] {
+        w.engine.release(array.slot);
+    }
+}
+
+#[test]
 fn a_write_to_published_memory_runs_at_once() {
     let (w, _turn) = guarded();
     let a = w.ready(DType::F64, &[4], &[1.0; 4]);
