@@ -80,6 +80,20 @@ impl Engine {
         }
     }
 
+    /// True if the program's own memory holds the slot's value and no recorded operation needs it, which
+    /// makes it writable: a small write is quicker done there than recorded. Fresh memory stays fresh.
+    pub fn is_settled(&self, slot: SlotId) -> bool {
+        let table = self.table();
+        let Some(entry) = table.get(slot) else {
+            return false;
+        };
+        let (Home::Guarded(guarded), Some(guard)) = (entry.home, self.guard()) else {
+            return false;
+        };
+        let idle = entry.reads + entry.writes == 0 && entry.freed.is_none();
+        idle && guard.state(guarded).is_published() && guard.unprotect(guarded)
+    }
+
     /// Moves a computed value to its address. False when there is no value yet.
     fn publish(&self, slot: SlotId) -> Result<bool, EngineError> {
         let mut table = self.table();

@@ -12,6 +12,7 @@ mod conform;
 mod copies;
 mod creation;
 mod delegate;
+mod elision;
 mod error;
 mod explain;
 mod fallback;

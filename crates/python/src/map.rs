@@ -4,7 +4,7 @@ use crate::birth;
 use crate::operand::{Input, Reason, View, classify};
 use crate::ops::OpEntry;
 use crate::record::{self, Draft};
-use crate::{power, site};
+use crate::{power, site, state, sync};
 use arrayloom_ir::{Action, LoopSig};
 use arrayloom_types::{DType, Kind, Operand, Scalar, Shape, broadcast_many, can_cast_safely};
 use pyo3::prelude::*;
@@ -199,7 +199,13 @@ impl Call<'_> {
             leave!(Mismatch)
         }
         if target.layout.is_empty() {
+            if !self.numbers_fit() {
+                leave!(Mismatch)
+            }
             return Ok(Outcome::Done(out.clone()));
+        }
+        if options.mask.is_none() && self.is_quicker_now(&target) {
+            leave!(Small)
         }
         let call = Call {
             shape: target.layout.shape.clone(),
@@ -222,6 +228,28 @@ impl Call<'_> {
         let outs = std::iter::once((slot.0, target.layout)).collect();
         draft.record(py, Action::Map(call.entry.def), call.sig, outs, site)?;
         Ok(Outcome::Done(out.clone()))
+    }
+
+    /// True for a small write into memory that the program uses itself, of values that it has: recorded,
+    /// it would run at once, alone.
+    fn is_quicker_now(&self, target: &View) -> bool {
+        let there = |input: &Input| match input {
+            Input::View(view) => sync::is_there(view.array),
+            Input::Scalar(_) | Input::Weak(_) => true,
+        };
+        target.array.nbytes() < state::min_bytes()
+            && !self.pending
+            && self.inputs.iter().all(there)
+            && sync::is_settled(target.array)
+    }
+
+    /// True if every Python number is in the range of the loop's dtype.
+    fn numbers_fit(&self) -> bool {
+        let fits = |(input, &dtype): (&Input, &DType)| match input {
+            Input::Weak(weak) => weak.to_scalar(dtype).is_some(),
+            Input::View(_) | Input::Scalar(_) => true,
+        };
+        self.inputs.iter().zip(&self.sig.ins).all(fits)
     }
 
     /// The operands of the node; none if a Python number is out of range.

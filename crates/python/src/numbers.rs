@@ -7,7 +7,7 @@ use crate::np::{self, Arr};
 use crate::operand::Reason;
 use crate::ops::{self, OpEntry};
 use crate::slot::{checked, enter, lend, object, owned};
-use crate::{delegate, power, state, sync};
+use crate::{delegate, elision, power, state, sync};
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::ffi::{self, PyNumberMethods, PyObject};
 use pyo3::prelude::*;
@@ -55,6 +55,9 @@ pub(crate) const BINARY: [Binary; 12] = [
     // Only `divmod()` itself: there is no operator in place.
     binary!("divmod", nb_divmod, nb_divmod),
 ];
+
+/// The place of the multiplication in [`BINARY`].
+pub(crate) const MULTIPLY: usize = 2;
 
 /// Finds a slot of one operand in a table of slots.
 type UnarySlot = fn(&PyNumberMethods) -> Option<ffi::unaryfunc>;
@@ -138,6 +141,8 @@ pub(crate) unsafe extern "C" fn binary<const WHICH: usize>(
     a: *mut PyObject,
     b: *mut PyObject,
 ) -> *mut PyObject {
+    let swaps = WHICH == MULTIPLY && elision::swaps_factors(a, b);
+    let (a, b) = if swaps { (b, a) } else { (a, b) };
     object(|py| {
         // SAFETY: the interpreter lends both operands.
         let (a, b) = (unsafe { lend(py, a) }, unsafe { lend(py, b) });

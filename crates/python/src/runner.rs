@@ -1,9 +1,10 @@
 //! What the runner adds: operators of plain arrays reach us when their result is large.
 #![expect(unsafe_code, reason = "replaces C slots of numpy.ndarray")]
 
+use crate::elision;
 use crate::map::{self, Options, Outcome};
 use crate::np::{self, Arr};
-use crate::numbers::{BINARY, table};
+use crate::numbers::{BINARY, MULTIPLY, table};
 use crate::slot::{lend, object};
 use crate::state;
 use pyo3::ffi::{self, PyObject};
@@ -49,11 +50,13 @@ unsafe extern "C" fn patched<const WHICH: usize>(
         // SAFETY: `ndarray`'s own slot with its own arguments.
         return unsafe { own(a, b) };
     }
+    let swaps = WHICH == MULTIPLY && elision::swaps_factors(a, b);
     object(|py| {
         // SAFETY: the interpreter lends both operands.
         let (x, y) = (unsafe { lend(py, a) }, unsafe { lend(py, b) });
         let entry = table().row(WHICH);
-        if let Outcome::Done(result) = map::call(py, entry, &[&x, &y], &Options::default())? {
+        let args = if swaps { [&y, &x] } else { [&x, &y] };
+        if let Outcome::Done(result) = map::call(py, entry, &args, &Options::default())? {
             return Ok(result);
         }
         // SAFETY: as above.

@@ -47,6 +47,19 @@ pub(crate) fn write(py: Python<'_>, array: Arr) -> PyResult<()> {
     }
 }
 
+/// True if the array's memory may be written at once without waiting for anything; see
+/// [`arrayloom_engine::Engine::is_settled`].
+pub(crate) fn is_settled(array: Arr) -> bool {
+    let engine = state::engine();
+    let slot = engine.slot_at(array.addr());
+    slot.is_some_and(|(slot, _)| !engine.is_pending(slot) && engine.is_settled(slot))
+}
+
+/// True if the array's value lies at its address.
+pub(crate) fn is_there(array: Arr) -> bool {
+    pages(array).is_none_or(State::is_published)
+}
+
 /// What the pages under an array are now. Takes no lock.
 fn pages(array: Arr) -> Option<State> {
     let guard = state::engine().guard()?;

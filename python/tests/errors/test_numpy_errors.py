@@ -40,6 +40,7 @@ MISTAKES = {
     "NaN into integers": lambda m, a, i, b, r: i.__setitem__(slice(3), np.float64("nan")),
     "infinity into integers": lambda m, a, i, b, r: i.fill(np.float32("inf")),
     "large number into integers": lambda m, a, i, b, r: i.__setitem__(..., np.float64(1e300)),
+    "number into nothing": lambda m, a, i, b, r: _in_place(i.astype("B")[:0], -1),
     "shapes store": lambda m, a, i, b, r: a.__setitem__(slice(3), a[:4]),
     "shapes matmul": lambda m, a, i, b, r: a @ a,
     "shapes dot": lambda m, a, i, b, r: m.dot(a, a),

@@ -96,6 +96,30 @@ fn fresh_memory_that_a_kernel_reads_stays_where_it_is() {
 }
 
 #[test]
+fn memory_is_settled_while_nothing_recorded_needs_it() {
+    let (w, _turn) = guarded();
+    let (a, t) = (
+        w.ready(DType::F64, &[4], &[1.0; 4]),
+        w.lazy(DType::F64, &[4]),
+    );
+    assert!(w.engine.is_settled(a.slot));
+    w.map("add", &t, &[read(&a), number(1.0)]).unwrap();
+    assert!(!w.engine.is_settled(a.slot), "it is read");
+    assert!(!w.engine.is_settled(t.slot), "it is written");
+    w.engine.flush().unwrap();
+    assert!(w.engine.is_settled(a.slot));
+    assert!(!w.engine.is_settled(t.slot), "nobody has looked at it");
+    w.write(&a, &[5.0; 4]);
+    w.map("multiply", &a, &[read(&a), number(3.0)]).unwrap();
+    assert_eq!(w.engine.pending_nodes(), 1, "it is still fresh");
+    assert_eq!(w.floats(&a), [15.0; 4]);
+    assert_eq!(w.floats(&t), [2.0; 4]);
+    for array in [a, t] {
+        w.engine.release(array.slot);
+    }
+}
+
+#[test]
 fn a_write_to_published_memory_runs_at_once() {
     let (w, _turn) = guarded();
     let a = w.ready(DType::F64, &[4], &[1.0; 4]);

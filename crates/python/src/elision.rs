@@ -1,0 +1,85 @@
+//! In which order NumPy multiplies complex numbers.
+//!
+//! NumPy computes `a * b` in the memory of `b`, as `b * a`, where `b` is a large temporary that nobody else
+//! holds and `a` is none. A complex product is rounded once less than its formula says (FMA), so its last
+//! bit depends on the order.
+#![expect(unsafe_code, reason = "looks at operands before they are held")]
+
+use crate::np::{self, Arr};
+use crate::state;
+use arrayloom_types::{DType, can_cast_safely};
+use numpy::npyffi::flags;
+use pyo3::ffi::{self, PyObject};
+use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
+
+/// NumPy's least number of bytes of such a temporary.
+const LEAST: usize = 256 * 1024;
+
+/// True if NumPy would compute `b * a` for `a * b`. The interpreter lends both operands.
+pub(crate) fn swaps_factors(a: *mut PyObject, b: *mut PyObject) -> bool {
+    let Some((right, dtype)) = temporary(b).filter(|(_, dtype)| dtype.is_complex()) else {
+        return false;
+    };
+    let Some(left) = exact(a) else {
+        return number(a).is_some_and(|from| can_cast_safely(from, dtype));
+    };
+    let fits = left.ndim() == 0 || left.shape() == right.shape();
+    let casts = |from| can_cast_safely(from, dtype);
+    // A temporary on the left is taken first.
+    let taken = temporary(a).is_some_and(|(_, of_left)| of_left == dtype);
+    fits && left.dtype().is_some_and(casts) && !taken
+}
+
+/// A large array with memory of its own that only the interpreter's stack holds.
+fn temporary(object: *mut PyObject) -> Option<(Arr, DType)> {
+    let array = exact(object).filter(|_| is_alone(object))?;
+    let own = array.has(flags::NPY_ARRAY_OWNDATA | flags::NPY_ARRAY_WRITEABLE);
+    let dtype = array.dtype().filter(|_| own && array.nbytes() >= LEAST)?;
+    Some((array, dtype))
+}
+
+/// True if only the interpreter's stack holds the object.
+fn is_alone(object: *mut PyObject) -> bool {
+    type Ask = unsafe extern "C" fn(*mut PyObject) -> c_int;
+    static ASK: OnceLock<Option<Ask>> = OnceLock::new();
+    let ask = ASK.get_or_init(|| {
+        let name = c"PyUnstable_Object_IsUniqueReferencedTemporary".as_ptr();
+        // SAFETY: looks a name up among what is loaded.
+        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name) };
+        // SAFETY: null, or this function of Python's interface, which has this type.
+        unsafe { std::mem::transmute::<*mut c_void, Option<Ask>>(found) }
+    });
+    match ask {
+        // Since Python 3.14 a variable on the stack does not count as a reference.
+        // SAFETY: the interpreter lends the object.
+        Some(ask) => unsafe { ask(object) != 0 },
+        // SAFETY: as above.
+        None => unsafe { ffi::Py_REFCNT(object) == 1 },
+    }
+}
+
+/// An array of NumPy's type or ours.
+fn exact(object: *mut PyObject) -> Option<Arr> {
+    // SAFETY: as above.
+    let kind = unsafe { ffi::Py_TYPE(object) };
+    let is_array = kind == np::array_type() || kind == state::lazy_type();
+    // SAFETY: exactly an array, or of a type derived from it.
+    is_array.then(|| unsafe { Arr::new(object) })
+}
+
+/// The dtype of an array made of a number.
+fn number(object: *mut PyObject) -> Option<DType> {
+    // SAFETY: as above.
+    let kind = unsafe { ffi::Py_TYPE(object) };
+    let numbers = [
+        (&raw mut ffi::PyBool_Type, DType::Bool),
+        (&raw mut ffi::PyLong_Type, DType::I64),
+        (&raw mut ffi::PyFloat_Type, DType::F64),
+        (&raw mut ffi::PyComplex_Type, DType::C128),
+    ];
+    let found = numbers.into_iter().find(|(known, _)| *known == kind);
+    found
+        .map(|(_, dtype)| dtype)
+        .or_else(|| np::scalar_dtype(kind))
+}
