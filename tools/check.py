@@ -23,15 +23,13 @@ PYTHON = sys.executable
 class Step:
     """One check: its command, what to run instead with ``--fix``, and what helps if it fails.
 
-    A ``large`` step downloads gigabytes, so it runs with ``--only`` alone. A step that takes more than
-    ``limit`` seconds hangs; it is ended and has failed.
+    A step that takes more than ``limit`` seconds hangs; it is ended and has failed.
     """
 
     name: str
     command: tuple[str, ...]
     cure: str
     fix: tuple[str, ...] | None = None
-    large: bool = False
     limit: float = 2400
 
 
@@ -97,8 +95,7 @@ def steps() -> Iterator[Step]:
     yield Step(
         "frameworks",
         (PYTHON, "tools/frameworks.py"),
-        "tools/frameworks.py --only torch installs less; .venv-frameworks can be deleted",
-        large=True,
+        "tools/frameworks.py --only torch installs less; ARRAYLOOM_FRAMEWORKS=none leaves this out",
     )
 
 
@@ -150,9 +147,6 @@ def main() -> int:
     failed: list[str] = []
     for step in every:
         if args.only and step.name not in args.only:
-            continue
-        if step.large and not args.only:
-            print(f"==> {step.name}: left out, it downloads much; --only {step.name!r} runs it")
             continue
         if not run(step, fix=args.fix):
             failed.append(step.name)

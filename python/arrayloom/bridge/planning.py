@@ -203,11 +203,9 @@ def check_elements(facts: Facts, spec: FrameworkSpec, options: Options) -> str |
     if not spec.empty and prod(facts.shape) == 0:
         msg = f"{spec.name} has no empty arrays, and this one has the shape {facts.shape}"
         raise ValueError(msg)
-    narrowed = dict(spec.narrowed)
-    if spec.name == "jax" and facts.dtype in narrowed:
-        from arrayloom.bridge.frameworks import jax  # noqa: PLC0415 - asks the running JAX
-
-        narrowed = jax.narrowing()
+    narrowed = spec.narrowed
+    if facts.dtype in narrowed and spec.hooks.narrowing is not None:
+        narrowed = spec.hooks.narrowing()
     if facts.dtype in narrowed:
         if options.lossy == "allow":
             return narrowed[facts.dtype]

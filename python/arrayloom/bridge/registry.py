@@ -163,8 +163,16 @@ class Hooks:
         The state of the framework's random generators, out and in.
     before_import : callable
         Run before the framework is imported by the bridge.
-    direct : callable
-        ``() -> ((from, to, callable), ...)``: shortest ways for arrays without peculiarities.
+    view : callable
+        ``(array) -> ndarray`` over the same memory on the host, without options and refusals; or
+        NotImplemented, or an exception, for arrays that need a closer look. Usual conversions take it.
+    accept : callable
+        ``(capsule) -> array`` over memory of the host that fits the specification, lent by DLPack without
+        a version.
+    table : callable
+        ``() -> type`` of its arrays, if that has an exchange table of DLPack 1.3 for both directions.
+    narrowing : callable
+        ``() -> mapping``: which element types shrink to what now, if settings change that.
     """
 
     to_host: Callable[[Array, Options], HostArray]
@@ -187,7 +195,10 @@ class Hooks:
     save_rng: Callable[[], Any] | None = None
     restore_rng: Callable[[Any], None] | None = None
     before_import: Callable[[], None] = lambda: None
-    direct: Callable[[], tuple[tuple[str, str, Any], ...]] = lambda: ()
+    view: Callable[[Array], Any] | None = None
+    accept: Callable[[object], Array] | None = None
+    table: Callable[[], type] | None = None
+    narrowing: Callable[[], Mapping[str, str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +283,8 @@ def load_builtin() -> None:
         file = "ours" if name == "arrayloom" else name
         module = importlib.import_module(f"arrayloom.bridge.frameworks.{file}")
         _specs[name] = module.SPEC
+    for name in ("numpy", "arrayloom"):
+        _start(_specs[name])
 
 
 def _discover() -> bool:
@@ -316,6 +329,8 @@ def register(spec: FrameworkSpec) -> None:
     'box'
     """
     _specs[spec.name] = spec
+    if spec.name in _started:
+        _start(spec)
     _ext.bridge.forget_types()
     _ext.bridge.register_type(_ext.LazyArray, "arrayloom")
 
@@ -386,10 +401,9 @@ def require(spec: FrameworkSpec) -> ModuleType:
 
 
 def _start(spec: FrameworkSpec) -> None:
-    """Note the shortest ways of a framework that was met for the first time."""
+    """Tell what a framework that was met for the first time lends and takes."""
     _started.add(spec.name)
-    for source, target, way in spec.hooks.direct():
-        _ext.bridge.set_direct(source, target, way)
+    _ext.bridge.set_rule(spec)
 
 
 def available() -> dict[str, str | None]:

@@ -84,7 +84,7 @@ def test_recovery_and_cleanup():
 
 
 def test_stretching_happens_only_on_request():
-    image = np.array([[100, 200], [300, 400]], np.uint16)
+    image = np.array([[100, 200], [300, 400]], np.float32)
     stretched = ab.SCALING_FUNCTIONS["numpy"](image, np.uint16)
     assert stretched.tolist() == [[0, 21845], [43690, 65535]]
 
@@ -186,7 +186,7 @@ def test_operations_of_numpy():
     assert both.tolist() == [True, False]
     assert NUMPY.broadcast_to(np.ones((1, 3)), (2, 3)).shape == (2, 3)
     assert NUMPY.floor(2.7) == 2
-    assert NUMPY.scale_dtype(np.array([0.0, 0.5, 1.0]), np.uint8).tolist() == [0, 128, 255]
+    assert NUMPY.scale_dtype(np.array([0.0, 0.5, 1.0]), np.uint8).tolist() == [0, 127, 255]
     assert NUMPY.scale_dtype(np.array([1, 2], np.uint8), np.uint16).tolist() == [1, 2]
     assert NUMPY.scale_dtype("no array", np.uint8) == "no array"
 
@@ -295,3 +295,53 @@ def test_environments_of_children_keep_what_is_set():
     made = ab.ArrayLibrary.child_environment({"XLA_PYTHON_CLIENT_PREALLOCATE": "mine"})
     assert made["XLA_PYTHON_CLIENT_PREALLOCATE"] == "mine"
     assert made["TF_FORCE_GPU_ALLOW_GROWTH"] == "true"
+
+
+def test_converters_of_the_first_generation():
+    x = np.arange(6.0).reshape(2, 3)
+    for member in ab.MemoryType:
+        assert member.converter.memory_type == member.value
+        assert callable(getattr(ab.get_converter("numpy"), f"to_{member.value}"))
+    assert ab.get_converter("numpy").to_numpy(x, 0) is x
+    assert ab.get_converter("numpy").move_to_device(x, 0) is x
+    assert np.shares_memory(ab.get_converter("numpy").from_dlpack(x, 0), x)
+    with pytest.raises(ValueError, match="No converter registered for memory type 'matlab'"):
+        ab.get_converter("matlab")
+    ab._validate_registry()
+    assert set(ab.ConverterBase.__registry__) == ab.VALID_MEMORY_TYPES
+
+
+def test_stretching_is_the_first_generations():
+    scale = ab.SCALING_FUNCTIONS["numpy"]
+    assert scale(np.array([1, 2], np.uint8), np.uint16).tolist() == [1, 2]
+    assert scale(np.array([0.0, 0.5, 1.0]), np.uint16).tolist() == [0, 32767, 65535]
+    assert scale(np.array([0.0, 1.0], np.float32), np.int32).tolist() == [-(2**31), 2**31 - 128]
+    assert scale(np.array([0.0, 1.0], np.float16), np.uint16).tolist() == [0, 65535]
+    assert scale(np.array([-1.0, 3.0]), np.int16).tolist() == [-32768, 32767]
+    assert scale(np.array([7.0, 7.0]), np.uint8).tolist() == [7, 7]
+    assert scale(np.array([2, 3]), np.float32).dtype == np.float32
+    assert scale("no array", np.uint8) == "no array"
+    with pytest.raises(ValueError, match="zero-size"):
+        scale(np.zeros(0), np.uint8)
+
+
+def test_helpers_of_the_first_generation():
+    x = np.zeros((2, 3))
+    assert (ab._is_2d(x), ab._is_3d(x), ab._is_2d(None)) == (True, False, False)
+    assert ab._get_device_id(x, "numpy") is None
+    assert ab._move_to_device(x, "numpy", 0) is x
+    ab._enforce_gpu_device_requirements("numpy", -1)
+    with pytest.raises(ValueError, match="Invalid GPU device ID: -1"):
+        ab._enforce_gpu_device_requirements("torch", -1)
+
+
+def test_an_accelerator_that_is_not_there_is_an_error():
+    with pytest.raises(ab.MemoryConversionError, match="NumPy device accelerator:0 is unavailable"):
+        ab.convert_memory(np.ones(3), "numpy", "numpy", ab.AcceleratorDevice(0))
+
+
+@pytest.mark.frameworks("cupy")
+def test_cleanup_without_a_driver_is_quiet():
+    importlib.import_module("cupy")
+    ab.cleanup_cupy_gpu()
+    ab.cleanup_all_gpu_frameworks(0)

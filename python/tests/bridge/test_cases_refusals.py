@@ -47,6 +47,18 @@ def test_case_6_what_has_no_memory_is_refused():
     assert b.to_numpy(tf.Variable([1.0, 2.0])).tolist() == [1.0, 2.0]
 
 
+@pytest.mark.frameworks("torch", "jax", "tensorflow")
+@pytest.mark.filterwarnings("ignore:.*quantize:UserWarning")
+@pytest.mark.parametrize("to", ["numpy", "arrayloom", "jax", "tensorflow"])
+def test_case_6_quantized_tensors_are_refused(to):
+    torch = importlib.import_module("torch")
+    x = torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.quint8)
+    for words in ({}, {"copy": False}, {"copy": True}):
+        with pytest.raises(TypeError, match="dequantize"):
+            b.convert(x, to, **words)
+    assert b.to_numpy(x.dequantize()).tolist() == [1, 1, 1]
+
+
 @pytest.mark.frameworks("jax")
 def test_case_6_arrays_on_several_devices_are_refused():
     code = """

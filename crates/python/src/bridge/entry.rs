@@ -1,19 +1,15 @@
 //! The functions that users call, as builtins: what needs no thought is answered here.
 //!
-//! `convert(x, to)` and `to_KIND(x)` return the object itself if it is of that kind, take the shortest
-//! way between two kinds if there is one, and otherwise call the planner in Python with the arguments
-//! as they came. While somebody observes conversions, the planner gets them all.
+//! `convert(x, to)` and `to_KIND(x)` return the object itself if it is of that kind, do the usual
+//! conversions, and otherwise call the planner in Python with the arguments as they came. While somebody
+//! observes conversions, the planner gets them all.
 #![expect(
     unsafe_code,
     reason = "C functions with the interpreter's calling convention"
 )]
 
-use super::export::ready;
-use super::kinds::{self, Known};
-use super::{import, table};
-use crate::np::{self, Arr};
+use super::{kinds, rules, ways};
 use crate::slot::{enter, lend, object, owned};
-use crate::state;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -24,32 +20,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 static RESOLVER: AtomicUsize = AtomicUsize::new(0);
 static PLANNER: AtomicUsize = AtomicUsize::new(0);
+static COPY: AtomicUsize = AtomicUsize::new(0);
 static WATCHED: AtomicBool = AtomicBool::new(false);
-static NUMPY: AtomicUsize = AtomicUsize::new(0);
-static TORCH: AtomicUsize = AtomicUsize::new(0);
-static OURS: AtomicUsize = AtomicUsize::new(0);
-
-/// The shortest way between two kinds.
-struct Way {
-    from: AtomicUsize,
-    to: AtomicUsize,
-    call: AtomicUsize,
-    table: AtomicUsize,
-}
-
-#[expect(
-    clippy::declare_interior_mutable_const,
-    reason = "each place of the list is a copy of its own"
-)]
-const NO_WAY: Way = Way {
-    from: AtomicUsize::new(0),
-    to: AtomicUsize::new(0),
-    call: AtomicUsize::new(0),
-    table: AtomicUsize::new(0),
-};
-
-static WAYS: [Way; 64] = [NO_WAY; 64];
-
 fn keep(place: &AtomicUsize, object: &Bound<'_, PyAny>) {
     place.store(object.clone().into_ptr() as usize, Ordering::Release);
 }
@@ -66,37 +38,8 @@ fn kept<'py>(py: Python<'py>, place: &AtomicUsize) -> PyResult<Bound<'py, PyAny>
 /// Say who knows new types, and who converts what has no shortest way.
 #[pyfunction]
 pub(crate) fn set_hooks(resolver: &Bound<'_, PyAny>, planner: &Bound<'_, PyAny>) {
-    let py = resolver.py();
     keep(&RESOLVER, resolver);
     keep(&PLANNER, planner);
-    for (place, name) in [(&NUMPY, "numpy"), (&TORCH, "torch"), (&OURS, "arrayloom")] {
-        keep(place, PyString::intern(py, name).as_any());
-    }
-}
-
-/// Name the shortest way between two kinds: a function, or the target's type with an exchange table.
-/// The function answers `NotImplemented` where the planner is needed. False if the list is full.
-#[pyfunction]
-pub(crate) fn set_direct(from: &str, to: &str, call: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let py = call.py();
-    let from = PyString::intern(py, from).into_ptr() as usize;
-    let to = PyString::intern(py, to).into_ptr() as usize;
-    let table = if call.is_instance_of::<pyo3::types::PyType>() {
-        table::of_type(call)?
-    } else {
-        0
-    };
-    for way in &WAYS {
-        let taken = way.from.load(Ordering::Acquire);
-        if taken == 0 || (taken == from && way.to.load(Ordering::Relaxed) == to) {
-            keep(&way.call, call);
-            way.table.store(table, Ordering::Relaxed);
-            way.to.store(to, Ordering::Relaxed);
-            way.from.store(from, Ordering::Release);
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// While true, every conversion goes through the planner.
@@ -108,69 +51,6 @@ pub(crate) fn set_watched(watched: bool) {
 /// Asks Python which kind the instances of a type are.
 pub(crate) fn resolve<'py>(kind: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     kept(kind.py(), &RESOLVER)?.call1((kind,))
-}
-
-fn is(known: Known, place: &AtomicUsize) -> bool {
-    known.name as usize == place.load(Ordering::Relaxed)
-}
-
-/// The result of the shortest way, or `None` if the planner is needed.
-fn shortest<'py>(
-    x: &Bound<'py, PyAny>,
-    known: Known,
-    to: usize,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let py = x.py();
-    if to == NUMPY.load(Ordering::Relaxed) {
-        if is(known, &TORCH) && known.table != 0 {
-            let found = table::torch_array(x, known.table)?;
-            let native = |code: u8| !matches!(code, 4 | 7..);
-            return Ok(found.and_then(|(array, e)| native(e.code()).then_some(array)));
-        }
-        if is(known, &OURS)
-            && let Some(array) = Arr::of(x)
-        {
-            ready(py, array)?;
-            return np::plain_view(x).map(Some);
-        }
-    }
-    for way in &WAYS {
-        let from = way.from.load(Ordering::Acquire);
-        if from == 0 {
-            return Ok(None);
-        }
-        if from != known.name as usize || way.to.load(Ordering::Relaxed) != to {
-            continue;
-        }
-        let table = way.table.load(Ordering::Relaxed);
-        if table != 0 {
-            if !simple(x) {
-                return Ok(None);
-            }
-            return table::give_to(x, table, None, 0);
-        }
-        let result = kept(py, &way.call)?.call1((x,))?;
-        return Ok((!result.is(py.NotImplemented())).then_some(result));
-    }
-    Ok(None)
-}
-
-/// True for an array that any consumer with steps takes as it is.
-fn simple(x: &Bound<'_, PyAny>) -> bool {
-    let kind = x.get_type_ptr();
-    if kind != np::array_type() && kind != state::lazy_type() {
-        return false;
-    }
-    let Some(array) = Arr::of(x) else {
-        return false;
-    };
-    let Some(dtype) = array.dtype() else {
-        return false;
-    };
-    let size = dtype.size().cast_signed();
-    array.writeable()
-        && array.addr().is_multiple_of(dtype.align())
-        && array.strides().iter().all(|&s| s >= 0 && s % size == 0)
 }
 
 /// Hands a call to the planner.
@@ -201,26 +81,57 @@ unsafe extern "C" fn kind(_module: *mut PyObject, x: *mut PyObject) -> *mut PyOb
     })
 }
 
-/// `convert(x, to)` without further arguments, or `None` if the planner is needed.
-fn quick(x: *mut PyObject, to: *mut PyObject) -> PyResult<Option<*mut PyObject>> {
+/// A usual conversion, or `None` if the planner is needed.
+fn quick(x: *mut PyObject, to: *mut PyObject, must_share: bool) -> PyResult<Option<*mut PyObject>> {
     if WATCHED.load(Ordering::Relaxed) {
         return Ok(None);
-    }
-    // SAFETY: the interpreter lends the argument.
-    let known = kinds::look_up(unsafe { ffi::Py_TYPE(x) });
-    let Some(known) = known else {
-        return Ok(None);
-    };
-    if known.name == to {
-        // SAFETY: lent, so alive.
-        unsafe { ffi::Py_INCREF(x) };
-        return Ok(Some(x));
     }
     // SAFETY: functions are called with the interpreter's lock.
     let py = unsafe { Python::assume_attached() };
     // SAFETY: the interpreter lends the argument.
     let x = unsafe { lend(py, x) };
-    Ok(shortest(&x, known, to as usize)?.map(Bound::into_ptr))
+    let known = kinds::of(&x)?;
+    if known.name == to {
+        return Ok(Some(x.into_ptr()));
+    }
+    // SAFETY: as above.
+    let rule = rules::of_name(to).or_else(|| rules::of_text(&unsafe { lend(py, to) }));
+    let Some(rule) = rule else {
+        return Ok(None);
+    };
+    let done = if known.name == rule.name() {
+        Some(x.clone())
+    } else {
+        ways::usual(&x, known, rule, must_share)?
+    };
+    Ok(done.map(Bound::into_ptr))
+}
+
+/// Whether `copy=False` was passed and nothing else; `None` if the planner must read the keywords.
+///
+/// # Safety
+/// `names` is null or a tuple of names, whose values start at `values`.
+unsafe fn must_share(names: *mut PyObject, values: *const *mut PyObject) -> Option<bool> {
+    if names.is_null() {
+        return Some(false);
+    }
+    // SAFETY: a tuple, by the caller's promise.
+    if unsafe { ffi::PyTuple_GET_SIZE(names) } != 1 {
+        return None;
+    }
+    // SAFETY: it has one element.
+    let name = unsafe { ffi::PyTuple_GET_ITEM(names, 0) };
+    if name as usize != COPY.load(Ordering::Relaxed) {
+        return None;
+    }
+    // SAFETY: one value belongs to one name.
+    let value = unsafe { *values };
+    // SAFETY: a singleton's address is asked.
+    if value == unsafe { ffi::Py_None() } {
+        return Some(false);
+    }
+    // SAFETY: as above.
+    (value == unsafe { ffi::Py_False() }).then_some(true)
 }
 
 unsafe extern "C" fn convert(
@@ -230,15 +141,16 @@ unsafe extern "C" fn convert(
     names: *mut PyObject,
 ) -> *mut PyObject {
     enter(|py| {
-        if count == 2 && names.is_null() {
-            // SAFETY: two arguments were passed.
-            let x = unsafe { *args };
-            // SAFETY: as above.
-            let second = unsafe { args.add(1) };
-            // SAFETY: as above.
-            let to = unsafe { *second };
-            if let Some(done) = quick(x, to)? {
-                return Ok(done);
+        if count == 2 {
+            // SAFETY: two arguments were passed, and the values of the names follow them.
+            if let Some(share) = unsafe { must_share(names, args.wrapping_add(2)) } {
+                // SAFETY: two arguments were passed.
+                let x = unsafe { *args };
+                // SAFETY: as above.
+                let to = unsafe { *args.wrapping_add(1) };
+                if let Some(done) = quick(x, to, share)? {
+                    return Ok(done);
+                }
             }
         }
         plan(py, args, count, names).map(Bound::into_ptr)
@@ -259,8 +171,9 @@ unsafe extern "C" fn to_kind(
         }
         // SAFETY: one argument was passed.
         let x = unsafe { *args };
-        if names.is_null()
-            && let Some(done) = quick(x, name)?
+        // SAFETY: the values of the names follow the argument.
+        if let Some(share) = unsafe { must_share(names, args.wrapping_add(1)) }
+            && let Some(done) = quick(x, name, share)?
         {
             return Ok(done);
         }
@@ -273,9 +186,7 @@ unsafe extern "C" fn to_kind(
         let mut all = vec![x, name];
         for i in 0..words {
             // SAFETY: the values of the names follow the positional argument.
-            let value = unsafe { args.add(1 + i) };
-            // SAFETY: as above.
-            all.push(unsafe { *value });
+            all.push(unsafe { *args.wrapping_add(1 + i) });
         }
         plan(py, all.as_ptr(), 2, names).map(Bound::into_ptr)
     })
@@ -312,6 +223,7 @@ fn definition(
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let place = PyString::new(py, "arrayloom.bridge");
+    keep(&COPY, PyString::intern(py, "copy").as_any());
     let kind = Box::leak(Box::new(ffi::PyMethodDef {
         ml_name: c"kind".as_ptr(),
         ml_meth: ffi::PyMethodDefPointer { PyCFunction: kind },
@@ -333,13 +245,4 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add(format!("to_{kind}"), make(function, this.as_ptr())?)?;
     }
     Ok(())
-}
-
-/// Adopts an array of NumPy as one of ours, for the list of shortest ways.
-#[pyfunction]
-pub(crate) fn adopt_plain<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    if simple(array) {
-        return import::adopt(array);
-    }
-    Ok(array.py().NotImplemented().into_bound(array.py()))
 }

@@ -9,8 +9,10 @@ mod foreign;
 mod import;
 mod kinds;
 mod owner;
+mod rules;
 mod share;
 mod table;
+mod ways;
 
 pub(crate) use export::dlpack;
 pub(crate) use owner::exports;
@@ -24,7 +26,7 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     bridge.add_function(wrap_pyfunction!(kinds::register_type, &bridge)?)?;
     bridge.add_function(wrap_pyfunction!(kinds::forget_types, &bridge)?)?;
     bridge.add_function(wrap_pyfunction!(entry::set_hooks, &bridge)?)?;
-    bridge.add_function(wrap_pyfunction!(entry::set_direct, &bridge)?)?;
+    bridge.add_function(wrap_pyfunction!(rules::set_rule, &bridge)?)?;
     bridge.add_function(wrap_pyfunction!(entry::set_watched, &bridge)?)?;
     bridge.add_function(wrap_pyfunction!(export::to_capsule, &bridge)?)?;
     bridge.add_function(wrap_pyfunction!(export::plain, &bridge)?)?;
@@ -36,7 +38,6 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     bridge.add_function(wrap_pyfunction!(foreign::take_foreign, &bridge)?)?;
     bridge.add_function(wrap_pyfunction!(foreign::lend_foreign, &bridge)?)?;
     bridge.add_function(wrap_pyfunction!(share::share_pages, &bridge)?)?;
-    bridge.add_function(wrap_pyfunction!(entry::adopt_plain, &bridge)?)?;
     bridge.add_function(wrap_pyfunction!(table::torch_view, &bridge)?)?;
     bridge.add_function(wrap_pyfunction!(table::to_table, &bridge)?)?;
     entry::add(&bridge)?;

@@ -17,9 +17,42 @@ from arrayloom.bridge.arraybridge.decorating import (
     torch,
     wrap_dtype_preserving_callable,
 )
+from arrayloom.bridge.arraybridge.first import (
+    MEMORY_TYPE_CUPY,
+    MEMORY_TYPE_JAX,
+    MEMORY_TYPE_NUMPY,
+    MEMORY_TYPE_PYCLESPERANTO,
+    MEMORY_TYPE_TENSORFLOW,
+    MEMORY_TYPE_TORCH,
+    SCALING_FUNCTIONS,
+    VALID_GPU_MEMORY_TYPES,
+    VALID_MEMORY_TYPES,
+    ConverterBase,
+    get_converter,
+)
+from arrayloom.bridge.arraybridge.first import (
+    enforce_gpu_device_requirements as _enforce_gpu_device_requirements,
+)
+from arrayloom.bridge.arraybridge.first import (
+    get_device_id as _get_device_id,
+)
+from arrayloom.bridge.arraybridge.first import (
+    is_2d as _is_2d,
+)
+from arrayloom.bridge.arraybridge.first import (
+    is_3d as _is_3d,
+)
+from arrayloom.bridge.arraybridge.first import (
+    move_to_device as _move_to_device,
+)
+from arrayloom.bridge.arraybridge.first import (
+    scale as _scale_generic,
+)
+from arrayloom.bridge.arraybridge.first import (
+    validate_registry as _validate_registry,
+)
 from arrayloom.bridge.arraybridge.functions import (
     MEMORY_TYPE_CLEANUP_REGISTRY,
-    SCALING_FUNCTIONS,
     child_environment,
     cleanup_all_gpu_frameworks,
     cleanup_all_loaded,
@@ -108,6 +141,7 @@ from arrayloom.bridge.arraybridge.routes import (
     SharedHostBuffer,
     StaysInPlace,
 )
+from arrayloom.bridge.arraybridge.scaling import SCALING_RANGES as _SCALING_RANGES
 from arrayloom.bridge.frameworks.pyclesperanto import keep_symbols_apart
 
 __all__ = [
@@ -115,9 +149,18 @@ __all__ = [
     "GPU_MEMORY_TYPES",
     "HOST",
     "MEMORY_TYPE_CLEANUP_REGISTRY",
+    "MEMORY_TYPE_CUPY",
+    "MEMORY_TYPE_JAX",
+    "MEMORY_TYPE_NUMPY",
+    "MEMORY_TYPE_PYCLESPERANTO",
+    "MEMORY_TYPE_TENSORFLOW",
+    "MEMORY_TYPE_TORCH",
     "PRESERVE_INPUT_DTYPE_CONFIG",
     "SCALING_FUNCTIONS",
     "SUPPORTED_MEMORY_TYPES",
+    "VALID_GPU_MEMORY_TYPES",
+    "VALID_MEMORY_TYPES",
+    "_SCALING_RANGES",
     "AcceleratorDevice",
     "AcceleratorDevices",
     "ArrayGeometry",
@@ -129,6 +172,7 @@ __all__ = [
     "ConversionRecord",
     "ConversionRoute",
     "ConversionTotal",
+    "ConverterBase",
     "CudaLibrary",
     "CupyLibrary",
     "DLPackExchange",
@@ -159,11 +203,18 @@ __all__ = [
     "TensorflowLibrary",
     "TorchLibrary",
     "_clear_cache_for_memory_type",
+    "_enforce_gpu_device_requirements",
     "_ensure_module",
     "_execute_with_oom_recovery",
+    "_get_device_id",
+    "_is_2d",
+    "_is_3d",
     "_is_oom_error",
+    "_move_to_device",
+    "_scale_generic",
     "_supports_cuda_array_interface",
     "_supports_dlpack",
+    "_validate_registry",
     "child_environment",
     "cleanup_all_gpu_frameworks",
     "cleanup_all_loaded",
@@ -177,6 +228,7 @@ __all__ = [
     "convert_memory",
     "cupy",
     "detect_memory_type",
+    "get_converter",
     "install",
     "is_oom_error",
     "jax",
@@ -199,6 +251,7 @@ _SUBMODULES = (
     "array_payload",
     "conversion",
     "converters",
+    "converters_registry",
     "decorators",
     "devices",
     "dtype_scaling",

@@ -21,9 +21,9 @@ from arrayloom.bridge.arraybridge.kinds import (
 )
 from arrayloom.bridge.arraybridge.libraries import ArrayLibrary, recover
 from arrayloom.bridge.arraybridge.routes import ConversionObserver, ConversionRoute
+from arrayloom.bridge.arraybridge.scaling import stretch
 from arrayloom.bridge.conversion import convert
 from arrayloom.bridge.drivers import number_of
-from arrayloom.bridge.dtypes import cast, rescale
 from arrayloom.bridge.registry import Array
 
 
@@ -70,7 +70,8 @@ def detect_memory_type(data: object) -> str:
     name = bridge.kind(data)
     if name is None:
         msg = (
-            f"Unable to detect memory type of {type(data).__name__}: no registered library made it"
+            f"Unknown memory type. Unable to detect memory type of {type(data).__name__}: "
+            "no registered library made it"
         )
         raise ValueError(msg)
     return name
@@ -101,6 +102,8 @@ def convert_memory(
         raise TypeError(msg)
     place = place_of(target, device if gpu_id is None else gpu_id)
     try:
+        if isinstance(device, AcceleratorDevice):
+            ArrayLibrary.named(target).require_device(device)
         if ConversionObserver.current.wants_records:
             libraries = (ArrayLibrary.of(data), ArrayLibrary.named(target))
             wanted = HOST if place in (None, "cpu") else AcceleratorDevice(number_of(str(place)))
@@ -213,7 +216,7 @@ def cleanup_all_loaded(device: Device | int | None = None) -> int:
 
 
 def cleanup_all_gpu_frameworks(device_id: int | None = None) -> None:
-    """Give back the caches of all imported frameworks."""
+    """Clean up GPU memory for all available frameworks: their caches are given back."""
     cleanup_all_loaded(device_id)
 
 
@@ -243,19 +246,8 @@ def clear_cache_for_memory_type(memory_type: str, device_id: int | None = None) 
 
 
 def scale_dtype(array: Array, dtype: Any) -> Array:  # noqa: ANN401
-    """Map the range of an array's values to the whole range of a dtype, as arraybridge did at first.
-
-    The result depends on all values of the array: parts of an image differ from the whole.
-    """
-    kind = detect_memory_type(array)
-    host = convert(array, "numpy")
-    if host.size == 0 or host.min() == host.max():
-        return convert(cast(host, dtype), kind, lossy="allow")
-    found = rescale(host, in_range=(float(host.min()), float(host.max())), out_range=dtype)
-    return convert(found, kind, lossy="allow")
-
-
-SCALING_FUNCTIONS = {member.value: scale_dtype for member in MemoryType}
+    """Stretch floats to the range of an integer type, as arraybridge does; see :func:`stretch`."""
+    return convert(stretch(array, dtype), detect_memory_type(array), lossy="allow")
 
 
 def child_environment() -> dict[str, str]:

@@ -15,6 +15,7 @@ import numpy as np
 from arrayloom.bridge.registry import Array
 
 if TYPE_CHECKING:
+    from arrayloom.bridge.arraybridge.first import ConverterBase
     from arrayloom.bridge.arraybridge.libraries import ArrayLibrary
 
 
@@ -36,6 +37,15 @@ class MemoryType(Enum):
         )
 
         return ArrayLibrary.named(self.value)
+
+    @property
+    def converter(self) -> "ConverterBase":
+        """A converter for arrays of this kind."""
+        from arrayloom.bridge.arraybridge.first import (  # noqa: PLC0415 - it imports this module
+            get_converter,
+        )
+
+        return get_converter(self.value)
 
 
 CPU_MEMORY_TYPES = {MemoryType.NUMPY}

@@ -35,8 +35,9 @@ from arrayloom.bridge.arraybridge.operations import (
     TorchOperations,
 )
 from arrayloom.bridge.arraybridge.routes import ConversionRoute
+from arrayloom.bridge.arraybridge.scaling import stretch
 from arrayloom.bridge.conversion import convert
-from arrayloom.bridge.dtypes import cast, numpy_dtype, rescale
+from arrayloom.bridge.dtypes import numpy_dtype
 from arrayloom.bridge.registry import Array, FrameworkSpec, HostArray
 
 _logger = logging.getLogger("arraybridge")
@@ -309,24 +310,10 @@ class ArrayLibrary:
         )
 
     def scale_dtype(self, data: Array, target_dtype: Any) -> Array:  # noqa: ANN401
-        """Map the range of an array's values to the whole range of a dtype.
-
-        Integers are cast. The result depends on all values of the array: parts of an image differ from
-        the whole.
-        """
-        if bridge.kind(data) is None:
+        """Stretch floats to the range of an integer type; cast others. See :func:`stretch`."""
+        if not hasattr(data, "dtype"):
             return data
-        target = numpy_dtype(target_dtype)
-        host = convert(data, "numpy")
-        if host.dtype.kind != "f" or target.kind not in "iu":
-            return self._again(cast(host, target, how="wrap"), data)
-        low, high = float(host.min()), float(host.max())
-        if low == high:
-            return self._again(host.astype(target), data)
-        return self._again(rescale(host, in_range=(low, high), out_range=target), data)
-
-    def _again(self, host: HostArray, like: Array) -> Array:
-        return convert(host, bridge.kind(like), lossy="allow")
+        return convert(stretch(data, target_dtype), bridge.kind(data), lossy="allow")
 
     def dtype_name(self, dtype: Any) -> str:  # noqa: ANN401 - as callers spell dtypes
         """Return a dtype's name as NumPy spells it."""

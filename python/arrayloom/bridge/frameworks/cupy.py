@@ -42,7 +42,7 @@ def _from_host(array: HostArray, options: Options) -> Array:
 
 def _release(device: str | None) -> int:
     cupy = _cupy()
-    if (device or "cuda").partition(":")[0] != "cuda":
+    if (device or "cuda").partition(":")[0] != "cuda" or _unavailable() is not None:
         return 0
     pool = cupy.get_default_memory_pool()
     before = pool.total_bytes()

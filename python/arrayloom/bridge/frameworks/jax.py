@@ -4,6 +4,7 @@
 # pyright: basic
 
 import importlib
+import os
 import sys
 from collections.abc import Callable
 
@@ -33,15 +34,14 @@ _jax = importer("jax")
 
 
 class Lent:
-    """Memory with the two methods that JAX asks for."""
+    """A capsule with the two methods that JAX asks for."""
 
-    def __init__(self, array: HostArray, element: str | None) -> None:
-        self._array = array
-        self._element = element
+    def __init__(self, capsule: object) -> None:
+        self._capsule = capsule
 
     def __dlpack__(self, **_wanted: object) -> object:
-        """Lend the memory in the only form that JAX takes."""
-        return _ext.bridge.to_capsule(self._array, versioned=False, element=self._element)
+        """Give the capsule, which has the only form that JAX takes."""
+        return self._capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Lie on the host."""
@@ -67,16 +67,16 @@ def _private_entry() -> Callable[[object], Array] | None:
 _entry: list[Callable[[object], Array] | None] = []
 
 
-def _from_host(array: HostArray, options: Options) -> Array:
-    jax = _jax()
-    carrier, element = dtypes.carried(array)
+def _accept(capsule: object) -> Array:
     if not _entry:
         _entry.append(_private_entry())
     take = _entry[0]
-    if take is None:
-        made = jax.dlpack.from_dlpack(Lent(carrier, element))
-    else:
-        made = take(_ext.bridge.to_capsule(carrier, versioned=False, element=element))
+    return _jax().dlpack.from_dlpack(Lent(capsule)) if take is None else take(capsule)
+
+
+def _from_host(array: HostArray, options: Options) -> Array:
+    carrier, element = dtypes.carried(array)
+    made = _accept(_ext.bridge.to_capsule(carrier, versioned=False, element=element))
     if options.device not in (None, "cpu"):
         made = _to_device(made, str(options.device))
     return made
@@ -88,6 +88,15 @@ def _to_device(x: Array, device: str) -> Array:
 
 
 def _to_host(x: Array, _options: Options) -> HostArray:
+    return np.asarray(x)
+
+
+def _view(x: Array) -> object:
+    """See an array that lies on the host as a whole."""
+    single = _jax().sharding.SingleDeviceSharding
+    # JAX ends the process where the platform of a deleted array is asked.
+    if type(x.sharding) is not single or x.is_deleted() or x.platform() != "cpu":
+        return NotImplemented
     return np.asarray(x)
 
 
@@ -107,7 +116,12 @@ def _is_key(x: Array) -> bool:
 
 def narrowing() -> dict[str, str]:
     """Return what JAX makes of 64-bit elements: nothing else unless they are switched on."""
-    return {} if _jax().config.jax_enable_x64 else _NARROW
+    jax = sys.modules.get("jax")
+    if jax is None:
+        wide = os.environ.get("JAX_ENABLE_X64", "").lower() in ("1", "true", "t", "yes", "y", "on")
+    else:
+        wide = jax.config.jax_enable_x64
+    return {} if wide else _NARROW
 
 
 SPEC = FrameworkSpec(
@@ -160,6 +174,8 @@ SPEC = FrameworkSpec(
         adopt=lambda x, _: _jax().dlpack.from_dlpack(x),
         to_device=_to_device,
         synchronize=lambda x: x.block_until_ready(),
-        direct=lambda: (("jax", "numpy", np.asarray),) if "jax" in sys.modules else (),
+        view=_view,
+        accept=_accept,
+        narrowing=narrowing,
     ),
 )

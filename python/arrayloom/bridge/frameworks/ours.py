@@ -59,6 +59,5 @@ SPEC = FrameworkSpec(
         dtype=lambda x: x.dtype.name,
         copy=lambda x: x.copy(),
         adopt=_adopt,
-        direct=lambda: (("numpy", "arrayloom", _ext.bridge.adopt_plain),),
     ),
 )

@@ -56,9 +56,7 @@ def _from_host(array: HostArray, _options: Options) -> Array:
     if 1 in carrier.shape or not carrier.size:
         # Steps that are never taken may be anything, and TensorFlow wants them to be right as well.
         carrier = carrier.ravel().reshape(carrier.shape)
-    return tf.experimental.dlpack.from_dlpack(
-        _ext.bridge.to_capsule(carrier, versioned=False, element=element)
-    )
+    return _accept(_ext.bridge.to_capsule(carrier, versioned=False, element=element))
 
 
 def _copy(x: Array) -> Array:
@@ -67,13 +65,13 @@ def _copy(x: Array) -> Array:
         return _tf().convert_to_tensor(np.array(x.numpy()))
 
 
-def _short(x: Array) -> object:
-    try:
-        array = np.asarray(memoryview(x))
-    except (BufferError, RuntimeError, TypeError, ValueError):
-        # Variables, small floats and the like need a closer look.
-        return NotImplemented
-    return array if array.dtype.kind in "biufc" else NotImplemented
+def _view(x: Array) -> HostArray:
+    # Variables, small floats, text and the like have no buffer: an error, and they get a closer look.
+    return np.asarray(memoryview(x))
+
+
+def _accept(capsule: object) -> Array:
+    return _tf().experimental.dlpack.from_dlpack(capsule)
 
 
 def _device(x: Array) -> str:
@@ -132,6 +130,7 @@ SPEC = FrameworkSpec(
         copy=_copy,
         adopt=_adopt,
         synchronize=lambda _: None,
-        direct=lambda: (("tensorflow", "numpy", _short),),
+        view=_view,
+        accept=_accept,
     ),
 )

@@ -138,11 +138,6 @@ def _restore_rng(state: Array) -> None:
         torch.cuda.set_rng_state_all(state[1])
 
 
-def _direct() -> tuple[tuple[str, str, Array], ...]:
-    tensor = _torch().Tensor
-    return (("numpy", "torch", tensor), ("arrayloom", "torch", tensor))
-
-
 SPEC = FrameworkSpec(
     name="torch",
     modules=("torch",),
@@ -192,6 +187,6 @@ SPEC = FrameworkSpec(
         version=lambda x: getattr(x, "_version", None),
         save_rng=_save_rng,
         restore_rng=_restore_rng,
-        direct=_direct,
+        table=lambda: _torch().Tensor,
     ),
 )

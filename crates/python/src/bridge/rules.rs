@@ -1,0 +1,273 @@
+//! What each kind lends and takes on the host, as numbers: the part of a framework's description that
+//! the usual conversions need.
+//!
+//! A rule is read once from a specification in Python, when the framework starts. A rule that is set
+//! again takes the place of the old one, which stays in memory: somebody may still read it.
+#![expect(unsafe_code, reason = "rules and names are kept by address")]
+
+use super::table;
+use crate::np::Arr;
+use crate::slot::lend;
+use arrayloom_types::DType;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::ffi::PyObject;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// Which steps are taken without a copy; numbers as in `registry.Layouts`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Steps {
+    Any,
+    Forward,
+    Compact,
+    CompactRows,
+}
+
+/// Whether arrays of a kind can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writing {
+    ByFlag,
+    Always,
+    Never,
+}
+
+/// How arrays of a kind are made over memory of the host.
+#[derive(Debug)]
+pub(crate) enum Takes {
+    /// They are NumPy's own.
+    Numpy,
+    /// They are ours.
+    Ours,
+    /// By the exchange table at this address.
+    Table(usize),
+    /// By a function of a DLPack capsule without a version.
+    Capsule(Py<PyAny>),
+    /// Only the planner knows.
+    Unknown,
+}
+
+/// How the memory of an array of a kind is seen.
+#[derive(Debug)]
+pub(crate) enum Lends {
+    Numpy,
+    Ours,
+    /// By the exchange table of the array's type.
+    Table,
+    /// By a function that returns a NumPy array.
+    View(Py<PyAny>),
+    Unknown,
+}
+
+/// One kind.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    /// The kind's name, an interned string that lives for good.
+    name: usize,
+    pub(crate) lends: Lends,
+    pub(crate) takes: Takes,
+    pub(crate) align: usize,
+    pub(crate) steps: Steps,
+    pub(crate) writing: Writing,
+    axes: (usize, usize),
+    empty: bool,
+    /// Bits of the element types that are taken.
+    elements: u32,
+    /// Bits of those for which a function is asked each time, and the function.
+    asked: u32,
+    narrowing: Option<Py<PyAny>>,
+}
+
+const PLACES: usize = 32;
+static RULES: [AtomicPtr<Rule>; PLACES] = [const { AtomicPtr::new(ptr::null_mut()) }; PLACES];
+
+fn at(place: &AtomicPtr<Rule>) -> Option<&'static Rule> {
+    // SAFETY: null, or a rule that was leaked.
+    unsafe { place.load(Ordering::Acquire).as_ref() }
+}
+
+/// The rule of a kind by the address of its interned name.
+#[inline]
+pub(crate) fn of_name(name: *mut PyObject) -> Option<&'static Rule> {
+    for place in &RULES {
+        let rule = at(place)?;
+        if rule.name == name as usize {
+            return Some(rule);
+        }
+    }
+    None
+}
+
+/// The rule of a kind by a string that may have been made just now.
+pub(crate) fn of_text(name: &Bound<'_, PyAny>) -> Option<&'static Rule> {
+    let text = name.cast_exact::<PyString>().ok()?.to_str().ok()?;
+    RULES.iter().map_while(at).find(|rule| {
+        // SAFETY: names are kept for good.
+        let known = unsafe { lend(name.py(), rule.name as *mut PyObject) };
+        known
+            .cast_exact::<PyString>()
+            .is_ok_and(|known| known.to_str().is_ok_and(|t| t == text))
+    })
+}
+
+fn bit(dtype: DType) -> u32 {
+    1 << dtype as u32
+}
+
+fn bits_of(names: &Bound<'_, PyAny>) -> PyResult<u32> {
+    let mut bits = 0;
+    for name in names.try_iter()? {
+        let name = name?.extract::<String>()?;
+        let found = (0..=u8::MAX)
+            .map_while(DType::from_index)
+            .find(|d| d.name() == name);
+        bits |= found.map_or(0, bit);
+    }
+    Ok(bits)
+}
+
+impl Rule {
+    fn read(spec: &Bound<'_, PyAny>) -> PyResult<Rule> {
+        let py = spec.py();
+        let hooks = spec.getattr("hooks")?;
+        let name = spec.getattr("name")?.extract::<String>()?;
+        let hook = |name: &str| -> PyResult<Option<Py<PyAny>>> {
+            let found = hooks.getattr(name)?;
+            Ok((!found.is_none()).then(|| found.unbind()))
+        };
+        let word = |name: &str| spec.getattr(name)?.getattr("name")?.extract::<String>();
+        let axes = spec.getattr("ndim")?;
+        let narrowing = hook("narrowing")?;
+        let narrow = bits_of(&spec.getattr("narrowed")?)?;
+        let exchange = match hook("table")? {
+            Some(kind) => table::of_type(&kind.bind(py).call0()?)?,
+            None => 0,
+        };
+        let (lends, takes) = match name.as_str() {
+            "numpy" => (Lends::Numpy, Takes::Numpy),
+            "arrayloom" => (Lends::Ours, Takes::Ours),
+            _ if exchange != 0 => (Lends::Table, Takes::Table(exchange)),
+            _ => (
+                hook("view")?.map_or(Lends::Unknown, Lends::View),
+                hook("accept")?.map_or(Takes::Unknown, Takes::Capsule),
+            ),
+        };
+        Ok(Rule {
+            name: PyString::intern(py, &name).into_ptr() as usize,
+            lends,
+            takes,
+            align: spec.getattr("align")?.extract()?,
+            steps: match word("layouts")?.as_str() {
+                "ANY" => Steps::Any,
+                "FORWARD" => Steps::Forward,
+                "COMPACT" => Steps::Compact,
+                "COMPACT_C" => Steps::CompactRows,
+                other => return Err(PyValueError::new_err(format!("no layouts {other}"))),
+            },
+            writing: match word("mutable")?.as_str() {
+                "FLAG" => Writing::ByFlag,
+                "ALWAYS" => Writing::Always,
+                "NEVER" => Writing::Never,
+                other => return Err(PyValueError::new_err(format!("no mutability {other}"))),
+            },
+            axes: (
+                axes.getattr("start")?.extract()?,
+                axes.getattr("stop")?.extract()?,
+            ),
+            empty: spec.getattr("empty")?.extract()?,
+            elements: bits_of(&spec.getattr("dtypes")?)? & !bits_of(&spec.getattr("by_value")?)?,
+            asked: narrow,
+            narrowing,
+        })
+    }
+
+    /// The kind's name.
+    pub(crate) fn name(&self) -> *mut PyObject {
+        self.name as *mut PyObject
+    }
+
+    /// Whether the kind has arrays of this element type and shape. False also where the planner must ask.
+    pub(crate) fn has(&self, array: Arr, dtype: DType) -> PyResult<bool> {
+        let shape = array.shape();
+        let (first, end) = self.axes;
+        if self.elements & bit(dtype) == 0
+            || !(first..end).contains(&shape.len())
+            || (!self.empty && shape.contains(&0))
+        {
+            return Ok(false);
+        }
+        if self.asked & bit(dtype) == 0 {
+            return Ok(true);
+        }
+        let Some(narrowing) = &self.narrowing else {
+            return Ok(false);
+        };
+        // SAFETY: conversions run with the interpreter's lock.
+        let py = unsafe { Python::assume_attached() };
+        Ok(!narrowing.bind(py).call0()?.contains(dtype.name())?)
+    }
+
+    /// Whether the kind takes this memory as it is.
+    pub(crate) fn fits(&self, array: Arr, dtype: DType) -> bool {
+        let shape = array.shape();
+        if shape.contains(&0) {
+            return true;
+        }
+        array.addr().is_multiple_of(self.unit(dtype))
+            && match self.steps {
+                Steps::Any => true,
+                Steps::Forward => {
+                    let size = dtype.size().cast_signed();
+                    array.strides().iter().all(|&s| s >= 0 && s % size == 0)
+                }
+                Steps::Compact => compact_rows(array) || compact_columns(array),
+                Steps::CompactRows => compact_rows(array),
+            }
+    }
+
+    /// What the address must be a multiple of.
+    fn unit(&self, dtype: DType) -> usize {
+        match self.steps {
+            Steps::Any => self.align,
+            _ if self.align > 1 => self.align,
+            _ => dtype.align(),
+        }
+    }
+}
+
+fn compact(array: Arr, axes: impl Iterator<Item = usize>) -> bool {
+    let mut step = array.itemsize();
+    for axis in axes {
+        let extent = array.shape()[axis];
+        if extent != 1 && array.strides()[axis] != step.cast_signed() {
+            return false;
+        }
+        step *= extent;
+    }
+    true
+}
+
+/// Whether the elements follow one another in row-major order.
+pub(crate) fn compact_rows(array: Arr) -> bool {
+    compact(array, (0..array.ndim()).rev())
+}
+
+fn compact_columns(array: Arr) -> bool {
+    compact(array, 0..array.ndim())
+}
+
+/// Keep the part of a framework's description that the usual conversions need.
+#[pyfunction]
+pub(crate) fn set_rule(spec: &Bound<'_, PyAny>) -> PyResult<()> {
+    let rule = Box::new(Rule::read(spec)?);
+    for place in &RULES {
+        if at(place).is_none_or(|old| old.name == rule.name) {
+            place.store(Box::into_raw(rule), Ordering::Release);
+            return Ok(());
+        }
+    }
+    Err(PyRuntimeError::new_err(format!(
+        "there are {PLACES} array frameworks already"
+    )))
+}
