@@ -19,7 +19,7 @@ from arrayloom.errors import SettingError
 
 __all__ = ["OWN", "Backend", "Probe", "adapter", "announced", "find", "probe_all"]
 
-OWN = ("cpu", "reference", "sim")
+OWN = ("cpu", "opencl", "reference", "sim")
 _GROUP = "arrayloom.backends"
 _VARIABLE = "ARRAYLOOM_BACKENDS"
 _SUFFIXES = (".so", ".dylib", ".dll")

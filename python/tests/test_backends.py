@@ -53,12 +53,12 @@ def expected():
     return program("cpu")[0]
 
 
-@pytest.mark.parametrize("backend", ["reference", "sim", NUMPY, NUMEXPR])
+@pytest.mark.parametrize("backend", ["opencl", "reference", "sim", NUMPY, NUMEXPR])
 def test_whole_programs_run_on_every_backend(backend, expected):
     found, stats = program(backend)
     assert found == expected
     assert stats["native"] > 0
-    if backend == "reference":
+    if backend in {"opencl", "reference"}:
         assert stats["uploads"] == stats["fallbacks"] == 0
     else:
         assert stats["downloads"] > 0
@@ -77,7 +77,7 @@ def test_examples_are_short():
 def test_backends_are_listed_and_tried():
     done = run("backends", ARRAYLOOM_BACKENDS=f"mine:{NUMPY},broken:no.such.module:Thing")
     lines = {line.split()[0]: line for line in done.stdout.splitlines()}
-    for name in ("cpu", "reference", "sim", "mine"):
+    for name in ("cpu", "opencl", "reference", "sim", "mine"):
         assert "PASS" in lines[name]
     assert "unavailable" in lines["broken"]
     assert "ModuleNotFoundError" in lines["broken"]

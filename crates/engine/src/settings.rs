@@ -117,6 +117,12 @@ settings! {
     isa: String = String::new(), "ARRAYLOOM_ISA";
     /// The CPU device compiles kernels at run time.
     jit: bool = true, "ARRAYLOOM_JIT";
+    /// Compiled programs of devices are kept on disk.
+    cache: bool = true, "ARRAYLOOM_CACHE";
+    /// Where they are kept; empty for `arrayloom/kernels` in the user's directory for caches.
+    cache_dir: String = String::new(), "ARRAYLOOM_CACHE_DIR";
+    /// Bytes that they may take there.
+    cache_bytes: u64 = 256 << 20, "ARRAYLOOM_CACHE_BYTES";
     /// Whose elementary functions the CPU device takes: numpy for NumPy's bits, own for the same bits on
     /// every processor; empty for its own where they are faster than NumPy's.
     math: String = String::new(), "ARRAYLOOM_MATH";

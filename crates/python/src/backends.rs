@@ -6,6 +6,7 @@ use crate::pydevice::{Callers, PyDevice};
 use arrayloom_cpu::{Cpu, CpuConfig, Isa};
 use arrayloom_device::{Device, DeviceError, Staged, abi};
 use arrayloom_engine::{EngineError, Settings};
+use arrayloom_opencl::{self as opencl, OpenCl};
 use arrayloom_reference::{Reference, Sim, SimConfig};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -39,6 +40,9 @@ pub(crate) fn find(py: Python<'_>, name: &str, callers: Callers) -> PyResult<Arc
         "sim" => return Ok(Arc::new(Sim::open(SimConfig::default()).map_err(failed)?)),
         _ => {}
     }
+    if let Some(index) = number_of(name, "opencl") {
+        return Ok(Arc::new(open_opencl(py, index)?));
+    }
     let found = py
         .import("arrayloom._backends")?
         .call_method1("find", (name,))?;
@@ -55,6 +59,49 @@ pub(crate) fn find(py: Python<'_>, name: &str, callers: Callers) -> PyResult<Arc
     }
     PYTHON.store(true, Relaxed);
     Ok(Arc::new(PyDevice::new(&found, callers)?))
+}
+
+/// The number of a device of a family: 0 for `family`, 3 for `family:3`.
+fn number_of(name: &str, family: &str) -> Option<usize> {
+    match name.strip_prefix(family)? {
+        "" => Some(0),
+        rest => rest.strip_prefix(':')?.parse().ok(),
+    }
+}
+
+/// Opens a device of OpenCL. Nothing of a driver is touched before.
+fn open_opencl(py: Python<'_>, index: usize) -> PyResult<OpenCl> {
+    let settings = settings(py)?;
+    let config = opencl::Config {
+        index,
+        cache: kernel_cache(&settings),
+        ..opencl::Config::default()
+    };
+    let opened = py.detach(|| OpenCl::open(config));
+    opened.map_err(|error| to_python(py, &error.into()))
+}
+
+/// Where compiled programs are kept, and how many bytes; nowhere without a home.
+fn kernel_cache(settings: &Settings) -> Option<(PathBuf, u64)> {
+    let dir = |variable| {
+        std::env::var_os(variable)
+            .map(PathBuf::from)
+            .filter(|p| p.is_absolute())
+    };
+    let chosen = if settings.cache_dir.is_empty() {
+        let caches = dir("XDG_CACHE_HOME").or_else(|| Some(dir("HOME")?.join(".cache")));
+        caches.map(|caches| caches.join("arrayloom").join("kernels"))
+    } else {
+        Some(PathBuf::from(&settings.cache_dir))
+    };
+    chosen
+        .filter(|_| settings.cache)
+        .map(|dir| (dir, settings.cache_bytes))
+}
+
+/// The settings of the environment.
+fn settings(py: Python<'_>) -> PyResult<Settings> {
+    Settings::from_env().map_err(|error| to_python(py, &error))
 }
 
 /// The place of `value` among `names`; nothing for an empty value.

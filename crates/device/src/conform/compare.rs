@@ -29,8 +29,12 @@ impl Closeness {
         let rounded = operand.is_float() || operand.is_complex();
         match prim {
             Cbrt | Exp | Exp2 | Expm1 | Log | Log2 | Log10 | Log1p | Sin | Cos | Tan | Asin
-            | Acos | Atan | Sinh | Cosh | Tanh | Asinh | Acosh | Atanh | Atan2 | Hypot
-            | LogAddExp | LogAddExp2 => Closeness::transcendental(operand),
+            | Acos | Atan | Sinh | Cosh | Tanh | Asinh | Acosh | Atanh | Atan2 | Hypot => {
+                Closeness::transcendental(operand)
+            }
+            // Near zero the larger operand takes away what the logarithm adds.
+            LogAddExp | LogAddExp2 if operand != DType::F16 => Closeness::Ulp(256),
+            LogAddExp | LogAddExp2 => Closeness::transcendental(operand),
             // The exponent multiplies the error of the logarithm.
             Pow if operand.is_complex() => Closeness::Ulp(2048),
             Pow | FloatPow if rounded => Closeness::transcendental(operand),

@@ -1,0 +1,61 @@
+//! Kernels as text of the C family.
+//!
+//! One text serves all: OpenCL C, CUDA C++, HIP, and C++ of the host that runs the CUDA text. A prelude
+//! of macros tells what a dialect calls things (`c/*.h`), a library holds what primitives mean (`c/*.c`)
+//! and gives only what a kernel mentions, and the kernel itself is written here.
+//!
+//! [`lower`] turns a kernel and its launch into [`Step`]s. A step names an [`Entry`], which is the text
+//! without sizes, so that one compiled program serves every shape, and the values of its parameters.
+//! [`source`] writes the text of entries.
+
+mod access;
+mod bind;
+mod cache;
+mod dialect;
+mod dims;
+mod draft;
+mod entry;
+mod fold;
+mod host;
+mod library;
+mod lower;
+mod map;
+mod place;
+mod tree;
+mod value;
+
+pub use cache::ImageCache;
+pub use dialect::{Dialect, EMITTER};
+pub use entry::{Entry, Form, GROUP, Param, Source, Stride, View};
+pub use lower::{ArgValue, Memory, Step, Steps, Target, lower};
+
+use library::Library;
+use std::fmt::Write as _;
+
+/// The text of a program with these entries, which are kernels named by [`Entry::name`].
+///
+/// # Errors
+/// The words for an instruction that the library does not have.
+pub fn source(entries: &[&Entry], dialect: Dialect) -> Result<String, String> {
+    let mut kernels = String::new();
+    for entry in entries {
+        let text = match entry.form {
+            Form::Map => map::text(entry)?,
+            Form::Fold { .. } | Form::Chunk { .. } | Form::Tree | Form::Scan { .. } => {
+                fold::text(entry)?
+            }
+            Form::Combine => tree::combine(entry),
+            Form::Place { .. } | Form::PlaceChunk { .. } | Form::PlaceCombine { .. } => {
+                place::text(entry)?
+            }
+        };
+        // The width of indices is a word that each kernel sets anew.
+        let index = if entry.wide { "i64" } else { "i32" };
+        let _ = write!(kernels, "\n#undef ix\n#define ix {index}\n{text}");
+        if dialect == Dialect::Host {
+            kernels.push_str(&host::call(entry));
+        }
+    }
+    let library = Library::get().mentioned(&kernels);
+    Ok(format!("{}{library}{kernels}", dialect.prelude()))
+}

@@ -1,0 +1,268 @@
+//! The text of some kernels, as plain files in `tests/golden`. `UPDATE=1` writes them anew.
+//!
+//! `tools/nvrtc.py` compiles the CUDA files for several GPUs.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking, and is told by the environment to write"
+)]
+
+use arrayloom_codegen::{Dialect, Entry, Target, lower, source};
+use arrayloom_device::{Arg, Buf, Launch, ReduceArgs};
+use arrayloom_ir::{Builder, Form, Kernel, Output, Prim, ReduceOp, Value};
+use arrayloom_plan::ReduceOrder;
+use arrayloom_types::{DType, Scalar, contiguous_strides};
+use std::path::Path;
+
+/// A kernel over `shape` with packed operands, but for those that `change` replaces.
+struct Case {
+    builder: Builder,
+    inputs: Vec<DType>,
+    outputs: Vec<(Value, Form)>,
+    shape: Vec<usize>,
+    reduce: Option<ReduceArgs>,
+}
+
+impl Case {
+    fn new(shape: &[usize]) -> Case {
+        Case {
+            builder: Builder::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            shape: shape.to_vec(),
+            reduce: None,
+        }
+    }
+
+    fn input(&mut self, dtype: DType) -> Value {
+        let number = u32::try_from(self.inputs.len()).unwrap();
+        self.inputs.push(dtype);
+        self.builder.input(number, dtype)
+    }
+
+    /// Compares the text of all steps in both languages with the files of this name.
+    fn check(self, name: &str, change: impl Fn(&mut Vec<Arg>)) {
+        let outputs = self
+            .outputs
+            .iter()
+            .map(|&(v, form)| Output { value: v.0, form });
+        let kernel = Kernel {
+            outputs: outputs.collect(),
+            inputs: self.inputs.clone(),
+            code: self.builder.finish(),
+            rank: u8::try_from(self.shape.len()).unwrap(),
+        };
+        let view = |number: u64, dtype: DType, axes: u32| {
+            let kept = |i: usize| if axes >> i & 1 == 1 { 1 } else { self.shape[i] };
+            let shape: Vec<usize> = (0..self.shape.len()).map(kept).collect();
+            let mut strides = contiguous_strides(&shape, dtype.size());
+            for (_, stride) in strides
+                .iter_mut()
+                .enumerate()
+                .filter(|(i, _)| axes >> i & 1 == 1)
+            {
+                *stride = 0;
+            }
+            Arg::View {
+                buf: Buf(number << 40),
+                offset: 0,
+                strides,
+            }
+        };
+        let mut ins: Vec<Arg> = (1..)
+            .zip(&self.inputs)
+            .map(|(n, &d)| view(n, d, 0))
+            .collect();
+        change(&mut ins);
+        let outs: Vec<Arg> = (100..)
+            .zip(0..kernel.outputs.len())
+            .map(|(n, i)| {
+                let axes = match kernel.outputs[i].form {
+                    Form::Reduce { axes, .. } | Form::Arg { axes, .. } => axes,
+                    _ => 0,
+                };
+                view(n, kernel.output_dtype(i), axes)
+            })
+            .collect();
+        let reduces: Vec<Option<ReduceArgs>> = kernel
+            .outputs
+            .iter()
+            .map(|o| {
+                let folds = matches!(o.form, Form::Reduce { .. });
+                self.reduce.clone().filter(|_| folds)
+            })
+            .collect();
+        let launch = Launch {
+            shape: &self.shape,
+            outs: &outs,
+            ins: &ins,
+            reduces: &reduces,
+            flags: None,
+        };
+        let target = Target {
+            unified: false,
+            lanes: 1 << 16,
+        };
+        let steps = lower(&kernel, &launch, target).unwrap();
+        let entries: Vec<&Entry> = steps.list.iter().map(|s| &s.entry).collect();
+        for (dialect, suffix) in [(Dialect::OpenCl, "cl"), (Dialect::Cuda, "cu")] {
+            let text = source(&entries, dialect).unwrap();
+            let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+            let file = dir.join(format!("{name}.{suffix}"));
+            if std::env::var_os("UPDATE").is_some() {
+                std::fs::write(&file, &text).unwrap();
+            }
+            let kept = std::fs::read_to_string(&file).unwrap_or_default();
+            assert_eq!(text, kept, "{name}.{suffix}: UPDATE=1 writes the file anew");
+        }
+    }
+}
+
+fn steps(bytes: &[isize]) -> impl Fn(&mut Arg) {
+    let new: Vec<isize> = bytes.to_vec();
+    move |arg| {
+        if let Arg::View { strides, .. } = arg {
+            *strides = new.iter().copied().collect();
+        }
+    }
+}
+
+#[test]
+fn heat() {
+    let mut case = Case::new(&[3000, 3000]);
+    let parts: Vec<Value> = (0..5).map(|_| case.input(DType::F64)).collect();
+    let b = &mut case.builder;
+    let sum = parts[1..]
+        .iter()
+        .fold(parts[0], |sum, &x| b.bin(Prim::Add, sum, x));
+    let fifth = b.constant(DType::F64, 0.2);
+    let work = b.bin(Prim::Mul, fifth, sum);
+    let change = b.bin(Prim::Sub, work, parts[0]);
+    let change = b.un(Prim::Abs, change);
+    let axes = 0b11;
+    case.outputs = vec![
+        (work, Form::Store),
+        (
+            change,
+            Form::Reduce {
+                op: ReduceOp::Add,
+                axes,
+            },
+        ),
+    ];
+    let order = ReduceOrder {
+        axes: [1, 0].into_iter().collect(),
+        stream: 2,
+        piece: 9_000_000,
+    };
+    case.reduce = Some(ReduceArgs {
+        order,
+        initial: None,
+    });
+    case.check("heat", |ins| {
+        for arg in ins {
+            steps(&[3002 * 8, 8])(arg);
+        }
+    });
+}
+
+#[test]
+fn views() {
+    let mut case = Case::new(&[20, 30, 40]);
+    let (a, c, d) = (
+        case.input(DType::F32),
+        case.input(DType::F32),
+        case.input(DType::F32),
+    );
+    let sum = case.builder.bin(Prim::Max, a, c);
+    let sum = case.builder.bin(Prim::Mul, sum, d);
+    case.outputs = vec![(sum, Form::Store)];
+    case.check("views", |ins| {
+        steps(&[4, 80, 2400])(&mut ins[0]);
+        steps(&[-4800, 0, -4])(&mut ins[1]);
+        ins[2] = Arg::Scalar(Scalar::from_f64(DType::F32, 2.0));
+    });
+}
+
+#[test]
+fn many_axes() {
+    let mut case = Case::new(&[6, 7, 8, 9, 10]);
+    let a = case.input(DType::I32);
+    let places = (0..5)
+        .map(|axis| case.builder.iota(axis))
+        .collect::<Vec<_>>();
+    let place = places
+        .into_iter()
+        .reduce(|x, y| case.builder.bin(Prim::Xor, x, y))
+        .unwrap();
+    let wide = case.builder.cast(a, DType::I64);
+    let down = case.builder.bin(Prim::FloorDiv, wide, place);
+    case.outputs = vec![(down, Form::Store)];
+    case.check("many_axes", |_| ());
+}
+
+#[test]
+fn halves() {
+    let mut case = Case::new(&[10_000]);
+    let (a, c) = (case.input(DType::F16), case.input(DType::F16));
+    let product = case.builder.bin(Prim::Mul, a, c);
+    let sine = case.builder.un(Prim::Sin, product);
+    case.outputs = vec![(sine, Form::Store)];
+    case.check("halves", |_| ());
+}
+
+#[test]
+fn complex() {
+    let mut case = Case::new(&[10_000]);
+    let (a, c) = (case.input(DType::C128), case.input(DType::C128));
+    let product = case.builder.bin(Prim::Mul, a, c);
+    let power = case.builder.un(Prim::Exp, product);
+    case.outputs = vec![(power, Form::Store)];
+    case.check("complex", |_| ());
+}
+
+#[test]
+fn extremes() {
+    let mut case = Case::new(&[30, 100_000]);
+    let a = case.input(DType::F64);
+    let form = Form::Arg {
+        max: false,
+        axes: 0b10,
+    };
+    case.outputs = vec![
+        (a, form),
+        (
+            a,
+            Form::Scan {
+                op: ReduceOp::Mul,
+                axis: 1,
+            },
+        ),
+    ];
+    case.check("extremes", |_| ());
+}
+
+#[test]
+fn parts() {
+    let mut case = Case::new(&[3, 200_000]);
+    let a = case.input(DType::U8);
+    let wide = case.builder.cast(a, DType::U64);
+    case.outputs = vec![(
+        wide,
+        Form::Reduce {
+            op: ReduceOp::Add,
+            axes: 0b10,
+        },
+    )];
+    let order = ReduceOrder {
+        axes: [1, 0].into_iter().collect(),
+        stream: 1,
+        piece: 200_000,
+    };
+    case.reduce = Some(ReduceArgs {
+        order,
+        initial: None,
+    });
+    case.check("parts", |_| ());
+}

@@ -1,0 +1,223 @@
+// CUDA C++ and HIP: the words of the common text.
+typedef unsigned char b8;
+typedef signed char i8;
+typedef short i16;
+typedef int i32;
+typedef long long i64;
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef float f32;
+typedef double f64;
+typedef float f16;
+struct c64 { f32 re, im; };
+struct c128 { f64 re, im; };
+#define DEV static __device__ __forceinline__
+#define GLB
+#define LOC __shared__
+#define CONSTANT static __device__ const
+#define restrict __restrict__
+#define KERNEL(name, group) extern "C" __global__ void __launch_bounds__(group) name
+#define LOCAL_ID (threadIdx.x)
+#define LOCAL_SIZE (blockDim.x)
+#define GROUP_X ((i64)blockIdx.x)
+#define SYNC __syncthreads()
+#define EACH_Z(i, n) for (ix i = (ix)blockIdx.z; i < (n); i += (ix)gridDim.z)
+#define EACH_Y(i, n) for (ix i = (ix)blockIdx.y; i < (n); i += (ix)gridDim.y)
+#define EACH_X(i, n) \
+    for (ix i = (ix)blockIdx.x * (ix)blockDim.x + (ix)threadIdx.x; i < (n); i += (ix)gridDim.x * (ix)blockDim.x)
+#define mulhi_u32 __umulhi
+#define mulhi_u64 __umul64hi
+#define u64_of(x) ((u64)__double_as_longlong(x))
+#define f64_of(x) __longlong_as_double((i64)(x))
+#define u32_of __float_as_uint
+#define f32_of __uint_as_float
+#define fma_f32 fmaf
+#define fma_f64 fma
+#define root_f32 sqrtf
+#define root_f64 sqrt
+#define fabs_f32 fabsf
+#define fabs_f64 fabs
+#define floor_ floor
+#define ceil_ ceil
+#define trunc_ trunc
+#define rint_ rint
+#define sign_from copysign
+// Numbers in two parts, and what argument reductions give.
+typedef struct { f64 hi, lo; } pair;
+typedef struct { f64 rounded, hi, lo; } reduced;
+typedef struct { u64 quadrant; f64 hi, lo; } turned;
+
+// float16: its register is a float32 that is rounded after every operation.
+DEV f32 half_to_f32(u16 h) {
+    u32 sign = (u32)(h & 0x8000) << 16, m = (u32)h & 0x7fff;
+    u32 bits = (m << 13) + 0x38000000;
+    if (m >= 0x7c00) bits = 0x7f800000 | (m << 13);
+    if (m < 0x400) bits = u32_of((f32)m * 5.9604644775390625e-8f);
+    return f32_of(sign | bits);
+}
+
+DEV f16 load_f16(GLB const u16 *p) { return half_to_f32(*p); }
+
+DEV u16 f32_to_half(f32 x) {
+    u32 bits = u32_of(x), sign = bits >> 16 & 0x8000, a = bits & 0x7fffffff;
+    u32 h = (a + 0xfff + (a >> 13 & 1) - 0x38000000) >> 13;
+    if (a < 0x38800000) h = (u32)rint_(f32_of(a) * 16777216.0f);
+    if (a >= 0x477ff000) h = 0x7c00;
+    if (a > 0x7f800000) h = 0x7e00;
+    return (u16)(sign | h);
+}
+
+DEV void store_f16(GLB u16 *p, f16 x) { *p = f32_to_half(x); }
+
+DEV f16 rounded_f16(f32 x) { return half_to_f32(f32_to_half(x)); }
+
+DEV f32 mul_f32(f32 a, f32 b) { return a * b; }
+
+DEV f16 mul_f16(f16 a, f16 b) { return rounded_f16(mul_f32(a, b)); }
+
+DEV f64 infinity_f64(void) { return f64_of((u64)0x7ff0000000000000); }
+
+DEV b8 isfinite_f64(f64 a) { return (b8)(fabs_f64(a) < infinity_f64()); }
+
+DEV f64 nan_f64(void) { return f64_of((u64)0x7ff8000000000000); }
+
+// 2/pi as a binary fraction, 64 digits a word.
+CONSTANT u64 TWO_BY_PI[21] = {
+    0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,
+    0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484,
+    0xe99c7026b45f7e41, 0x3991d639835339f4, 0x9c845f8bbdf9283b, 0x1ff897ffde05980f,
+    0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d, 0x7527bac7ebe5f17b,
+    0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab, 0xf0cfbc209af4361d,
+    0xa9e391615ee61b08,
+};
+
+// 64 bits of 2/pi from bit `at` on.
+DEV u64 two_by_pi(i32 at) {
+    u64 high = at < 0 ? 0 : TWO_BY_PI[at / 64];
+    i32 shift = at & 63;
+    if (at < 0) return at <= -64 ? 0 : TWO_BY_PI[0] >> -at;
+    return shift == 0 ? high : high << shift | TWO_BY_PI[at / 64 + 1] >> (64 - shift);
+}
+
+DEV pair pair_of(f64 hi, f64 lo) {
+    pair p;
+    p.hi = hi;
+    p.lo = lo;
+    return p;
+}
+
+DEV pair fast_two_sum(f64 a, f64 b) {
+    f64 sum = a + b;
+    return pair_of(sum, b - (sum - a));
+}
+
+DEV pair two_product(f64 a, f64 b) {
+    f64 product = a * b;
+    return pair_of(product, fma_f64(a, b, -product));
+}
+
+// x less multiples of pi/2 for |x| of 2^30 and beyond: the quadrant, and the rest in two parts (Payne
+// and Hanek, "Radian reduction for trigonometric functions", 1983).
+DEV turned turn_far(f64 x) {
+    u64 bits = u64_of(x);
+    i32 e = (i32)(bits >> 52 & 0x7ff) - 1075;
+    u64 m = (bits & (u64)0x000fffffffffffff) | (u64)1 << 52;
+    // m 2^e 2/pi modulo 4, with 126 bits behind the point: bits of 2/pi from 2^(1-e) on.
+    i32 at = e - 2;
+    u64 a = two_by_pi(at), b = two_by_pi(at + 64), c = two_by_pi(at + 128);
+    u64 low = m * b + mulhi_u64(m, c);
+    u64 high = m * a + mulhi_u64(m, b) + (low < m * b ? 1 : 0);
+    u64 quadrant = high >> 62;
+    high = high << 2 | low >> 62;
+    low <<= 2;
+    // The rest is signed, around the nearest quadrant.
+    b8 minus = (b8)(high >> 63);
+    if (minus) {
+        quadrant += 1;
+        low = ~low + 1;
+        high = ~high + (low == 0 ? 1 : 0);
+    }
+    f64 first = (f64)(high >> 11) * f64_of((u64)(1023 - 53) << 52);
+    f64 second = (f64)(high & 0x7ff) * f64_of((u64)(1023 - 64) << 52);
+    pair fraction = fast_two_sum(first, second + (f64)low * f64_of((u64)(1023 - 128) << 52));
+    pair r = two_product(fraction.hi, 1.5707963267948966);
+    r = fast_two_sum(r.hi, r.lo + fma_f64(fraction.hi, 6.123233995736766e-17, fraction.lo * 1.5707963267948966));
+    turned t;
+    t.quadrant = quadrant;
+    t.hi = minus ? -r.hi : r.hi;
+    t.lo = minus ? -r.lo : r.lo;
+    if (bits >> 63) {
+        t.quadrant = (u64)0 - quadrant;
+        t.hi = -t.hi;
+        t.lo = -t.lo;
+    }
+    return t;
+}
+
+DEV pair two_sum(f64 a, f64 b) {
+    f64 sum = a + b, part = sum - a;
+    return pair_of(sum, (a - (sum - part)) + (b - part));
+}
+
+DEV turned turn(f64 x) {
+    if (!(fabs_f64(x) <= 1073741824.0) && isfinite_f64(x)) return turn_far(x);
+    f64 rounded = fma_f64(x, 0.6366197723675814, 6755399441055744.0);
+    f64 n = rounded - 6755399441055744.0;
+    f64 near = fma_f64(n, -1.5707963267948966, x);
+    pair second = two_product(n, -6.123233995736766e-17);
+    pair sum = two_sum(near, second.hi);
+    turned t;
+    t.quadrant = u64_of(rounded);
+    t.hi = sum.hi;
+    t.lo = fma_f64(n, 1.4973849048591698e-33, sum.lo + second.lo);
+    return t;
+}
+
+// The cosine in two parts.
+DEV pair cos_parts(turned t) {
+    f64 z = t.hi * t.hi, half_z = 0.5 * z;
+    f64 one_less = 1.0 - half_z;
+    f64 half_lost = fma_f64(0.5 * t.hi, t.hi, -half_z);
+    f64 lost = ((1.0 - one_less) - half_z) - half_lost;
+    return pair_of(one_less, fma_f64(z * z, fma_f64(fma_f64(fma_f64(fma_f64(fma_f64(-1.1359119365303375e-11,
+        z, 2.0875712413390542e-9), z, -2.7557314266357095e-7), z, 2.480158728915706e-5), z,
+        -0.0013888888888873544), z, 0.041666666666666595), fma_f64(t.lo, -t.hi, lost)));
+}
+
+DEV f64 sin_tail(turned t) {
+    f64 z = t.hi * t.hi, half_z = 0.5 * z;
+    return fma_f64(z * t.hi, fma_f64(fma_f64(fma_f64(fma_f64(fma_f64(1.5896660864048355e-10, z,
+        -2.505075585317667e-8), z, 2.755731367788194e-6), z, -0.0001984126982976853), z,
+        0.008333333333322366), z, -0.16666666666666632), fma_f64(t.lo, -half_z, t.lo));
+}
+
+DEV f64 wave(f64 x, u64 quarters) {
+    turned t = turn(x);
+    u64 quadrant = t.quadrant + quarters;
+    pair c = cos_parts(t);
+    f64 value = (quadrant & 1) == 0 ? t.hi + sin_tail(t) : c.hi + c.lo;
+    return f64_of(u64_of(value) ^ (quadrant & 2) << 62);
+}
+
+DEV f64 sin_f64(f64 x) { return !isfinite_f64(x) ? nan_f64() : fabs_f64(x) < 1e-9 ? x : wave(x, 0); }
+
+DEV f32 sin_f32(f32 x) { return (f32)sin_f64((f64)x); }
+
+DEV f16 sin_f16(f16 a) { return rounded_f16(sin_f32(a)); }
+
+#undef ix
+#define ix i32
+KERNEL(k291b78c4190adbdd, 128)(GLB const u16 * restrict pi0, const i64 oi0, GLB const u16 * restrict pi1, const i64 oi1, GLB u16 * restrict po0, const i64 oo0, const ix n0) {
+    pi0 += oi0;
+    pi1 += oi1;
+    po0 += oo0;
+    EACH_X(d0, n0) {
+        const f16 v0 = load_f16(pi0 + d0);
+        const f16 v1 = load_f16(pi1 + d0);
+        const f16 v2 = mul_f16(v0, v1);
+        const f16 v3 = sin_f16(v2);
+        store_f16(po0 + d0, v3);
+    }
+}

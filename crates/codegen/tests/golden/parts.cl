@@ -1,0 +1,108 @@
+// OpenCL C 1.2: the words of the common text.
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#pragma OPENCL FP_CONTRACT OFF
+typedef uchar b8;
+typedef char i8;
+typedef short i16;
+typedef int i32;
+typedef long i64;
+typedef uchar u8;
+typedef ushort u16;
+typedef uint u32;
+typedef ulong u64;
+typedef float f32;
+typedef double f64;
+typedef float f16;
+typedef struct { f32 re, im; } c64;
+typedef struct { f64 re, im; } c128;
+#define DEV static inline
+#define GLB __global
+#define LOC __local
+#define CONSTANT __constant
+#define KERNEL(name, group) __kernel __attribute__((reqd_work_group_size(group, 1, 1))) void name
+#define LOCAL_ID ((u32)get_local_id(0))
+#define LOCAL_SIZE ((u32)get_local_size(0))
+#define GROUP_X ((i64)get_group_id(0))
+#define SYNC barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+// The grid has exactly as many groups as there are rows, so these are no loops.
+#define EACH_Z(i, n) const ix i = (ix)get_group_id(2);
+#define EACH_Y(i, n) const ix i = (ix)get_group_id(1);
+#define EACH_X(i, n) const ix i = (ix)get_global_id(0); if (i < (n))
+#define mulhi_u32 mul_hi
+#define mulhi_u64 mul_hi
+#define u64_of as_ulong
+#define f64_of as_double
+#define u32_of as_uint
+#define f32_of as_float
+#define fma_f32 fma
+#define fma_f64 fma
+#define root_f32 sqrt
+#define root_f64 sqrt
+#define fabs_f32 fabs
+#define fabs_f64 fabs
+#define floor_ floor
+#define ceil_ ceil
+#define trunc_ trunc
+#define rint_ rint
+#define sign_from copysign
+// Numbers in two parts, and what argument reductions give.
+typedef struct { f64 hi, lo; } pair;
+typedef struct { f64 rounded, hi, lo; } reduced;
+typedef struct { u64 quadrant; f64 hi, lo; } turned;
+
+DEV u8 load_u8(GLB const u8 *p) { return *p; }
+
+DEV u64 load_u64(GLB const u64 *p) { return *p; }
+
+DEV void store_u64(GLB u64 *p, u64 x) { *p = x; }
+
+DEV u64 add_u64(u64 a, u64 b) { return (u64)((u64)a + (u64)b); }
+
+#undef ix
+#define ix i32
+DEV u64 k299703273c7963d7_at(GLB const u8 * restrict pi0, const ix si0_0, const ix n0, const ix n1, const ix d0, const ix d1) {
+    const u8 v0 = load_u8(pi0 + d0 * si0_0 + d1);
+    const u64 v1 = (u64)v0;
+    return v1;
+}
+KERNEL(k299703273c7963d7, 128)(GLB const u8 * restrict pi0, const i64 oi0, const ix si0_0, GLB u64 * restrict po0, const i64 oo0, const ix so0_0, const ix n0, const ix n1, const i64 items, const i64 total, const i64 part, const i64 parts, GLB u64 *scratch0) {
+    pi0 += oi0;
+    po0 += oo0;
+    EACH_X(item, (ix)items) {
+        ix rest = item;
+        i64 at = (i64)(rest % (ix)parts) * part;
+        rest /= (ix)parts;
+        const i64 end = total - at < part ? total : at + part;
+        const ix d0 = rest;
+        rest = (ix)at;
+        ix d1 = rest;
+        u64 sum = k299703273c7963d7_at(pi0, si0_0, n0, n1, d0, d1);
+        for (at++; at < end; at++) {
+            d1++;
+            sum = add_u64(sum, k299703273c7963d7_at(pi0, si0_0, n0, n1, d0, d1));
+        }
+        scratch0[item] = sum;
+    }
+}
+
+#undef ix
+#define ix i32
+DEV u64 k9a08472dd1867063_at(GLB const u64 * restrict pi0, const ix si0_0, const ix si0_1, const ix n0, const ix n1, const ix d0, const ix d1) {
+    const u64 v0 = load_u64(pi0 + d0 * si0_0 + d1 * si0_1);
+    return v0;
+}
+KERNEL(k9a08472dd1867063, 128)(GLB const u64 * restrict pi0, const i64 oi0, const ix si0_0, const ix si0_1, GLB u64 * restrict po0, const i64 oo0, const ix so0_0, const ix n0, const ix n1, const i64 items, const i64 piece, const u64 initial) {
+    pi0 += oi0;
+    po0 += oo0;
+    EACH_X(item, (ix)items) {
+        ix rest = item;
+        const ix d0 = rest;
+        u64 sum = initial;
+        for (ix d1 = 0; d1 < n1; d1++)
+        {
+            const u64 x = k9a08472dd1867063_at(pi0, si0_0, si0_1, n0, n1, d0, d1);
+            sum = add_u64(sum, x);
+        }
+        store_u64(po0 + d0 * so0_0, sum);
+    }
+}

@@ -1,0 +1,473 @@
+//! The device: queues, copies and launches.
+
+use crate::blocks::Blocks;
+use crate::driver::{self, CommandQueue, Context, DeviceId, Failure, Mark, Mem};
+use crate::programs::{Programs, Ready};
+use arrayloom_codegen::{ArgValue, GROUP, ImageCache, Memory, Step, Steps, Target, lower};
+use arrayloom_device::{
+    Abilities, Arg, Buf, Caps, Device, DeviceError, End, Event, HostMemory, Launch, Queue,
+    host_pointer,
+};
+use arrayloom_ir::{Kernel, verify};
+use arrayloom_types::Layout;
+use cl3::device::{
+    CL_DEVICE_GLOBAL_MEM_SIZE, CL_DEVICE_HOST_UNIFIED_MEMORY, CL_DEVICE_MAX_COMPUTE_UNITS,
+    CL_DEVICE_MAX_MEM_ALLOC_SIZE, CL_DEVICE_NAME, CL_DEVICE_TYPE, CL_DEVICE_TYPE_CPU,
+    CL_DEVICE_VENDOR, CL_DEVICE_VERSION, CL_DRIVER_VERSION,
+};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+const NAME: &str = "opencl";
+
+/// Items that keep one compute unit of a GPU busy.
+const LANES_OF_UNIT: u64 = 2048;
+
+/// Where the device's blocks lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// In the host's memory for devices of the CPU, else on the device.
+    #[default]
+    Natural,
+    /// On the device, whatever it is.
+    Device,
+}
+
+/// How a device is opened.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// Which device, counted over all platforms.
+    pub index: usize,
+    /// Where its blocks lie.
+    pub place: Place,
+    /// Bytes of memory that it may use; all of it if absent.
+    pub memory: Option<u64>,
+    /// Where compiled programs are kept, and how many bytes; nowhere if absent.
+    pub cache: Option<(PathBuf, u64)>,
+}
+
+/// A device over OpenCL.
+pub struct OpenCl {
+    caps: Caps,
+    id: DeviceId,
+    lanes: usize,
+    blocks: Blocks,
+    host: HostMemory,
+    programs: Programs,
+    queues: Mutex<BTreeMap<u32, Arc<CommandQueue>>>,
+    marks: Mutex<(u64, BTreeMap<u64, Arc<Mark>>)>,
+    context: Context,
+}
+
+fn failed(what: impl Into<String>) -> DeviceError {
+    DeviceError::Failed {
+        device: NAME,
+        what: what.into(),
+    }
+}
+
+fn unsupported(what: impl Into<String>) -> DeviceError {
+    DeviceError::Unsupported {
+        device: NAME,
+        what: what.into(),
+    }
+}
+
+/// A failure of a call that needed no memory that we know of.
+fn trouble(failure: Failure) -> DeviceError {
+    if failure.is_memory() {
+        return DeviceError::OutOfMemory {
+            device: NAME,
+            need: 0,
+            free: 0,
+        };
+    }
+    failed(failure.to_string())
+}
+
+impl OpenCl {
+    /// Opens a device.
+    ///
+    /// # Errors
+    /// [`DeviceError::Unsupported`] where there is no driver or no such device.
+    pub fn open(config: Config) -> Result<OpenCl, DeviceError> {
+        // Some drivers do not survive being started by two threads at once.
+        static OPENING: Mutex<()> = Mutex::new(());
+        let _alone = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+        let none = |why: String| {
+            unsupported(format!(
+                "{why}; install an OpenCL driver, such as pocl-opencl-icd"
+            ))
+        };
+        let all = driver::devices().map_err(|failure| {
+            let missing = matches!(failure.code, -2000 | -2001 | -1001);
+            none(if missing {
+                "no OpenCL driver is installed".to_owned()
+            } else {
+                failure.to_string()
+            })
+        })?;
+        let count = all.len();
+        let Some(&id) = all.get(config.index) else {
+            return Err(none(format!(
+                "there are {count} devices, and number {} is wanted",
+                config.index
+            )));
+        };
+        let number = |info| id.number(info).map_err(trouble);
+        let text = |info| id.text(info).map_err(trouble);
+        let cpu = number(CL_DEVICE_TYPE)? & CL_DEVICE_TYPE_CPU != 0;
+        let shared = number(CL_DEVICE_HOST_UNIFIED_MEMORY)? != 0;
+        let unified = config.place == Place::Natural && cpu && shared;
+        let units = number(CL_DEVICE_MAX_COMPUTE_UNITS)?;
+        let memory = number(CL_DEVICE_GLOBAL_MEM_SIZE)?;
+        let memory = config.memory.map_or(memory, |limit| limit.min(memory));
+        let largest = number(CL_DEVICE_MAX_MEM_ALLOC_SIZE)?;
+        let (name, driver) = (text(CL_DEVICE_NAME)?, text(CL_DRIVER_VERSION)?);
+        let detail = format!("{name}, {}, {driver}", text(CL_DEVICE_VERSION)?);
+        let hardware = format!("{} {detail}", text(CL_DEVICE_VENDOR)?);
+        let lanes = if cpu {
+            units * 8
+        } else {
+            units * LANES_OF_UNIT
+        };
+        let cache = config
+            .cache
+            .map(|(dir, limit)| ImageCache::new(dir, limit, "clbin"));
+        Ok(OpenCl {
+            caps: Caps {
+                name: NAME,
+                detail,
+                threads: usize::try_from(units).unwrap_or(1),
+                memory: if unified { u64::MAX } else { memory },
+                unified,
+                fused: true,
+                abilities: Abilities {
+                    flags: false,
+                    ..Abilities::ALL
+                },
+            },
+            id,
+            lanes: usize::try_from(lanes).unwrap_or(usize::MAX),
+            blocks: Blocks::new(NAME, memory, largest),
+            host: HostMemory::default(),
+            programs: Programs::new(id, hardware, cache),
+            queues: Mutex::default(),
+            marks: Mutex::default(),
+            context: Context::new(id).map_err(trouble)?,
+        })
+    }
+
+    fn queue(&self, queue: Queue) -> Result<Arc<CommandQueue>, DeviceError> {
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = queues.get(&queue.0) {
+            return Ok(Arc::clone(found));
+        }
+        let made = Arc::new(self.context.queue(self.id).map_err(trouble)?);
+        queues.insert(queue.0, Arc::clone(&made));
+        Ok(made)
+    }
+
+    /// Waits for all queues.
+    fn finish(&self) -> Result<(), DeviceError> {
+        let all: Vec<Arc<CommandQueue>> = {
+            let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+            queues.values().map(Arc::clone).collect()
+        };
+        all.iter()
+            .try_for_each(|queue| queue.finish().map_err(trouble))
+    }
+
+    fn block(&self, buf: Buf) -> Result<Arc<Mem>, DeviceError> {
+        let found = self.blocks.get(buf);
+        found.ok_or_else(|| failed(format!("there is no block {}", buf.0)))
+    }
+
+    fn mark(&self, event: Event) -> Option<Arc<Mark>> {
+        let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        marks.1.get(&event.0).map(Arc::clone)
+    }
+
+    /// The memory of all views of a launch, and bytes from its start to the first element.
+    fn bind(&self, kernel: &Kernel, launch: &Launch<'_>) -> Result<Bound, DeviceError> {
+        let ins = launch.ins.iter().zip(&kernel.inputs);
+        let outs = launch
+            .outs
+            .iter()
+            .enumerate()
+            .map(|(i, arg)| (arg, kernel.output_dtype(i)));
+        let views: Vec<_> = ins.map(|(arg, &dtype)| (arg, dtype)).chain(outs).collect();
+        if !self.caps.unified {
+            let place = |(arg, _): &(&Arg, _)| match arg {
+                Arg::View { buf, offset, .. } => self.block(*buf).map(|mem| Some((mem, *offset))),
+                Arg::Scalar(_) => Ok(None),
+            };
+            let all: Result<Vec<_>, DeviceError> = views.iter().map(place).collect();
+            return Ok(Bound {
+                places: all?,
+                ins: launch.ins.len(),
+                scratch: Vec::new(),
+            });
+        }
+        let ranges: Vec<Option<(u64, u64)>> = views
+            .iter()
+            .map(|(arg, dtype)| range(arg, launch.shape, *dtype))
+            .collect();
+        // Blocks over the same memory must be one.
+        // A start at 128 leaves elements at multiples of their size.
+        let mut regions: Vec<(u64, u64)> = ranges
+            .iter()
+            .flatten()
+            .map(|(low, high)| (low & !127, *high))
+            .collect();
+        regions.sort_unstable();
+        let mut joined: Vec<(u64, u64)> = Vec::new();
+        for (low, high) in regions {
+            match joined.last_mut() {
+                Some(last) if low < last.1 => last.1 = last.1.max(high),
+                _ => joined.push((low, high)),
+            }
+        }
+        let mut mems = Vec::new();
+        for &(low, high) in &joined {
+            let bytes = usize::try_from(high - low).unwrap_or(usize::MAX);
+            mems.push((
+                low,
+                high,
+                Arc::new(self.context.host(low, bytes).map_err(trouble)?),
+            ));
+        }
+        let place = |((arg, _), range): (&(&Arg, _), &Option<(u64, u64)>)| {
+            let Arg::View { buf, offset, .. } = arg else {
+                return None;
+            };
+            let (low, _) = (*range)?;
+            let (start, _, mem) = mems.iter().find(|(l, h, _)| *l <= low && low < *h)?;
+            let first = buf.0.wrapping_add_signed(*offset as i64);
+            let way = isize::try_from(first.wrapping_sub(*start).cast_signed()).ok()?;
+            Some((Arc::clone(mem), way))
+        };
+        let places = views.iter().zip(&ranges).map(place).collect();
+        Ok(Bound {
+            places,
+            ins: launch.ins.len(),
+            scratch: Vec::new(),
+        })
+    }
+}
+
+/// Sets the parameters of a step and puts it into a queue.
+fn put(
+    queue: &CommandQueue,
+    step: &Step,
+    kernel: &Ready,
+    bound: &Bound,
+) -> Result<(), DeviceError> {
+    let kernel = kernel.lock().unwrap_or_else(PoisonError::into_inner);
+    for (number, arg) in (0..).zip(&step.args) {
+        match arg {
+            ArgValue::Block(memory) => kernel.set_mem(number, bound.mem(*memory)?),
+            ArgValue::Offset { memory, unit } => {
+                let elements = bound.offset(*memory) / unit.cast_signed();
+                kernel.set(number, &(elements as i64).to_le_bytes())
+            }
+            ArgValue::Bytes(bytes, n) => kernel.set(number, &bytes[..*n]),
+        }
+        .map_err(trouble)?;
+    }
+    let [x, y, z] = step
+        .groups
+        .map(|g| usize::try_from(g).unwrap_or(usize::MAX));
+    let group = GROUP as usize;
+    queue
+        .launch(&kernel, [x * group, y, z], group)
+        .map_err(trouble)
+}
+
+/// Where the operands of a launch lie.
+struct Bound {
+    /// Inputs, then outputs; values have no place.
+    places: Vec<Option<(Arc<Mem>, isize)>>,
+    ins: usize,
+    scratch: Vec<Mem>,
+}
+
+impl Bound {
+    fn place(&self, memory: Memory) -> Option<&(Arc<Mem>, isize)> {
+        match memory {
+            Memory::In(i) => self.places.get(i)?.as_ref(),
+            Memory::Out(i) => self.places.get(self.ins + i)?.as_ref(),
+            Memory::Scratch(_) => None,
+        }
+    }
+
+    fn mem(&self, memory: Memory) -> Result<&Mem, DeviceError> {
+        let found = match memory {
+            Memory::Scratch(i) => self.scratch.get(i),
+            _ => self.place(memory).map(|(mem, _)| &**mem),
+        };
+        // A view without elements has no memory in the host's: any block will do.
+        let any = || self.places.iter().flatten().next().map(|(mem, _)| &**mem);
+        found
+            .or_else(any)
+            .ok_or_else(|| failed("an operand without memory"))
+    }
+
+    fn offset(&self, memory: Memory) -> isize {
+        self.place(memory).map_or(0, |place| place.1)
+    }
+}
+
+/// The addresses that a view touches; `None` for values and for no element.
+fn range(arg: &Arg, shape: &[usize], dtype: arrayloom_types::DType) -> Option<(u64, u64)> {
+    let Arg::View {
+        buf,
+        offset,
+        strides,
+    } = arg
+    else {
+        return None;
+    };
+    let shape = shape.into();
+    let layout = Layout {
+        dtype,
+        offset: *offset,
+        shape,
+        strides: strides.clone(),
+    };
+    let (low, high) = layout.byte_range();
+    let at = |by: isize| buf.0.wrapping_add_signed(by as i64);
+    (low < high).then(|| (at(low), at(high)))
+}
+
+impl Device for OpenCl {
+    fn caps(&self) -> &Caps {
+        &self.caps
+    }
+
+    fn alloc(&self, bytes: u64) -> Result<Buf, DeviceError> {
+        if self.caps.unified {
+            self.host.alloc(NAME, bytes)
+        } else {
+            self.blocks.alloc(&self.context, bytes)
+        }
+    }
+
+    fn free(&self, buf: Buf) {
+        if !self.caps.unified {
+            return self.blocks.free(buf);
+        }
+        // Kernels may still use it; what failed is told to whoever waits for it.
+        drop(self.finish());
+        self.host.free(buf);
+    }
+
+    fn copy(&self, queue: Queue, dst: End, src: End, bytes: u64) -> Result<(), DeviceError> {
+        let queue = self.queue(queue)?;
+        let size = |n: u64| {
+            usize::try_from(n).map_err(|_too_large| failed("a copy beyond the address space"))
+        };
+        let n = size(bytes)?;
+        if self.caps.unified || matches!((dst, src), (End::Host(_), End::Host(_))) {
+            queue.finish().map_err(trouble)?;
+            return self.host.copy(dst, src, bytes);
+        }
+        if n == 0 {
+            return Ok(());
+        }
+        let done = match (dst, src) {
+            (End::Dev(to, at), End::Host(from)) => {
+                queue.write(&*self.block(to)?, size(at)?, from, n)
+            }
+            (End::Host(to), End::Dev(from, at)) => {
+                queue.read(&*self.block(from)?, size(at)?, to, n)
+            }
+            (End::Dev(to, to_at), End::Dev(from, from_at)) => {
+                let (a, b) = (self.block(from)?, self.block(to)?);
+                queue.copy((&a, size(from_at)?), (&b, size(to_at)?), n)
+            }
+            (End::Host(_), End::Host(_)) => Ok(()),
+        };
+        done.map_err(trouble)
+    }
+
+    fn run(&self, queue: Queue, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), DeviceError> {
+        if !launch.fits(kernel) {
+            return Err(unsupported("the launch does not fit the kernel"));
+        }
+        verify(kernel).map_err(|error| unsupported(error.to_string()))?;
+        if let Some(what) = self.caps.abilities.lacks(kernel) {
+            return Err(unsupported(what));
+        }
+        let target = Target {
+            unified: self.caps.unified,
+            lanes: self.lanes,
+        };
+        let Steps { list, scratch } = lower(kernel, launch, target).map_err(unsupported)?;
+        if list.is_empty() {
+            return Ok(());
+        }
+        let entries: Vec<_> = list.iter().map(|step| &step.entry).collect();
+        let kernels = self
+            .programs
+            .kernels(&self.context, &entries)
+            .map_err(unsupported)?;
+        let mut bound = self.bind(kernel, launch)?;
+        for bytes in scratch {
+            let size = usize::try_from(bytes).unwrap_or(usize::MAX);
+            bound
+                .scratch
+                .push(self.context.buffer(size).map_err(|failure| {
+                    if failure.is_memory() {
+                        let (device, need, free) = (NAME, bytes, 0);
+                        return DeviceError::OutOfMemory { device, need, free };
+                    }
+                    trouble(failure)
+                })?);
+        }
+        let queue = self.queue(queue)?;
+        for (step, kernel) in list.iter().zip(&kernels) {
+            put(&queue, step, kernel, &bound)?;
+        }
+        queue.flush().map_err(trouble)
+    }
+
+    fn record(&self, queue: Queue) -> Result<Event, DeviceError> {
+        let mark = self.queue(queue)?.mark().map_err(trouble)?;
+        let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        marks.0 += 1;
+        let number = marks.0;
+        // Marks that passed long ago are of no use to anyone.
+        if marks.1.len() >= 1024 {
+            marks
+                .1
+                .retain(|_, mark| !matches!(mark.passed(false), Ok(true)));
+        }
+        marks.1.insert(number, Arc::new(mark));
+        Ok(Event(number))
+    }
+
+    fn wait(&self, queue: Queue, event: Event) -> Result<(), DeviceError> {
+        match self.mark(event) {
+            Some(mark) => self.queue(queue)?.wait(&mark).map_err(trouble),
+            None => Ok(()),
+        }
+    }
+
+    fn poll(&self, event: Event, block: bool) -> Result<bool, DeviceError> {
+        let Some(mark) = self.mark(event) else {
+            return Ok(true);
+        };
+        let passed = mark.passed(block).map_err(trouble)?;
+        if passed {
+            let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+            marks.1.remove(&event.0);
+        }
+        Ok(passed)
+    }
+
+    fn host_ptr(&self, buf: Buf) -> Option<*mut u8> {
+        self.caps.unified.then(|| host_pointer(buf.0))
+    }
+}
