@@ -1,18 +1,21 @@
 """What a conversion costs beside the frameworks' own DLPack calls and beside arraybridge, in turns.
 
-Each round times every way of a pair once; a row shows medians in nanoseconds for an array of 4 x 4,
-what ours takes more than the raw call, and how many times faster than arraybridge it is. "shared" is
-``copy=False``: sources that can be written are copied for JAX and TensorFlow otherwise. The last table
-converts 256 MiB. Frameworks that are not installed are left out. Run it with a release build.
+Each round times every way of a pair once; a row shows medians in nanoseconds for an array of 4 x 4
+(``--least`` shows the least instead, for machines that others use), what ours takes more than the raw
+call, how many times faster than arraybridge it is, and how many times less it adds to the shortest call
+of the frameworks themselves ("own" where that is no DLPack). "shared" is ``copy=False``: sources that can
+be written are copied for JAX and TensorFlow otherwise. The last table converts 256 MiB. Frameworks that
+are not installed are left out. Run it with a release build.
 
 Bars: ``kind`` and identity at most 60 ns over a bare call, every pair at most the raw call and 300 ns,
-arraybridge at least 10 times slower, nothing copied where memory is shared.
+at least 10 times less added than by arraybridge, nothing copied where memory is shared.
 """
 
 import argparse
 import importlib
 import statistics
 import sys
+import time
 import timeit
 
 import numpy as np
@@ -53,14 +56,14 @@ def arrays(modules, side):
     return found
 
 
-def measure(ways, rounds, calls):
+def measure(ways, rounds, calls, pick=statistics.median):
     times = {name: [] for name in ways}
     for way in ways.values():
         way()
     for _ in range(rounds):
         for name, way in ways.items():
             times[name].append(timeit.timeit(way, number=calls) / calls * 1e9)
-    return {name: statistics.median(values) for name, values in times.items()}
+    return {name: pick(values) for name, values in times.items()}
 
 
 def works(way):
@@ -72,10 +75,14 @@ def works(way):
 
 
 def ways_of(pair, x, calls, old):
-    """Ours, ours without a copy, the raw call, arraybridge's; those that work."""
+    """Ours, ours without a copy, the raw call, the framework's shortest, arraybridge's; if they work."""
     source, to = pair
     ways = {"ours": lambda: b.convert(x, to), "shared": lambda: b.convert(x, to, copy=False)}
     ways["raw"] = lambda: calls[to](x)
+    own = {"torch": getattr(x, "numpy", None), "jax": lambda: np.asarray(x)}
+    own["tensorflow"] = lambda: np.asarray(memoryview(x))
+    if to == "numpy" and source in own:
+        ways["own"] = own[source]
     if old is not None:
         host = getattr(importlib.import_module("arraybridge.devices"), "HOST", 0)
         ways["arraybridge"] = lambda: old.convert_memory(x, source, to, host)
@@ -85,17 +92,23 @@ def ways_of(pair, x, calls, old):
 def table(pairs, options):
     """Print one row per pair; return how many miss a bar."""
     missed = 0
-    head = ("ours", "shared", "raw", "arraybridge")
-    print(f"{'':22}" + "".join(f"{name:>12}" for name in (*head, "over raw", "x faster")))
+    head = ("ours", "shared", "raw", "own", "arraybridge")
+    print(f"{'':22}" + "".join(f"{name:>12}" for name in (*head, "over raw", "x faster", "x less")))
     for name, ways in pairs:
-        found = measure(ways, options.rounds, options.calls)
+        pick = min if options.least else statistics.median
+        found = measure(ways, options.rounds, options.calls, pick)
         best = min(found.get("shared", found["ours"]), found["ours"])
         over = best - found["raw"] if "raw" in found else None
-        times = found["arraybridge"] / found["ours"] if "arraybridge" in found else None
+        times = less = None
+        if "arraybridge" in found:
+            times = found["arraybridge"] / found["ours"]
+            # What both add to the least that the frameworks themselves take; at least a nanosecond.
+            least = min(found["raw"], found.get("own", found["raw"]))
+            less = (found["arraybridge"] - least) / max(best - least, 1)
         cells = [f"{found[h]:12.0f}" if h in found else f"{'-':>12}" for h in head]
-        cells += [f"{'-':>12}" if v is None else f"{v:12.0f}" for v in (over, times)]
+        cells += [f"{'-':>12}" if v is None else f"{v:12.0f}" for v in (over, times, less)]
         limit = 60 if name in ("kind", "identity") else 300
-        bad = (over is not None and over > limit) or (times is not None and times < 10)
+        bad = (over is not None and over > limit) or (less is not None and less < 10)
         missed += bad
         print(f"{name:22}{''.join(cells)}{'  misses a bar' if bad else ''}", flush=True)
     return missed
@@ -125,33 +138,45 @@ def small(modules, options):
                 yield f"{source}>{to}", ways_of(pair, there[source], calls, old)
 
 
+def once(convert, make):
+    """Median microseconds of one conversion, each of a new array where `make` makes one."""
+    times = []
+    for _ in range(5):
+        x = make()
+        start = time.perf_counter()
+        made = convert(x)
+        times.append(1e6 * (time.perf_counter() - start))
+        del made
+    return statistics.median(times)
+
+
 def large(modules):
-    """Print how long 256 MiB take, once, in microseconds."""
+    """Print how long 256 MiB take, in microseconds, and how much is copied."""
     there = arrays(modules, 8192)
     print(f"\n256 MiB, microseconds{'':12}{'default':>10}{'shared':>10}  copied")
     for source, x in there.items():
+
+        def make(source=source, x=x):
+            # An array of ours gives its pages away once. Asked for its address, it is computed.
+            made = al.ones((8192, 8192), al.float32) if source == "arrayloom" else x
+            return made if source != "arrayloom" or made.ctypes.data else None
+
         for to in there:
             if source == to:
                 continue
-            if source == "arrayloom":
-                x = al.ones((8192, 8192), al.float32)  # noqa: PLW2901 - the last gave its pages away
             with b.observe() as record:
-                b.convert(x, to)
-            ways = {"default": lambda x=x, to=to: b.convert(x, to)}
-            ways["shared"] = lambda x=x, to=to: b.convert(x, to, copy=False)
-            found = {n: measure({n: w}, 5, 1)[n] / 1000 for n, w in ways.items() if works(w)}
-            shared = f"{found['shared']:10.0f}" if "shared" in found else f"{'-':>10}"
-            print(
-                f"{source + '>' + to:33}{found['default']:10.0f}{shared}"
-                f"  {record.rows()[0].nbytes >> 20} MiB",
-                flush=True,
-            )
+                b.convert(make(), to)
+            default = once(lambda y, to=to: b.convert(y, to), make)
+            shared = once(lambda y, to=to: b.convert(y, to, copy=False), make)
+            copied = record.rows()[0].nbytes >> 20
+            print(f"{source + '>' + to:33}{default:10.0f}{shared:10.0f}  {copied} MiB", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--calls", type=int, default=1000)
+    parser.add_argument("--least", action="store_true", help="show the least of the rounds")
     parser.add_argument("--no-large", action="store_true", help="leave the 256 MiB out")
     options = parser.parse_args()
     modules = {name: module for name in KINDS if (module := have(name)) is not None}

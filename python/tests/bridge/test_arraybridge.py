@@ -80,6 +80,7 @@ def test_recovery_and_cleanup():
     assert ab._is_oom_error(MemoryError(), "torch")
     assert not ab._is_oom_error(ValueError("out of memory"), "torch")
     ab.cleanup_all_gpu_frameworks(0)
+    ab._clear_cache_for_memory_type("unknown")
     assert set(ab.MEMORY_TYPE_CLEANUP_REGISTRY) == {m.value for m in ab.MemoryType}
 
 
@@ -302,6 +303,8 @@ def test_converters_of_the_first_generation():
     for member in ab.MemoryType:
         assert member.converter.memory_type == member.value
         assert callable(getattr(ab.get_converter("numpy"), f"to_{member.value}"))
+        assert callable(getattr(ab.MemoryType.NUMPY, f"to_{member.value}"))
+    assert ab.MemoryType.NUMPY.to_numpy(x, 0) is x
     assert ab.get_converter("numpy").to_numpy(x, 0) is x
     assert ab.get_converter("numpy").move_to_device(x, 0) is x
     assert np.shares_memory(ab.get_converter("numpy").from_dlpack(x, 0), x)

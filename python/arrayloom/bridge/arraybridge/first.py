@@ -69,6 +69,19 @@ for _member in MemoryType:
     )
 
 
+def _by_member(target: str) -> Callable[..., Array]:
+    def method(self: MemoryType, data: Array, gpu_id: int | None = None) -> Array:
+        """Convert an array of this kind."""
+        return getattr(self.converter, f"to_{target}")(data, gpu_id)
+
+    method.__name__ = f"to_{target}"
+    return method
+
+
+for _member in MemoryType:
+    setattr(MemoryType, f"to_{_member.value}", _by_member(_member.value))
+
+
 def get_converter(memory_type: str) -> ConverterBase:
     """Return a converter for arrays of a kind.
 

@@ -241,8 +241,10 @@ MEMORY_TYPE_CLEANUP_REGISTRY = {member.value: _cleanup(member.value) for member 
 
 
 def clear_cache_for_memory_type(memory_type: str, device_id: int | None = None) -> None:
-    """Give back what one framework's cache keeps."""
-    MEMORY_TYPE_CLEANUP_REGISTRY[name_of(memory_type)](device_id)
+    """Give back what one framework's cache keeps; nothing for a name that is no framework's."""
+    cleanup = MEMORY_TYPE_CLEANUP_REGISTRY.get(memory_type)
+    if cleanup is not None:
+        cleanup(device_id)
 
 
 def scale_dtype(array: Array, dtype: Any) -> Array:  # noqa: ANN401

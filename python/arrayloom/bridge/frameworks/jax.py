@@ -91,11 +91,25 @@ def _to_host(x: Array, _options: Options) -> HostArray:
     return np.asarray(x)
 
 
+# What JAX calls a place on one device, and whether all its devices are the host: looked up once.
+_places: list[tuple[type, bool]] = []
+
+
+def _look_up() -> tuple[type, bool]:
+    jax = _jax()
+    # JAX prefers accelerators. Where the host comes first, there are none, unless a list says so.
+    alone = jax.default_backend() == "cpu" and jax.config.jax_platforms in (None, "", "cpu")
+    _places.append((jax.sharding.SingleDeviceSharding, alone))
+    return _places[0]
+
+
 def _view(x: Array) -> object:
     """See an array that lies on the host as a whole."""
-    single = _jax().sharding.SingleDeviceSharding
+    single, alone = _places[0] if _places else _look_up()
+    if type(x.sharding) is not single:
+        return NotImplemented
     # JAX ends the process where the platform of a deleted array is asked.
-    if type(x.sharding) is not single or x.is_deleted() or x.platform() != "cpu":
+    if not alone and (x.is_deleted() or x.platform() != "cpu"):
         return NotImplemented
     return np.asarray(x)
 

@@ -3,6 +3,8 @@
 # Arrays of other frameworks have no types that a checker could know.
 # pyright: basic
 
+from collections.abc import Callable
+
 import numpy as np
 
 from arrayloom import _ext
@@ -70,8 +72,14 @@ def _view(x: Array) -> HostArray:
     return np.asarray(memoryview(x))
 
 
+_entry: list[Callable[[object], Array]] = []
+
+
 def _accept(capsule: object) -> Array:
-    return _tf().experimental.dlpack.from_dlpack(capsule)
+    # TensorFlow's modules are slow to look names up.
+    if not _entry:
+        _entry.append(_tf().experimental.dlpack.from_dlpack)
+    return _entry[0](capsule)
 
 
 def _device(x: Array) -> str:
