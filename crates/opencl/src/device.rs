@@ -430,7 +430,7 @@ impl Device for OpenCl {
         for (step, kernel) in list.iter().zip(&kernels) {
             put(&queue, step, kernel, &bound)?;
         }
-        queue.flush().map_err(trouble)
+        self.programs.keep(&queue).map_err(trouble)
     }
 
     fn record(&self, queue: Queue) -> Result<Event, DeviceError> {

@@ -1,6 +1,6 @@
 //! Compiled kernels: in memory by their entries, on disk by their text.
 
-use crate::driver::{Context, DeviceId, Kernel};
+use crate::driver::{CommandQueue, Context, DeviceId, Failure, Kernel, Program};
 use arrayloom_codegen::{Dialect, Entry, ImageCache, source};
 use indexmap::IndexMap;
 use std::ffi::CString;
@@ -17,6 +17,9 @@ pub(crate) struct Programs {
     options: CString,
     cache: Option<ImageCache>,
     known: Mutex<IndexMap<Entry, Ready>>,
+    /// New programs by their keys. Some drivers finish a kernel when it runs first, so programs are kept
+    /// after that.
+    fresh: Mutex<Vec<(String, Program)>>,
 }
 
 impl Programs {
@@ -28,6 +31,7 @@ impl Programs {
             options,
             cache,
             known: Mutex::default(),
+            fresh: Mutex::default(),
         }
     }
 
@@ -71,11 +75,27 @@ impl Programs {
         let made: Result<Vec<Kernel>, _> =
             entries.iter().map(|e| program.kernel(&e.name())).collect();
         let kernels = made.map_err(|failure| failure.to_string())?;
-        if let Some(cache) = &self.cache
-            && let Some(image) = program.image()
-        {
-            cache.put(&key, &image);
+        if self.cache.is_some() {
+            self.fresh
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push((key, program));
         }
         Ok(kernels)
+    }
+
+    /// Puts programs that were built for this launch on the disk, once the queue has run them.
+    pub(crate) fn keep(&self, queue: &CommandQueue) -> Result<(), Failure> {
+        let new = std::mem::take(&mut *self.fresh.lock().unwrap_or_else(PoisonError::into_inner));
+        let Some(cache) = self.cache.as_ref().filter(|_| !new.is_empty()) else {
+            return queue.flush();
+        };
+        queue.finish()?;
+        for (key, program) in new {
+            if let Some(image) = program.image() {
+                cache.put(&key, &image);
+            }
+        }
+        Ok(())
     }
 }
