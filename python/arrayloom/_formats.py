@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from arrayloom._manifest import ManifestSource, of_hdf5, of_tiff, of_zarr
+from arrayloom._ome import Scale, attributes_of, create_image, scale_of
 from arrayloom.errors import UnsupportedError
 
 __all__ = ["Writer", "create", "kind_of", "open_reader"]
@@ -115,26 +117,32 @@ def _open_tiff(path: Path, level: int) -> Any:
     if level == 0:
         with contextlib.suppress(ValueError):
             return tifffile.memmap(path, mode="r")
-    return _Pages(path, level)
+    pages = _Pages(path, level)
+    facts = of_tiff(pages.series, path)
+    return pages if facts is None else ManifestSource(facts, pages)
 
 
-def _open_zarr(path: Path, dataset: str | None, level: int) -> Any:
+def _open_zarr(path: Path, dataset: str | None, level: int) -> tuple[Any, Scale | None]:
+    """An array of Zarr, read by ourselves if its metadata allow it, and the scale of an image."""
+    scale = None
+    image = scale_of(attributes_of(path), level) if dataset is None else None
+    if image is not None:
+        dataset, scale = image
+    facts = of_zarr(path if dataset is None else path / dataset)
+    if facts is not None:
+        return ManifestSource(facts), scale
     zarr = _module("zarr", "zarr")
     node = zarr.open(str(path), mode="r")
     if hasattr(node, "shape"):
-        return node
+        return node, scale
     if dataset is None:
-        attributes = dict(node.attrs)
-        scales = attributes.get("ome", attributes).get("multiscales")
-        if scales:
-            dataset = scales[0]["datasets"][level]["path"]
-        else:
-            arrays = [name for name, _ in node.arrays()]
-            if len(arrays) != 1:
-                message = f"{path} holds the arrays {arrays}; say which one with dataset="
-                raise ValueError(message)
-            dataset = arrays[0]
-    return node[dataset]
+        arrays = [name for name, _ in node.arrays()]
+        if len(arrays) != 1:
+            message = f"{path} holds the arrays {arrays}; say which one with dataset="
+            raise ValueError(message)
+        dataset = str(arrays[0])
+        facts = of_zarr(path / dataset)
+    return (node[dataset] if facts is None else ManifestSource(facts)), scale
 
 
 def _open_hdf5(path: Path, dataset: str | None) -> Any:
@@ -149,7 +157,9 @@ def _open_hdf5(path: Path, dataset: str | None) -> Any:
             message = f"{path} holds the data sets {found}; say which one with dataset="
             raise ValueError(message)
         dataset = found[0]
-    return file[dataset]
+    data = file[dataset]
+    facts = of_hdf5(data)
+    return data if facts is None else ManifestSource(facts, data)
 
 
 def open_reader(
@@ -158,14 +168,14 @@ def open_reader(
     level: int,
     shape: Sequence[int] | None,
     dtype: DTypeLike | None,
-) -> Any:
-    """An object with shape, dtype and slices over a file."""
+) -> tuple[Any, Scale | None]:
+    """An object with shape, dtype and slices over a file, and its scale if it has one."""
     if not path.exists():
         message = f"{path} does not exist"
         raise FileNotFoundError(message)
     kind = kind_of(path)
     if kind == "npy":
-        return np.load(path, mmap_mode="r")
+        return np.load(path, mmap_mode="r"), None
     if kind == "raw":
         if shape is None or dtype is None:
             message = f"{path} says nothing of its shape and dtype; give shape= and dtype="
@@ -174,12 +184,12 @@ def open_reader(
         if path.stat().st_size < expected:
             message = f"{path} has {path.stat().st_size} bytes, and {tuple(shape)} {np.dtype(dtype)} takes {expected}"
             raise ValueError(message)
-        return np.memmap(path, dtype, "r", shape=tuple(shape))
+        return np.memmap(path, dtype, "r", shape=tuple(shape)), None
     if kind == "tiff":
-        return _open_tiff(path, level)
+        return _open_tiff(path, level), None
     if kind == "zarr":
         return _open_zarr(path, dataset, level)
-    return _open_hdf5(path, dataset)
+    return _open_hdf5(path, dataset), None
 
 
 class Writer:
@@ -264,11 +274,33 @@ def _create_hdf5(
     return data, data.chunks or (1,) * len(shape), file.close
 
 
+def _create_tiff(
+    partial: Path, name: str, shape: Sequence[int], dtype: np.dtype[Any], *, old: bool
+) -> Any:
+    tifffile = _module("tifffile", "tifffile")
+    if not old:
+        ome = name.lower().endswith((".ome.tif", ".ome.tiff"))
+        axes = "TCZYX"[-len(shape) :] if len(shape) <= 5 else None
+        tifffile.imwrite(
+            partial,
+            shape=tuple(shape),
+            dtype=dtype,
+            bigtiff=int(np.prod(shape, dtype=object)) * dtype.itemsize > 3 << 30,
+            ome=ome,
+            metadata={"axes": axes} if ome and axes else None,
+            photometric="minisblack",
+        )
+    return tifffile.memmap(partial, mode="r+").reshape(tuple(shape))
+
+
 def create(
     path: Path, shape: Sequence[int], dtype: np.dtype[Any], *, resume: bool, **options: Any
 ) -> Writer:
     """A new file for a volume, or with `resume` the one that an earlier run left."""
     kind = kind_of(path)
+    if options.get("levels") is not None and kind != "zarr":
+        message = f"{path}: pyramids are written to .zarr only"
+        raise ValueError(message)
     if not path.parent.is_dir():
         message = f"the directory {path.parent} does not exist"
         raise FileNotFoundError(message)
@@ -292,23 +324,12 @@ def create(
             ones,
         )
     if kind == "tiff":
-        tifffile = _module("tifffile", "tifffile")
-        if not old:
-            ome = path.name.lower().endswith((".ome.tif", ".ome.tiff"))
-            axes = "TCZYX"[-len(shape) :] if len(shape) <= 5 else None
-            metadata = {"axes": axes} if ome and axes else None
-            tifffile.imwrite(
-                partial,
-                shape=tuple(shape),
-                dtype=dtype,
-                bigtiff=size > 3 << 30,
-                ome=ome,
-                metadata=metadata,
-                photometric="minisblack",
-            )
-        return Writer(
-            path, partial, tifffile.memmap(partial, mode="r+").reshape(tuple(shape)), ones
-        )
+        return Writer(path, partial, _create_tiff(partial, path.name, shape, dtype, old=old), ones)
+    if kind == "zarr" and options.get("levels") is not None:
+        zarr = _module("zarr", "zarr")
+        name = path.name.removesuffix(".zarr").removesuffix(".ome")
+        image, grain = create_image(zarr, partial, name, shape, dtype, options, old=old)
+        return Writer(path, partial, image, grain)
     if kind == "zarr":
         node, granule = _create_zarr(partial, shape, dtype, options, old=old)
         return Writer(path, partial, node, granule)

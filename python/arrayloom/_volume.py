@@ -10,12 +10,15 @@ its shape and dtype. Computing it goes block by block through a memory limit, in
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from arrayloom._ext import VolumeExpr
+from arrayloom._manifest import ManifestSource, manifest_of
+from arrayloom._volume_limits import default_limit, nbytes, threads
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,6 +32,29 @@ Progress: TypeAlias = Callable[[int, int, int], object]
 # What a block costs to begin with is small against a block of this size; it fits most caches of disks.
 _IN_MEMORY_LIMIT = 64 << 20
 _LETTERS = "?bhilqBHILQefdFD"
+# Methods of arrays that are functions of NumPy.
+_METHODS = frozenset(
+    [
+        "sum",
+        "mean",
+        "std",
+        "var",
+        "prod",
+        "min",
+        "max",
+        "ptp",
+        "any",
+        "all",
+        "argmin",
+        "argmax",
+        "cumsum",
+        "cumprod",
+        "clip",
+        "round",
+        "squeeze",
+        "swapaxes",
+    ]
+)
 
 
 class Readable(Protocol):
@@ -66,40 +92,6 @@ class Build:
         return self._done[id(volume)]
 
 
-def nbytes(text: int | str) -> int:
-    """Bytes that `text` names: a number, or text such as ``"512MiB"`` or ``"2 GB"``.
-
-    Examples
-    --------
-    >>> nbytes("2MiB"), nbytes("1.5 kB"), nbytes(77)
-    (2097152, 1500, 77)
-    """
-    if isinstance(text, int):
-        return text
-    units = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-    for i, letter in enumerate("KMGT", 1):
-        units |= {f"{letter}IB": 1 << 10 * i, f"{letter}B": 1000**i}
-    word = text.strip()
-    number = word.rstrip("BKMGTIbkmgti ")
-    unit = word[len(number) :].strip().upper()
-    try:
-        return int(float(number) * units[unit])
-    except (ValueError, KeyError):
-        message = f"{text!r} is no number of bytes; write for example 512MiB or 2GB"
-        raise ValueError(message) from None
-
-
-def threads() -> int:
-    """Threads that filters use: ``ARRAYLOOM_THREADS``, or one for each processor."""
-    setting = os.environ.get("ARRAYLOOM_THREADS", "")
-    return int(setting) if setting.isdigit() and int(setting) else len(os.sched_getaffinity(0))
-
-
-def default_limit() -> int:
-    """Bytes for a run that got no limit: half of the memory that is free."""
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-
-
 class Volume(np.lib.mixins.NDArrayOperatorsMixin):
     """A volume that has not been computed.
 
@@ -133,6 +125,12 @@ class Volume(np.lib.mixins.NDArrayOperatorsMixin):
         self.build = build
         self.source = source
         self.path: Path | None = None
+        self.axes: tuple[str, ...] | None = None
+        self.spacing: tuple[float, ...] | None = None
+        self.units: tuple[str | None, ...] = ()
+        named = next((v for v in inputs if v.axes is not None and v.shape == self.shape), None)
+        if named is not None:
+            self.axes, self.spacing, self.units = named.axes, named.spacing, named.units
         if self.dtype.char not in _LETTERS:
             message = f"volumes have no elements of dtype {self.dtype}; convert them first"
             raise TypeError(message)
@@ -161,7 +159,7 @@ class Volume(np.lib.mixins.NDArrayOperatorsMixin):
             raise TypeError(message)
         return self.shape[0]
 
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:  # noqa: FBT001
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         if copy is False:
             message = "a volume that has not been computed cannot be an array without a copy"
             raise ValueError(message)
@@ -171,14 +169,52 @@ class Volume(np.lib.mixins.NDArrayOperatorsMixin):
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *inputs: object, **kwargs: object
     ) -> Any:
-        if (
-            method != "__call__"
-            or ufunc.nout != 1
-            or ufunc.signature is not None
-            or kwargs.keys() - {"dtype"}
-        ):
-            return NotImplemented
+        kwargs = {k: v for k, v in kwargs.items() if v is not None}
+        out = cast("tuple[Any, ...]", kwargs.get("out", ()))
+        if method == "__call__" and len(out) == 1 and out[0] is self:
+            # `volume += x` names a new volume; the old one stays what it was.
+            del kwargs["out"]
+        if method in {"reduce", "accumulate"}:
+            return _along_ufunc(ufunc, method, self, inputs[1:], kwargs)
+        if method != "__call__" or ufunc.signature is not None or kwargs.keys() - {"dtype"}:
+            message = (
+                f"{ufunc.__name__}{'' if method == '__call__' else '.' + method} with "
+                f"{', '.join(sorted(kwargs)) or 'these arguments'} does not go over a volume block by block; "
+                "if the volume fits the memory, call it on numpy.asarray(volume)"
+            )
+            raise TypeError(message)
         return elementwise(ufunc, inputs, cast("DTypeLike | None", kwargs.get("dtype")))
+
+    def __array_function__(
+        self, func: Callable[..., Any], types: Any, args: Any, kwargs: Any
+    ) -> Any:
+        from arrayloom._volume_numpy import array_function  # noqa: PLC0415 - it builds on this module
+
+        return array_function(func, args, kwargs)
+
+    def _number(self) -> Any:
+        if self.size != 1:
+            message = f"only a volume of one voxel is a number; this one has the shape {self.shape}"
+            raise TypeError(message)
+        return compute(self).reshape(-1)[0]
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            message = "the truth of a volume of several voxels is unclear; use volume.any() or volume.all()"
+            raise ValueError(message)
+        return bool(self._number())
+
+    def __float__(self) -> float:
+        return float(self._number())
+
+    def __int__(self) -> int:
+        return int(self._number())
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _METHODS:
+            message = f"a volume has no attribute {name!r}; numpy.asarray(volume) computes an array"
+            raise AttributeError(message)
+        return partial(getattr(np, name), self)
 
     def astype(self, dtype: DTypeLike) -> "Volume":
         """The same voxels as `dtype`, converted as NumPy does."""
@@ -189,31 +225,16 @@ class Volume(np.lib.mixins.NDArrayOperatorsMixin):
 
         return blockwise(convert, [self], self.shape, wanted, "astype")
 
-    def __getitem__(self, key: Any) -> "Volume":
-        return _sliced(self, key)
+    def __getitem__(self, key: Any) -> Any:
+        from arrayloom._volume_views import sliced  # noqa: PLC0415 - it builds on this module
 
-    def transpose(self, *axes: int) -> "Volume":
+        return sliced(cast("Any", self), key)
+
+    def transpose(self, *axes: Any) -> Any:
         """The volume with its axes in another order, reversed by default."""
-        order = list(axes) if axes else list(range(self.ndim))[::-1]
-        if len(order) == 1 and np.ndim(order[0]) == 1:
-            order = list(cast("Sequence[int]", order[0]))
-        order = [a % self.ndim for a in order]
-        if sorted(order) != list(range(self.ndim)):
-            message = f"axes {order} do not fit a volume with {self.ndim} axes"
-            raise ValueError(message)
-        needs = [(order.index(d), 1, 0) for d in range(self.ndim)]
+        from arrayloom._volume_views import transposed  # noqa: PLC0415 - it builds on this module
 
-        def turn(boxes: list[Box], views: list[memoryview], _: Box, out: memoryview) -> None:
-            to = np.frombuffer(out, self.dtype)
-            from_ = _array(boxes[0], views[0], self.dtype)
-            to.reshape([from_.shape[a] for a in order])[...] = from_.transpose(order)
-
-        shape = [self.shape[a] for a in order]
-
-        def build(expr: VolumeExpr, of: list[int]) -> int:
-            return expr.call(turn, "transpose", of, [needs], shape, self.dtype.char, 0)
-
-        return Volume(shape, self.dtype, [self], build)
+        return transposed(cast("Any", self), axes)
 
     @property
     def T(self) -> "Volume":  # noqa: N802 - NumPy's name
@@ -221,93 +242,34 @@ class Volume(np.lib.mixins.NDArrayOperatorsMixin):
         return self.transpose()
 
 
-def _array(box: Box, view: memoryview, dtype: np.dtype[Any]) -> Array:
+def box_of(box: Box, view: memoryview, dtype: np.dtype[Any]) -> Array:
     shape = [hi - lo for lo, hi in zip(*box, strict=True)]
     return np.frombuffer(view, dtype).reshape(shape)
 
 
-def _sliced(volume: Volume, key: object) -> Volume:
-    """Basic slices: what each axis of the result reads of the axis it comes from."""
-    items = list(key) if isinstance(key, tuple) else [key]
-    if any(item is None or isinstance(item, (list, np.ndarray)) for item in items):
-        message = "a volume takes slices, integers and ...; compute it first for other indices"
-        raise IndexError(message)
-    if Ellipsis in items:
-        at = items.index(Ellipsis)
-        items[at : at + 1] = [slice(None)] * (volume.ndim - len(items) + 1)
-    items += [slice(None)] * (volume.ndim - len(items))
-    if len(items) != volume.ndim:
-        message = f"{len(items)} indices for a volume with {volume.ndim} axes"
-        raise IndexError(message)
-    kept: list[int] = []
-    shape: list[int] = []
-    needs: list[tuple[int, int, int]] = []
-    fixed: list[int] = []
-    for d, (item, n) in enumerate(zip(items, volume.shape, strict=True)):
-        if isinstance(item, slice):
-            start, stop, step = item.indices(n)
-            needs.append((len(shape), step, start))
-            shape.append(len(range(start, stop, step)))
-            kept.append(step)
-        else:
-            fixed.append(d)
-            needs.append((-2, 1, _at(item, n)))
-    if not fixed:
-        return _strided(volume, shape, needs, kept)
-    picked = [(0, 0, 0)] * volume.ndim
-    place = 0
-    for d in range(volume.ndim):
-        axis, step, start = needs[d]
-        picked[d] = (d, 1, start) if axis == -2 else (d, step, start)
-        place += axis != -2
-    full = [1 if d in fixed else shape[needs[d][0]] for d in range(volume.ndim)]
-    steps = [1 if d in fixed else needs[d][1] for d in range(volume.ndim)]
-    return _squeezed(_strided(volume, full, picked, steps), fixed)
+def _along_ufunc(
+    ufunc: np.ufunc, method: str, volume: Volume, args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    """``ufunc.reduce`` and ``ufunc.accumulate``; associative ones of the whole volume give a number."""
+    from arrayloom import _volume_numpy as functions  # noqa: PLC0415 - it builds on this module
+
+    axis = args[0] if args else kwargs.pop("axis", 0)
+    names = {"add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max"}
+    names |= {"logical_and": "all", "logical_or": "any", "fmin": "nanmin", "fmax": "nanmax"}
+    known = names.get(ufunc.__name__, ufunc.__name__)
+    if method == "reduce":
+        return functions.reduced(ufunc.reduce, known, cast("Any", volume), axis, **kwargs)
+    axis = int(axis) % volume.ndim
+
+    def call(values: Array) -> Array:
+        return ufunc.accumulate(values, axis=axis, **kwargs)
+
+    return functions.along(
+        cast("Any", volume), [axis], call, list(range(volume.ndim)), ufunc.__name__
+    )
 
 
-def _at(item: object, n: int) -> int:
-    at = int(cast("int", item))
-    if not -n <= at < n:
-        message = f"index {at} is out of bounds for an axis of {n}"
-        raise IndexError(message)
-    return at % n
-
-
-def _strided(
-    volume: Volume, shape: list[int], needs: list[tuple[int, int, int]], steps: list[int]
-) -> Volume:
-    dtype = volume.dtype
-    pick = tuple(slice(None, None, s) for s in steps)
-
-    def copy(boxes: list[Box], views: list[memoryview], box: Box, out: memoryview) -> None:
-        to = np.frombuffer(out, dtype).reshape([hi - lo for lo, hi in zip(*box, strict=True)])
-        to[...] = _array(boxes[0], views[0], dtype)[pick]
-
-    def build(expr: VolumeExpr, of: list[int]) -> int:
-        return expr.call(copy, "slice", of, [needs], shape, dtype.char, 0)
-
-    return Volume(shape, dtype, [volume], build)
-
-
-def _squeezed(volume: Volume, axes: list[int]) -> Volume:
-    """Without axes of extent one."""
-    shape = [n for d, n in enumerate(volume.shape) if d not in axes]
-    needs: list[tuple[int, int, int]] = []
-    for d in range(volume.ndim):
-        needs.append((-1, 1, 0) if d in axes else (sum(n[0] >= 0 for n in needs), 1, 0))
-
-    def copy(_: list[Box], views: list[memoryview], __: Box, out: memoryview) -> None:
-        out[:] = views[0]
-
-    def build(expr: VolumeExpr, of: list[int]) -> int:
-        return expr.call(copy, "index", of, [needs], shape, volume.dtype.char, 0)
-
-    return Volume(shape, volume.dtype, [volume], build)
-
-
-def elementwise(
-    ufunc: np.ufunc, inputs: Sequence[object], dtype: DTypeLike | None = None
-) -> Volume:
+def elementwise(ufunc: np.ufunc, inputs: Sequence[object], dtype: DTypeLike | None = None) -> Any:
     """The volume of `ufunc` on volumes, arrays and numbers, broadcast as NumPy does."""
     plain = [x if isinstance(x, (int, float, complex, bool)) else as_volume(x) for x in inputs]
     samples = [
@@ -315,15 +277,21 @@ def elementwise(
     ]
     samples = [s.reshape(-1) if isinstance(s, np.ndarray) else s for s in samples]
     kwargs: dict[str, Any] = {} if dtype is None else {"dtype": np.dtype(dtype)}
-    result: np.dtype[Any] = ufunc(*samples, **kwargs).dtype
-
-    def call(*values: Array) -> Array:
-        at = iter(values)
-        return ufunc(*[next(at) if isinstance(x, Volume) else x for x in plain], **kwargs)
-
+    found: Any = ufunc(*samples, **kwargs)
     volumes = [x for x in plain if isinstance(x, Volume)]
     shape = np.broadcast_shapes(*[v.shape for v in volumes])
-    return blockwise(call, volumes, shape, result, ufunc.__name__)
+
+    def one(result: np.dtype[Any], number: int | None) -> Volume:
+        def call(*values: Array) -> Array:
+            at = iter(values)
+            out: Any = ufunc(*[next(at) if isinstance(x, Volume) else x for x in plain], **kwargs)
+            return out if number is None else out[number]
+
+        return blockwise(call, volumes, shape, result, ufunc.__name__)
+
+    if ufunc.nout > 1:
+        return tuple(one(array.dtype, i) for i, array in enumerate(found))
+    return one(found.dtype, None)
 
 
 def blockwise(
@@ -346,7 +314,7 @@ def blockwise(
     dtypes = [v.dtype for v in volumes]
 
     def run(boxes: list[Box], views: list[memoryview], box: Box, out: memoryview) -> None:
-        values = [_array(b, v, t) for b, v, t in zip(boxes, views, dtypes, strict=True)]
+        values = [box_of(b, v, t) for b, v, t in zip(boxes, views, dtypes, strict=True)]
         to = np.frombuffer(out, kind).reshape([hi - lo for lo, hi in zip(*box, strict=True)])
         with np.errstate(all="ignore"):
             to[...] = function(*values)
@@ -369,20 +337,23 @@ def as_volume(x: object) -> Volume:
     """`x` as a volume: itself, an array in memory, or anything with a shape, a dtype and slices."""
     if isinstance(x, Volume):
         return x
-    if isinstance(x, np.memmap) or not (isinstance(x, np.ndarray) or _is_object_source(x)):
-        if isinstance(x, np.memmap):
-            return _read_volume(cast("Readable", x))
+    if isinstance(x, ManifestSource):
+        return _read_volume(x)
+    if not (isinstance(x, np.ndarray) or _is_object_source(x)):
         x = np.asarray(x)
     if isinstance(x, np.ndarray):
+        mapped = isinstance(x, np.memmap)
+        if mapped and not (x.flags.c_contiguous and x.flags.aligned and x.dtype.isnative):
+            return _read_volume(cast("Readable", x))
         array = np.require(np.asarray(cast("Array", x)), requirements=["C", "A"])
         if not array.dtype.isnative:
             array = array.astype(array.dtype.newbyteorder("="))
         array = array.reshape(cast("Array", x).shape)
 
         def build(expr: VolumeExpr, _: list[int]) -> int:
-            return expr.array(array, array.dtype.char)
+            return expr.array(array, array.dtype.char, mapped)
 
-        return Volume(array.shape, array.dtype, [], build, source=array)
+        return Volume(array.shape, array.dtype, [], build, source=x if mapped else array)
     return _read_volume(cast("Readable", x))
 
 
@@ -395,8 +366,22 @@ def _is_object_source(x: object) -> bool:
     )
 
 
-def _read_volume(x: Readable) -> Volume:
+def _described(facts: dict[str, Any], source: object) -> Volume:
+    """A volume that the native half reads by itself."""
+
+    def build(expr: VolumeExpr, _: list[int]) -> int:
+        return expr.manifest(facts, threads())
+
+    return Volume(facts["shape"], facts["letter"], [], build, source=source)
+
+
+def _read_volume(x: Readable | ManifestSource) -> Volume:
     """A volume over an object with slices, such as an array of zarr, h5py, tensorstore or dask."""
+    if isinstance(x, ManifestSource):
+        return _described(x.facts, x)
+    facts = manifest_of(x)
+    if facts is not None:
+        return _described(facts, x)
     kind = np.dtype(getattr(x.dtype, "numpy_dtype", x.dtype))
     native = kind.newbyteorder("=")
 
@@ -405,9 +390,23 @@ def _read_volume(x: Readable) -> Volume:
         to[...] = np.asarray(x[tuple(slice(lo, hi) for lo, hi in zip(*box, strict=True))])
 
     def build(expr: VolumeExpr, _: list[int]) -> int:
-        return expr.reader(read, list(x.shape), native.char)
+        return expr.reader(read, list(x.shape), native.char, granule_of(x))
 
     return Volume(x.shape, native, [], build, source=x)
+
+
+def granule_of(x: Any) -> list[int] | None:
+    """The box that an object with slices reads as a whole, if it says so: its chunk."""
+    layout = getattr(x, "chunk_layout", None)
+    found = getattr(getattr(layout, "read_chunk", None), "shape", None) or getattr(
+        x, "chunks", None
+    )
+    found = found or getattr(x, "granule", None)
+    if not found or len(found) != len(x.shape):
+        return None
+    # dask says the extents of all chunks.
+    sizes: list[Any] = [g[0] if isinstance(g, tuple) and g else g for g in found]
+    return [int(g) for g in sizes] if all(isinstance(g, int) and g > 0 for g in sizes) else None
 
 
 def in_memory(volume: Volume) -> bool:

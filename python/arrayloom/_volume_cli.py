@@ -44,6 +44,10 @@ def _numbers(text: str) -> Any:
     return whole[0] if len(whole) == 1 else whole
 
 
+def _levels(text: str) -> Any:
+    return text if text == "auto" else int(text)
+
+
 class _Bar:
     """Progress on standard error: share, rate, time left, memory."""
 
@@ -132,6 +136,8 @@ def _save(volume: Volume, options: argparse.Namespace) -> int:
         progress=_progress(volume, options),
         resume=options.resume,
         chunks=chunks,
+        devices=options.devices,
+        levels=options.levels,
     )
     if options.verbose:
         sys.stderr.write(f"{report['blocks']} blocks, at most {report['peak']:,} bytes\n")
@@ -218,6 +224,9 @@ def _parser(command: str) -> argparse.ArgumentParser:
             help="any other parameter of the function: --set iterations=2",
         )
     add("--memory", type=nbytes, metavar="SIZE", help="most bytes of buffers, such as 2GiB")
+    if command in {"filter", "convert"}:
+        add("--devices", help="workers that share the blocks: cpu*2, or cpu:0=1GiB,cpu:1=256MiB")
+        add("--levels", type=_levels, help="write a pyramid of so many levels to .zarr, or auto")
     add("--dataset", help="which array of a file that holds several")
     add("--level", type=int, default=0, help="level of a pyramid")
     add("--shape", help="extents of a raw file: 100,512,512")

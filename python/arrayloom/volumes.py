@@ -9,29 +9,21 @@ with the neighbours that its windows need, so the result has the bits of the who
 # pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false, reportImplicitOverride=false
 # Arrays and file objects of many libraries come in; their element types are known at run time only.
 
-import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from arrayloom._formats import Writer, create, open_reader
-from arrayloom._plan_picture import draw
-from arrayloom._volume import (
-    Box,
-    Build,
-    Progress,
-    Volume,
-    as_volume,
-    default_limit,
-    nbytes,
-    threads,
-)
+from arrayloom._ome import Pyramid, default_scale
+from arrayloom._volume import Box, Build, Progress, Volume, as_volume
+from arrayloom._volume_journal import Journal
+from arrayloom._volume_limits import default_limit, nbytes, threads, workers
+from arrayloom._volume_plan import Plan
 from arrayloom.errors import BudgetError
 
 __all__ = ["Plan", "convert", "histogram", "min_max", "open", "otsu", "plan", "save", "sum"]
@@ -71,8 +63,11 @@ def open(
     if not isinstance(path, (str, os.PathLike)):
         return as_volume(path)
     file = Path(path)
-    volume = as_volume(open_reader(file, dataset, level, shape, dtype))
+    found, scale = open_reader(file, dataset, level, shape, dtype)
+    volume = as_volume(found)
     volume.path = file.resolve()
+    if scale is not None:
+        volume.axes, volume.spacing, volume.units = scale.axes, scale.spacing, scale.units
     return volume
 
 
@@ -80,66 +75,6 @@ def _sources(volume: Volume) -> list[Volume]:
     if volume.source is not None:
         return [volume]
     return [s for v in volume.inputs for s in _sources(v)]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How a volume would be computed.
-
-    ``print(plan)`` tells it in words, `draw` shows it.
-    """
-
-    shape: tuple[int, ...]
-    dtype: str
-    limit: int
-    facts: dict[str, Any]
-    boxes: Any
-
-    @property
-    def blocks(self) -> int:
-        """Number of blocks."""
-        return int(self.facts["blocks"])
-
-    @property
-    def peak(self) -> int:
-        """Most bytes in use."""
-        return int(self.facts["peak"])
-
-    @property
-    def redundancy(self) -> float:
-        """Bytes read more than once, as a share of the sources."""
-        return float(self.facts["redundancy"])
-
-    def __str__(self) -> str:
-        f = self.facts
-        grid = " x ".join(str(len(b) - 1) for b in f["bounds"])
-        order = (
-            "independent blocks"
-            if f["sweep"] is None
-            else f"slabs that move along axis {f['sweep']}"
-        )
-        bound = f["bound_bytes"] / max(f["source_bytes"], 1) - 1
-        lines = [
-            f"{self.shape} {self.dtype} in {self.blocks} blocks ({grid}), {order}",
-            f"memory     {self.peak:,} of {self.limit:,} bytes",
-            f"read       {f['read_bytes']:,} bytes, {100 * self.redundancy:.2f} % more than once",
-            f"bound      {100 * max(bound, 0.0):.2f} % for independent blocks of any grid",
-            f"pipeline   {'read, compute and write overlap' if f['overlapped'] else 'one after the other'}",
-            f"predicted  {f['seconds']:.2f} s",
-        ]
-        return "\n".join(lines)
-
-    def draw(self, path: _File, *, axes: tuple[int, int] | None = None) -> None:
-        """Draw blocks, halos and how often each voxel is read, as ``.svg`` or ``.png``.
-
-        Parameters
-        ----------
-        path
-            The file.
-        axes
-            The two axes of the picture; the last two that are cut by default.
-        """
-        draw(self, Path(path), axes)
 
 
 def _align(granule: Sequence[int] | None, rank: int) -> list[int]:
@@ -180,48 +115,6 @@ def plan(
     return Plan(volume.shape, str(volume.dtype), limit, facts, build.expr.needs)
 
 
-class _Journal:
-    """Boxes that are written, one JSON line each, behind a line that says of what."""
-
-    def __init__(self, path: Path, facts: dict[str, Any], *, resume: bool) -> None:
-        self.path = path
-        self.done: list[Box] = []
-        if resume and path.exists():
-            self.done = self._read(facts)
-            self.file = path.open("a", encoding="utf-8")
-        else:
-            self.file = path.open("w", encoding="utf-8")
-            self._line(facts)
-
-    def _read(self, facts: dict[str, Any]) -> list[Box]:
-        lines = self.path.read_text(encoding="utf-8").splitlines()
-        if not lines or json.loads(lines[0]) != facts:
-            message = f"cannot resume: {self.path} is of another volume; remove it, or save without resume"
-            raise ValueError(message)
-        done: list[Box] = []
-        for line in lines[1:]:
-            try:
-                lo, hi = json.loads(line)
-            except ValueError:
-                break  # the run was stopped while it wrote this line
-            done.append((tuple(lo), tuple(hi)))
-        return done
-
-    def _line(self, value: object) -> None:
-        self.file.write(json.dumps(value) + "\n")
-        self.file.flush()
-
-    def add(self, lo: Sequence[int], hi: Sequence[int]) -> None:
-        """A box that is written."""
-        self._line([list(lo), list(hi)])
-
-    def close(self, *, remove: bool) -> None:
-        """Close it; `remove` it when nothing is left to do."""
-        self.file.close()
-        if remove:
-            self.path.unlink(missing_ok=True)
-
-
 def save(
     path: _File | object,
     volume: object,
@@ -234,6 +127,10 @@ def save(
     dataset: str | None = None,
     compression: str | None = None,
     zarr_format: int | None = None,
+    levels: int | Literal["auto"] | None = None,
+    axes: Sequence[str] | None = None,
+    spacing: Sequence[float] | None = None,
+    devices: str | Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Compute `volume` into a file, within `memory_limit`.
 
@@ -252,6 +149,16 @@ def save(
         Go on where an earlier call with the same arguments was stopped.
     chunks, shards, dataset, compression, zarr_format
         For formats that have them.
+    levels
+        For ``.zarr``: an OME-Zarr image with so many levels, each half of the one above; ``"auto"`` ends at
+        one chunk. All levels are made while the first one is written.
+    axes, spacing
+        For OME-Zarr: names of axes (``t``, ``c``, ``z``, ``y``, ``x``) and the distance of voxels along each;
+        by default those of `volume`, if it was opened from an image.
+    devices
+        Workers that share the blocks: ``"cpu*2"``, or ``["cpu:0", "cpu:1=256MiB"]`` with a memory limit of its
+        own. Those without one share `memory_limit`. ``"sim=64MiB"`` is a device with a memory of its own that
+        this machine simulates. The result does not depend on them.
 
     Returns
     -------
@@ -281,38 +188,55 @@ def save(
         granule = getattr(path, "shards", None) or getattr(path, "chunks", None)
         granule = granule if granule and all(isinstance(g, int) for g in granule) else None
         _check_target(path, source)
-        return _stream(source, path, _align(granule, source.ndim), limit, progress, None)
+        align = _align(granule, source.ndim)
+        return _stream(source, path, align, limit, progress, None, devices)
     file = Path(path)
     for read in _sources(source):
         if read.path == file.resolve():
             message = f"{file} is read and cannot be written at the same time; choose another name"
             raise ValueError(message)
-    options = {
+    options: dict[str, Any] = {
         "chunks": chunks,
         "shards": shards,
         "dataset": dataset,
         "compression": compression,
         "zarr_format": zarr_format,
+        "levels": levels,
+        "room": limit // 4,
     }
+    if levels is not None:
+        known = (spacing or source.spacing, axes or source.axes)
+        options["scale"] = default_scale(source.ndim, *known)
+        if source.axes is not None and axes is None:
+            options["scale"].units = source.units
+        limit -= limit // 4
+    workers(devices, limit)
     writer = create(file, source.shape, source.dtype, resume=resume, **options)
-    return _save_to(writer, source, limit, progress, resume=resume)
+    return _save_to(writer, source, limit, progress, devices, resume=resume)
 
 
 def _save_to(
-    writer: Writer, source: Volume, limit: int, progress: Progress | None, *, resume: bool
+    writer: Writer,
+    source: Volume,
+    limit: int,
+    progress: Progress | None,
+    devices: str | Sequence[str] | None,
+    *,
+    resume: bool,
 ) -> dict[str, Any]:
     facts = {
         "shape": list(source.shape),
         "dtype": source.dtype.str,
         "granule": list(writer.granule),
     }
-    journal = _Journal(
+    journal = Journal(
         writer.path.with_name(f".{writer.path.name}.arrayloom-journal"), facts, resume=resume
     )
     try:
-        report = _stream(
-            source, writer.target, _align(writer.granule, source.ndim), limit, progress, journal
-        )
+        if isinstance(writer.target, Pyramid):
+            writer.target.again(journal.done)
+        align = _align(writer.granule, source.ndim)
+        report = _stream(source, writer.target, align, limit, progress, journal, devices)
     except BudgetError:
         writer.abandon(keep=resume)
         journal.close(remove=not resume)
@@ -339,7 +263,8 @@ def _stream(
     align: list[int],
     limit: int,
     progress: Progress | None,
-    journal: _Journal | None,
+    journal: Journal | None,
+    devices: str | Sequence[str] | None,
 ) -> dict[str, Any]:
     dtype = source.dtype
 
@@ -354,7 +279,8 @@ def _stream(
     build = Build()
     build.add(source)
     done = [] if journal is None else journal.done
-    return build.expr.run_to_sink(write, limit, threads(), align, done, progress, written)
+    shared = workers(devices, limit)
+    return build.expr.run_to_sink(write, limit, threads(), align, done, progress, written, shared)
 
 
 def convert(source: _File, target: _File, **options: Any) -> dict[str, Any]:
@@ -383,7 +309,7 @@ def _each_block(volume: object, take: Any, memory_limit: _Limit) -> Volume:
 
     build = Build()
     build.add(source)
-    build.expr.run_to_sink(write, limit, threads(), [1] * source.ndim, [], None, None)
+    build.expr.run_to_sink(write, limit, threads(), [1] * source.ndim, [], None, None, [])
     return source
 
 

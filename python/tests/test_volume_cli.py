@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 import pytest
 
-from arrayloom import _cli, _volume, filters, volumes
+from arrayloom import _cli, _volume_limits, filters, volumes
 from arrayloom.compat import hip
 
 
@@ -26,7 +26,9 @@ def run(*words):
 PARTS = [m.name for m in pkgutil.iter_modules(filters.__path__, "arrayloom.filters.")]
 
 
-@pytest.mark.parametrize("module", [volumes, _volume, hip, *map(importlib.import_module, PARTS)])
+@pytest.mark.parametrize(
+    "module", [volumes, _volume_limits, hip, *map(importlib.import_module, PARTS)]
+)
 def test_the_examples_are_right(module):
     result = doctest.testmod(module)
     assert result.failed == 0
@@ -48,6 +50,19 @@ def test_filter_and_convert(folder):
     assert run(*words) == 0
     expected = filters.median_filter(filters.gaussian_filter(x, (2, 1, 1)), 3)
     assert np.array_equal(np.load(folder / "m.npy"), expected)
+
+
+def test_workers_and_levels(folder, capsys):
+    pytest.importorskip("zarr")
+    x = np.load(folder / "in.npy")
+    given = ["--devices", "cpu*2", "--levels", "auto", "--chunks", "8,8,8", "--memory", "300KiB"]
+    assert run("filter", "maximum", folder / "in.npy", folder / "out.zarr", *given) == 0
+    assert np.array_equal(
+        np.asarray(volumes.open(folder / "out.zarr")), filters.maximum_filter(x, 3)
+    )
+    assert volumes.open(folder / "out.zarr", level=1).shape == (10, 15, 13)
+    assert run("convert", folder / "in.npy", folder / "no.npy", "--devices", "cuda:0") == 1
+    assert "no device 'cuda:0'" in capsys.readouterr().err
 
 
 def test_any_parameter_can_be_set(folder):

@@ -7,7 +7,7 @@
 //! (exactly, see `search.rs`), and takes the one with the shortest predicted time among those that read
 //! nothing twice, if there are any.
 
-use crate::cut::{Candidate, candidates, halo};
+use crate::cut::{Candidate, candidates, granules, halo};
 use crate::needs::{Value, deciding_axes};
 use crate::search::Space;
 use arrayloom_types::{Coords, Region};
@@ -69,6 +69,8 @@ pub struct Plan {
     pub peak: u64,
     /// Bytes of the largest block of each value.
     pub block_bytes: Vec<u64>,
+    /// Voxels along the axis of the sweep of each source that are read at a time.
+    pub pieces: Vec<i64>,
     /// Bytes read of all sources.
     pub read_bytes: u128,
     /// Bytes of all sources that the result depends on, each counted once.
@@ -84,6 +86,8 @@ pub struct Plan {
 const READ_NS_PER_BYTE: f64 = 0.3;
 const WRITE_NS_PER_BYTE: f64 = 0.4;
 const BLOCK_NS: f64 = 150_000.0;
+/// What a slab keeps is moved to the front of its buffer.
+const MOVE_NS_PER_BYTE: f64 = 0.1;
 
 impl Plan {
     /// Number of blocks.
@@ -112,6 +116,20 @@ impl Plan {
             lo: (0..rank).map(|d| self.bounds[d][at[d]]).collect(),
             hi: (0..rank).map(|d| self.bounds[d][at[d] + 1]).collect(),
         }
+    }
+
+    /// The boxes on which block `i` needs every value. Along the axis of a sweep sources are read to the
+    /// end of a granule, so that no granule is read twice.
+    pub fn boxes(&self, values: &[Value], i: u64) -> Vec<Region> {
+        let mut boxes = crate::needs(values, &self.core(i));
+        let Some(axis) = self.sweep else { return boxes };
+        for (value, region) in values.iter().zip(&mut boxes) {
+            if value.is_source() && !region.is_empty() {
+                let span = region.lo[axis]..region.hi[axis];
+                region.hi[axis] = granules(&span, value.granule[axis], value.shape[axis]).end;
+            }
+        }
+        boxes
     }
 
     /// The cores of the blocks from `done` on, joined to few boxes.
@@ -164,22 +182,58 @@ type Choice = ((bool, f64), Option<usize>, Vec<usize>);
 /// [`Infeasible`] if not even the smallest block fits, with the bytes that it takes.
 pub fn plan(problem: &Problem<'_>) -> Result<Plan, Infeasible> {
     let deciding = deciding_axes(problem.values);
+    plan_cuts(problem, &deciding, &cuts(problem, &deciding))
+}
+
+/// Plans `problem` with buffers for each of `choices`, and takes the fastest plan.
+///
+/// # Errors
+/// As [`plan`], for the last choice.
+pub fn plan_fastest(problem: &Problem<'_>, choices: &[Buffers]) -> Result<Plan, Infeasible> {
+    let deciding = deciding_axes(problem.values);
+    let axes = cuts(problem, &deciding);
+    let mut best: Result<Plan, Infeasible> = plan_cuts(problem, &deciding, &axes);
+    for &buffers in choices {
+        let other = Problem {
+            buffers,
+            ..problem.clone()
+        };
+        let next = plan_cuts(&other, &deciding, &axes);
+        best = match (best, next) {
+            (Ok(a), Ok(b)) => Ok(if a.seconds <= b.seconds { a } else { b }),
+            (Ok(a), Err(_)) | (Err(_), Ok(a)) => Ok(a),
+            (Err(_), Err(least)) => Err(least),
+        };
+    }
+    best
+}
+
+/// All ways to cut each axis that matter.
+fn cuts(problem: &Problem<'_>, deciding: &[Vec<Option<usize>>]) -> Vec<Vec<Candidate>> {
     let rank = problem.write.rank();
-    let axes: Vec<Vec<Candidate>> = (0..rank)
+    (0..rank)
         .map(|a| {
             let span = problem.write.lo[a]..problem.write.hi[a];
-            let all = candidates(problem.values, &deciding, a, &span, problem.align[a].max(1));
+            let all = candidates(problem.values, deciding, a, &span, problem.align[a].max(1));
             if problem.uncut.contains(&a) {
                 all[..1].to_vec()
             } else {
                 all
             }
         })
-        .collect();
+        .collect()
+}
+
+fn plan_cuts(
+    problem: &Problem<'_>,
+    deciding: &[Vec<Option<usize>>],
+    axes: &[Vec<Candidate>],
+) -> Result<Plan, Infeasible> {
+    let rank = problem.write.rank();
     let mut space = Space {
         values: problem.values,
-        deciding: &deciding,
-        axes: &axes,
+        deciding,
+        axes,
         budget: problem.budget,
         buffers: problem.buffers,
         sweep: None,
@@ -280,12 +334,16 @@ fn seconds(space: &Space<'_>, choice: &[usize]) -> f64 {
         .sum();
     let last = space.values.len() - 1;
     let written = space.voxels(choice, last) * u128::from(space.values[last].bytes);
+    let blocks = real(space.blocks(choice).max(1));
+    let moved: u64 = match space.sweep {
+        Some(_) => (0..last).map(|v| space.block_bytes(choice, v)).sum(),
+        None => 0,
+    };
     let stages = [
         READ_NS_PER_BYTE * real(space.read_bytes(choice)),
-        compute,
+        compute + MOVE_NS_PER_BYTE * blocks * real(u128::from(moved)),
         WRITE_NS_PER_BYTE * real(written),
     ];
-    let blocks = real(space.blocks(choice).max(1));
     let slowest = stages.iter().fold(0.0, |a: f64, &b| a.max(b));
     let sum: f64 = stages.iter().sum();
     let overlapped = space.buffers.source > 1;
@@ -318,6 +376,12 @@ fn finish(space: &Space<'_>, choice: &[usize], seconds: f64, problem: &Problem<'
         block_bytes: (0..values.len())
             .map(|v| space.block_bytes(choice, v))
             .collect(),
+        pieces: (0..values.len())
+            .map(|v| match space.sweep {
+                Some(axis) if values[v].is_source() => space.piece(choice, v, axis),
+                _ => i64::MAX,
+            })
+            .collect(),
         read_bytes: space.read_bytes(choice),
         source_bytes,
         bound_bytes: bound(space, choice, problem),
@@ -339,6 +403,9 @@ fn bound(space: &Space<'_>, choice: &[usize], problem: &Problem<'_>) -> f64 {
         .filter(|(_, v)| v.is_source());
     let bytes: u64 = sources.clone().map(|(_, v)| v.bytes).sum();
     let used: u64 = sources.map(|(v, _)| space.block_bytes(choice, v)).sum();
+    if used == 0 {
+        return real(space.read_bytes(&vec![0; choice.len()]));
+    }
     let share = real(u128::from(used)) / real(u128::from(space.peak(choice).max(1)));
     let voxels = real(u128::from(problem.budget)) * share / real(u128::from(bytes.max(1)));
     crate::lower_bound(&shape, &halos, voxels) * real(u128::from(bytes))

@@ -77,14 +77,24 @@ pub(crate) struct Candidate {
     pub(crate) core: i64,
     /// For each value and axis that this axis decides: the largest extent of a block.
     pub(crate) extents: Vec<Vec<i64>>,
-    /// The same, summed over all blocks.
+    /// The same, with the granules of sources that a slab along this axis reads ahead.
+    pub(crate) kept: Vec<Vec<i64>>,
+    /// Extents in whole granules of sources, summed over all blocks.
     pub(crate) totals: Vec<Vec<i64>>,
     /// The same, for the hull of all blocks.
     pub(crate) unions: Vec<Vec<i64>>,
 }
 
-/// Blocks at each end of an axis that are looked at one by one.
+/// Blocks at each end of an axis that are looked at one by one, at most.
 const ENDS: i64 = 128;
+
+/// Blocks at each end whose reads may meet a face, for windows with this halo.
+fn ends(halo: Option<(i64, i64)>, len: i64, parts: i64) -> i64 {
+    let core = (len / parts.max(1)).max(1);
+    halo.map_or(ENDS, |(before, after)| {
+        ((before + after + 1) / core + 3).min(ENDS)
+    })
+}
 
 impl Candidate {
     pub(crate) fn new(
@@ -92,6 +102,7 @@ impl Candidate {
         deciding: &[Vec<Option<usize>>],
         axis: usize,
         cut: Cut,
+        ends: i64,
     ) -> Candidate {
         let parts = cut.parts();
         let blank: Vec<Vec<i64>> = values.iter().map(|v| vec![0; v.shape.len()]).collect();
@@ -99,13 +110,14 @@ impl Candidate {
             parts,
             core: 0,
             extents: blank.clone(),
+            kept: blank.clone(),
             totals: blank.clone(),
             unions: blank,
             cut,
         };
         let mut hulls: Vec<Vec<Option<Range<i64>>>> =
             values.iter().map(|v| vec![None; v.shape.len()]).collect();
-        for (i, times) in looked_at(parts) {
+        for (i, times) in looked_at(parts, ends) {
             let core = out.cut.core(i);
             out.core = out.core.max(core.end - core.start);
             let needs = axis_needs(values, deciding, axis, &core);
@@ -115,7 +127,9 @@ impl Candidate {
             for (v, d, span) in spans.filter_map(|(v, d, s)| s.map(|s| (v, d, s))) {
                 let extent = span.end - span.start;
                 out.extents[v][d] = out.extents[v][d].max(extent);
-                out.totals[v][d] += times * extent;
+                let whole = granules(&span, values[v].granule[d], values[v].shape[d]);
+                out.kept[v][d] = out.kept[v][d].max(whole.end - span.start);
+                out.totals[v][d] += times * (whole.end - whole.start);
                 let hull = hulls[v][d].get_or_insert_with(|| span.clone());
                 *hull = hull.start.min(span.start)..hull.end.max(span.end);
             }
@@ -129,14 +143,23 @@ impl Candidate {
     }
 }
 
+/// The whole granules that `span` touches, on an axis of `n` voxels; beyond its ends there are none.
+pub(crate) fn granules(span: &Range<i64>, granule: i64, n: i64) -> Range<i64> {
+    if granule <= 1 || span.start < 0 || span.end > n || span.start >= span.end {
+        return span.clone();
+    }
+    let end = (span.end + granule - 1) / granule * granule;
+    span.start / granule * granule..end.min(n)
+}
+
 /// Blocks to look at, and for how many each stands: those at the ends for themselves; the ones between
 /// have one of two sizes, and stand for half of them each.
-fn looked_at(parts: i64) -> Vec<(i64, i64)> {
-    if parts <= 2 * ENDS + 2 {
+fn looked_at(parts: i64, ends: i64) -> Vec<(i64, i64)> {
+    if parts <= 2 * ends + 2 {
         return (0..parts).map(|i| (i, 1)).collect();
     }
-    let between = parts - 2 * ENDS;
-    let (low, high) = (ENDS, parts - ENDS - 1);
+    let between = parts - 2 * ends;
+    let (low, high) = (ends, parts - ends - 1);
     let ends = (0..low).chain(high + 1..parts).map(|i| (i, 1));
     ends.chain([(low, between - between / 2), (high, between / 2)])
         .collect()
@@ -150,8 +173,12 @@ pub(crate) fn candidates(
     span: &Range<i64>,
     align: i64,
 ) -> Vec<Candidate> {
-    let make = |cut| Candidate::new(values, deciding, axis, cut);
     let len = span.end - span.start;
+    let reach = reach(values, deciding, axis, |_| true);
+    let make = |cut: Cut| {
+        let ends = ends(reach, len, cut.parts());
+        Candidate::new(values, deciding, axis, cut, ends)
+    };
     if len <= 0 {
         return vec![make(Cut::Even {
             span: span.clone(),
@@ -169,6 +196,10 @@ pub(crate) fn candidates(
                 })
             })
             .collect();
+    }
+    let granule = source_granule(values, deciding, axis);
+    if granule > 1 && granule < len {
+        return along_granules(span, granule).map(make).collect();
     }
     let full = values.last().map_or(0, |v| v.shape[axis]) == len && span.start == 0;
     match halo(values, deciding, axis).filter(|_| full) {
@@ -218,6 +249,32 @@ pub(crate) fn candidates(
     }
 }
 
+/// Cuts at the multiples of `granule`, and even cuts that are finer than that.
+fn along_granules(span: &Range<i64>, granule: i64) -> impl Iterator<Item = Cut> {
+    let count = (span.end - 1).div_euclid(granule) - span.start.div_euclid(granule) + 1;
+    let (coarse, fine) = (span.clone(), span.clone());
+    let whole = sizes(count).into_iter().map(move |(_, size)| Cut::Grid {
+        span: coarse.clone(),
+        size: size * granule,
+    });
+    let finer = sizes(span.end - span.start).into_iter();
+    let finer = finer.filter(move |&(_, size)| size < granule);
+    whole.chain(finer.map(move |(parts, _)| Cut::Even {
+        span: fine.clone(),
+        parts,
+    }))
+}
+
+/// The largest granule of a source along an axis of the result.
+fn source_granule(values: &[Value], deciding: &[Vec<Option<usize>>], axis: usize) -> i64 {
+    let sources = values.iter().zip(deciding).filter(|(v, _)| v.is_source());
+    let each = sources.flat_map(|(v, by)| {
+        let own = v.granule.iter().zip(by);
+        own.filter(|(_, by)| **by == Some(axis)).map(|(&g, _)| g)
+    });
+    each.max().unwrap_or(1)
+}
+
 /// The fewest parts for each size of the largest part: `(parts, size)`, sizes falling.
 fn sizes(len: i64) -> Vec<(i64, i64)> {
     let mut out = Vec::new();
@@ -240,6 +297,16 @@ pub(crate) fn halo(
     deciding: &[Vec<Option<usize>>],
     axis: usize,
 ) -> Option<(i64, i64)> {
+    reach(values, deciding, axis, Value::is_source)
+}
+
+/// The same for the values that `counts` names.
+fn reach(
+    values: &[Value],
+    deciding: &[Vec<Option<usize>>],
+    axis: usize,
+    counts: impl Fn(&Value) -> bool,
+) -> Option<(i64, i64)> {
     const FAR: i64 = 1 << 40;
     let n = values.last()?.shape[axis];
     let mut wide = values.to_vec();
@@ -257,7 +324,7 @@ pub(crate) fn halo(
     let two = axis_needs(&wide, deciding, axis, &(FAR..FAR + 2));
     let (mut before, mut after) = (0, 0);
     for ((value, a), b) in values.iter().zip(&one.spans).zip(&two.spans) {
-        for (a, b) in a.iter().zip(b).filter(|_| value.is_source()) {
+        for (a, b) in a.iter().zip(b).filter(|_| counts(value)) {
             let (Some(a), Some(b)) = (a, b) else { continue };
             if b.start != a.start || b.end != a.end + 1 {
                 return None;

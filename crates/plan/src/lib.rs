@@ -17,7 +17,7 @@ mod tree;
 
 pub use bands::bands;
 pub use bound::lower_bound;
-pub use chunk::{Buffers, Infeasible, Plan, Problem, plan};
+pub use chunk::{Buffers, Infeasible, Plan, Problem, plan, plan_fastest};
 pub use edge::{AxisNeed, Edge, Window};
 pub use needs::{Operand, Scratch, Value, needs, operand_box};
 pub use order::ReduceOrder;

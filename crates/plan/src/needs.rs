@@ -36,6 +36,10 @@ pub struct Value {
     pub scratch: Scratch,
     /// Nanoseconds to compute one voxel, for the choice between plans.
     pub cost_ns: f64,
+    /// For a source: voxels along each axis that are read together, such as a chunk of a file.
+    pub granule: Coords,
+    /// For a source: all of it can be looked at where it lies, so a block of it takes no memory.
+    pub resident: bool,
 }
 
 impl fmt::Debug for Value {
@@ -57,6 +61,8 @@ impl Value {
             operands: Vec::new(),
             scratch: Arc::new(|_| 0),
             cost_ns: 0.0,
+            granule: shape.iter().map(|_| 1).collect(),
+            resident: false,
         }
     }
 

@@ -35,14 +35,36 @@ impl Space<'_> {
         let shape = self.values[v].shape.iter().enumerate();
         shape
             .map(|(d, &n)| match self.deciding[v][d] {
+                Some(axis) if self.sweep == Some(axis) => self.candidate(choice, axis).kept[v][d],
                 Some(axis) => self.candidate(choice, axis).extents[v][d],
                 None => n,
             })
             .collect()
     }
 
+    /// Voxels along the axis of the sweep of source `v` that are read at a time.
+    pub(crate) fn piece(&self, choice: &[usize], v: usize, axis: usize) -> i64 {
+        let granule = self.values[v].granule[axis].max(1);
+        (self.candidate(choice, axis).core + granule - 1) / granule * granule
+    }
+
+    /// Bytes of source `v`: the block that is computed on, and what is read meanwhile.
+    fn source_bytes(&self, choice: &[usize], v: usize) -> u64 {
+        let block = self.block_bytes(choice, v);
+        let axis = match self.sweep {
+            Some(axis) if self.buffers.source > 1 => axis,
+            _ => return block.saturating_mul(self.buffers.source),
+        };
+        let mut piece = self.extents(choice, v);
+        piece[axis] = piece[axis].min(self.piece(choice, v, axis));
+        block.saturating_add(product(&piece).saturating_mul(self.values[v].bytes))
+    }
+
     /// Bytes of the buffer of value `v`.
     pub(crate) fn block_bytes(&self, choice: &[usize], v: usize) -> u64 {
+        if self.values[v].resident {
+            return 0;
+        }
         let voxels = product(&self.extents(choice, v));
         voxels.saturating_mul(self.values[v].bytes)
     }
@@ -52,13 +74,19 @@ impl Space<'_> {
         let last = self.values.len() - 1;
         let (mut sum, mut scratch) = (0u64, 0u64);
         for (v, value) in self.values.iter().enumerate() {
-            let copies = match (v == last, value.is_source()) {
-                (true, true) => self.buffers.source + self.buffers.sink,
-                (true, false) => self.buffers.sink,
-                (false, true) => self.buffers.source,
-                (false, false) => 1,
+            let block = self.block_bytes(choice, v);
+            let sink = block.saturating_mul(self.buffers.sink);
+            let buffers = match (v == last, value.is_source()) {
+                (true, true) if value.resident => {
+                    let copy = product(&self.extents(choice, v)).saturating_mul(value.bytes);
+                    copy.saturating_mul(self.buffers.sink)
+                }
+                (true, true) => sink.saturating_add(self.source_bytes(choice, v)),
+                (true, false) => sink,
+                (false, true) => self.source_bytes(choice, v),
+                (false, false) => block,
             };
-            sum = sum.saturating_add(self.block_bytes(choice, v).saturating_mul(copies));
+            sum = sum.saturating_add(buffers);
             let work = (value.scratch)(&self.extents(choice, v));
             if value.is_source() {
                 // Reading goes on while other values are computed.

@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a failing test says where")]
 
 use arrayloom_plan::{
-    AxisNeed, Buffers, Edge, Operand, Plan, Problem, Value, Window, lower_bound, needs, plan,
+    AxisNeed, Buffers, Edge, Operand, Plan, Problem, Value, Window, lower_bound, plan,
 };
 use arrayloom_types::Region;
 use std::sync::Arc;
@@ -142,7 +142,7 @@ fn the_grid_is_the_best_of_all_grids() {
 )]
 fn large_volumes_come_close_to_the_bound() {
     let mut random = Random(3);
-    let mut ratios = Vec::new();
+    let (mut ratios, mut slabs) = (Vec::new(), Vec::new());
     while ratios.len() < 300 {
         let (x, y) = (256 << random.below(5), 256 << random.below(5));
         let shape = [random.between(16, 1000), y, x];
@@ -161,8 +161,12 @@ fn large_volumes_come_close_to_the_bound() {
         };
         assert!(found.peak as f64 <= budget);
         ratios.push(found.read_bytes as f64 / bound);
+        let found = plan(&problem(&values, budget as u64, true)).unwrap();
+        assert!(found.peak as f64 <= budget);
+        slabs.push(found.read_bytes as f64 / bound);
     }
     ratios.sort_by(f64::total_cmp);
+    slabs.sort_by(f64::total_cmp);
     assert!(
         ratios[0] >= 0.999,
         "nothing reads less than the bound: {}",
@@ -170,6 +174,9 @@ fn large_volumes_come_close_to_the_bound() {
     );
     assert!(ratios[150] <= 1.006, "median {}", ratios[150]);
     assert!(ratios[270] <= 1.022, "p90 {}", ratios[270]);
+    // The plans that are run may be slabs, which keep what the next block needs.
+    assert!(slabs[150] <= 1.005, "median of plans {}", slabs[150]);
+    assert!(slabs[270] <= 1.02, "p90 of plans {}", slabs[270]);
 }
 
 /// Random chains and graphs with halos, views, broadcasts and wrapped axes.
@@ -212,27 +219,29 @@ fn random_values(random: &mut Random) -> Vec<Value> {
 /// What the largest block needs, from the boxes themselves.
 fn true_peak(values: &[Value], found: &Plan, buffers: Buffers) -> u64 {
     let mut largest = vec![0u64; values.len()];
+    let mut read = vec![0u64; values.len()];
     let mut scratch = 0u64;
     for i in 0..found.len() {
-        for (v, need) in needs(values, &found.core(i)).iter().enumerate() {
+        for (v, need) in found.boxes(values, i).iter().enumerate() {
             largest[v] = largest[v].max(need.voxels() * values[v].bytes);
+            // In a slab a piece is read beside the block; otherwise a whole block.
+            let piece = found.sweep.map_or(need.clone(), |a| {
+                let end = need.hi[a].min(need.lo[a].saturating_add(found.pieces[v]));
+                need.with_axis(a, need.lo[a], end)
+            });
+            read[v] = read[v].max(piece.voxels() * values[v].bytes);
             if !values[v].is_source() {
                 scratch = scratch.max((values[v].scratch)(&need.extents()));
             }
         }
     }
     let last = values.len() - 1;
-    let copies = |v: usize| match (values[v].is_source(), v == last) {
-        (true, _) => buffers.source,
-        (false, true) => buffers.sink,
-        (false, false) => 1,
+    let buffers = |v: usize| match (values[v].is_source(), v == last) {
+        (true, _) if buffers.source > 1 => largest[v] + read[v],
+        (false, true) => largest[v] * buffers.sink,
+        _ => largest[v],
     };
-    largest
-        .iter()
-        .enumerate()
-        .map(|(v, b)| b * copies(v))
-        .sum::<u64>()
-        + scratch
+    (0..values.len()).map(buffers).sum::<u64>() + scratch
 }
 
 #[test]

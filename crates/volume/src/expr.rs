@@ -1,8 +1,8 @@
 //! Expressions on volumes: sources, operations on them, and where results go.
 
-use crate::VolumeError;
 use crate::op::Op;
-use arrayloom_plan::{AxisNeed, Edge, Operand, Value};
+use crate::{Reserve, VolumeError};
+use arrayloom_plan::{AxisNeed, Edge, Operand, Value, Window};
 use arrayloom_types::{Coords, DType, Region};
 use std::sync::Arc;
 
@@ -16,6 +16,21 @@ pub trait Source: Send + Sync {
 
     /// All voxels in C order, if they lie in memory.
     fn in_memory(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// True if that memory is a mapped file, whose pages are read when they are touched.
+    fn is_mapped(&self) -> bool {
+        false
+    }
+
+    /// Working memory of `read`.
+    fn work(&self) -> Reserve {
+        Reserve(0)
+    }
+
+    /// Voxels along each axis that are read together, such as a chunk of a file.
+    fn granule(&self) -> Option<Coords> {
         None
     }
 }
@@ -116,9 +131,20 @@ impl Expr {
             let volume = |extents: &[i64]| -> u64 {
                 extents.iter().map(|e| e.max(&0).unsigned_abs()).product()
             };
-            let Node::Apply(op, inputs) = node else {
-                value.scratch = Arc::new(move |extents| pieces * volume(extents));
-                return value;
+            let (op, inputs) = match node {
+                Node::Apply(op, inputs) => (op, inputs),
+                Node::Source(_) if self.is_resident(v) => {
+                    value.resident = true;
+                    return value;
+                }
+                Node::Source(source) => {
+                    if let (Some(granule), false) = (source.granule(), wrapped[v]) {
+                        value.granule = granule;
+                    }
+                    let work = source.work().0;
+                    value.scratch = Arc::new(move |extents| work + pieces * volume(extents));
+                    return value;
+                }
             };
             value.cost_ns = op.cost_ns();
             let operand = |(i, &input): (usize, &usize)| Operand {
@@ -129,7 +155,10 @@ impl Expr {
             let crops: Vec<(Operand, Coords, u64)> = value
                 .operands
                 .iter()
-                .filter(|o| wrapped[v] || wrapped[o.value] || self.users(o.value) > 1)
+                .filter(|o| {
+                    let cropped = wrapped[v] || wrapped[o.value] || self.users(o.value) > 1;
+                    cropped && !self.is_resident(o.value)
+                })
                 .map(|o| {
                     (
                         o.clone(),
@@ -148,6 +177,22 @@ impl Expr {
             value
         });
         each.collect()
+    }
+
+    /// True for sources in memory that operations look at where they lie: all that read it can.
+    fn is_resident(&self, value: usize) -> bool {
+        let Node::Source(source) = &self.nodes[value] else {
+            return false;
+        };
+        let readers = self.nodes.iter().filter_map(|node| match node {
+            Node::Apply(op, inputs) => Some((op, inputs)),
+            Node::Source(_) => None,
+        });
+        let mut each = readers.flat_map(|(op, inputs)| {
+            let reads = inputs.iter().enumerate().filter(|(_, i)| **i == value);
+            reads.map(move |(operand, _)| exactly(&**op, &op.needs(operand)))
+        });
+        source.in_memory().is_some() && !each.any(|exact| exact)
     }
 
     fn users(&self, value: usize) -> usize {
@@ -180,6 +225,16 @@ impl Expr {
         }
         wrapped
     }
+}
+
+/// Whether `op` takes exactly what it needs of an operand: by its own word, or because it looks at some axis point
+/// by point and so does not skip what lies beside.
+fn exactly(op: &dyn Op, needs: &[AxisNeed]) -> bool {
+    let same = |(d, need): (usize, &AxisNeed)| match need {
+        AxisNeed::Window { axis, window, .. } => *axis == d && *window == Window::SAME,
+        AxisNeed::One | AxisNeed::Whole => false,
+    };
+    op.takes_exactly() || needs.iter().enumerate().any(same)
 }
 
 /// Extents that a box of `extents` reads at most.

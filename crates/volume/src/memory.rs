@@ -73,6 +73,32 @@ impl Meter {
     }
 }
 
+/// Bytes that are taken outside of this crate, such as those of a decoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reserve(pub u64);
+
+impl Reserve {
+    /// Counts the bytes until the result is dropped.
+    ///
+    /// # Errors
+    /// [`VolumeError::OutOfMemory`] beyond the budget.
+    pub(crate) fn take(self, meter: &Arc<Meter>) -> Result<Reserved, VolumeError> {
+        if self.0 > 0 {
+            meter.take(self.0)?;
+        }
+        Ok(Reserved(self.0, Arc::clone(meter)))
+    }
+}
+
+/// Counted bytes; see [`Reserve`].
+pub(crate) struct Reserved(u64, Arc<Meter>);
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        self.1.used.fetch_sub(self.0, Relaxed);
+    }
+}
+
 /// Zeroed bytes, aligned for every element type.
 #[derive(Debug)]
 pub struct Buf {

@@ -28,6 +28,12 @@ pub trait Op: Send + Sync {
     /// Nanoseconds for one voxel in one thread, roughly.
     fn cost_ns(&self) -> f64;
 
+    /// True if its operands must be exactly the boxes that `needs` names. Otherwise they may be larger, unless
+    /// some axis is read point by point.
+    fn takes_exactly(&self) -> bool {
+        false
+    }
+
     /// Computes `out` from the boxes of its operands.
     ///
     /// # Errors

@@ -6,68 +6,18 @@
 
 use crate::VolumeError;
 use crate::block::{Block, View, ViewMut, copy_box, region_bytes};
-use crate::expr::{Expr, Node, Sink};
+use crate::expr::{Expr, Node};
 use crate::memory::Meter;
+use crate::options::{Options, Progress, Report, Target, Worker};
+use crate::queue::Queue;
+use crate::reader::{Reader, Staged};
 use crate::separable::Ctx;
-use crate::state::{Machine, Reader, Staged};
-use arrayloom_plan::{Buffers, Infeasible, Plan, Problem, Value, plan};
-use arrayloom_types::{Coords, Region};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use crate::state::Machine;
+use arrayloom_plan::{Buffers, Infeasible, Plan, Problem, Value, operand_box, plan_fastest};
+use arrayloom_types::Region;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-
-/// How far a run is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Voxels of the result that are written.
-    pub voxels: u64,
-    /// All voxels of the result.
-    pub total: u64,
-    /// Bytes in use.
-    pub used: u64,
-}
-
-/// Called after each block; returns false to stop.
-pub type Watch<'a> = &'a (dyn Fn(Progress) -> bool + Sync);
-
-/// Called with the core of a block; an error stops the run.
-pub type Written<'a> = &'a (dyn Fn(&Region) -> Result<(), String> + Sync);
-
-/// How an expression is run.
-#[derive(Clone)]
-pub struct Options<'a> {
-    /// Most bytes in use at a time.
-    pub budget: u64,
-    /// Threads that compute.
-    pub threads: usize,
-    /// Voxels along each axis that the sink writes together; one everywhere if it takes any box.
-    pub align: Coords,
-    /// Boxes that are written already, and stay.
-    pub done: Vec<Region>,
-    /// Called after each block.
-    pub watch: Option<Watch<'a>>,
-    /// Called with the core of a block when the sink has it.
-    pub written: Option<Written<'a>>,
-    /// The budget itself, for tests that inject failures.
-    pub meter: Option<Arc<Meter>>,
-}
-
-/// What a run did.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Report {
-    /// Blocks that were written.
-    pub blocks: u64,
-    /// Most bytes that were in use.
-    pub peak: u64,
-    /// Bytes that the plans promised at most.
-    pub planned_peak: u64,
-    /// How often the budget was halved.
-    pub halved: u32,
-    /// Bytes read of all sources.
-    pub read_bytes: u128,
-    /// Voxels that were computed and then computed again.
-    pub again: u64,
-}
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Plans `region` of the result of `expr`.
 ///
@@ -79,7 +29,7 @@ pub fn plan_for(
     budget: u64,
     align: &[i64],
 ) -> Result<Plan, VolumeError> {
-    let mut problem = Problem {
+    let problem = Problem {
         values,
         write: region.clone(),
         budget,
@@ -88,24 +38,8 @@ pub fn plan_for(
         buffers: Buffers::OVERLAPPED,
         sweep: true,
     };
-    let overlapped = plan(&problem);
-    problem.buffers = Buffers::ONE_BY_ONE;
-    let single = plan(&problem);
-    match (overlapped, single) {
-        (Ok(a), Ok(b)) => Ok(if a.seconds <= b.seconds { a } else { b }),
-        (Ok(a), Err(_)) | (Err(_), Ok(a)) => Ok(a),
-        (Err(_), Err(Infeasible { least, budget, .. })) => {
-            Err(VolumeError::TooSmall { least, budget })
-        }
-    }
-}
-
-/// Where a result goes.
-pub enum Target<'a> {
-    /// A sink.
-    Sink(&'a dyn Sink),
-    /// The whole result in memory, in C order.
-    Memory(&'a mut [u8]),
+    let small = |Infeasible { least, budget, .. }| VolumeError::TooSmall { least, budget };
+    plan_fastest(&problem, &[Buffers::ONE_BY_ONE]).map_err(small)
 }
 
 /// Computes the result of `expr` into `target`.
@@ -121,83 +55,185 @@ pub fn run(
         return Ok(Report::default());
     };
     let whole = Region::whole(expr.shape(last));
-    let meter = options
-        .meter
-        .clone()
-        .unwrap_or_else(|| Meter::new(options.budget));
-    let job = Job {
-        expr,
-        values: expr.values(options.threads),
-        ctx: Ctx {
-            threads: options.threads.max(1),
-            meter,
-        },
-        options,
-        total: whole.voxels(),
-        written: AtomicU64::new(0),
+    let alone = [Worker {
+        budget: options.budget,
+        threads: options.threads,
+        meter: options.meter.clone(),
+    }];
+    let workers = if options.workers.is_empty() {
+        &alone[..]
+    } else {
+        &options.workers
     };
-    let mut report = Report::default();
     let mut rest = vec![whole.clone()];
+    let mut voxels = 0;
     for done in &options.done {
-        job.written.fetch_add(done.voxels(), Relaxed);
+        voxels += done.voxels();
         rest = rest.iter().flat_map(|r| r.minus(done)).collect();
     }
     rest.retain(|r| !r.is_empty());
-    if rest == [whole] && job.in_one_piece(target)? {
-        report.blocks = 1;
-        report.peak = job.ctx.meter.peak();
-        return Ok(report);
+    let shared = Shared {
+        target: Mutex::new(match target {
+            Target::Sink(sink) => Target::Sink(*sink),
+            Target::Memory(out) => Target::Memory(out),
+        }),
+        written: AtomicU64::new(voxels),
+        stop: AtomicBool::new(false),
+        total: whole.voxels(),
+        queue: Queue::new(rest.clone(), workers.len(), &options.align),
+    };
+    let jobs: Vec<Job<'_, '_>> = workers
+        .iter()
+        .map(|worker| Job::new(expr, options, worker, &shared))
+        .collect();
+    if rest == [whole] && jobs[0].in_one_piece()? {
+        return Ok(Report {
+            blocks: 1,
+            peak: jobs[0].ctx.meter.peak(),
+            ..Report::default()
+        });
     }
-    let mut budget = options.budget;
-    while let Some(region) = rest.pop() {
-        let plan = match plan_for(&job.values, &region, budget, &options.align) {
-            Ok(plan) => plan,
-            Err(VolumeError::TooSmall { least, .. })
-                if least <= options.budget && report.halved > 0 =>
-            {
-                budget = least;
-                rest.push(region);
-                continue;
-            }
-            Err(error) => return Err(error),
-        };
-        report.planned_peak = report.planned_peak.max(plan.peak);
-        let (done, result) = job.blocks(&plan, target);
-        report.blocks += done;
-        report.read_bytes += plan.read_bytes * u128::from(done) / u128::from(plan.len().max(1));
-        match result {
-            Ok(()) => {}
-            Err(error) if error.is_memory() && report.halved < 40 => {
-                report.halved += 1;
-                report.again += plan.core(done.min(plan.len() - 1)).voxels();
-                budget = (budget / 2).max(1);
-                rest.extend(plan.rest(done));
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    report.peak = job.ctx.meter.peak();
-    Ok(report)
+    let reports = match &jobs[..] {
+        [only] => vec![only.parts()],
+        several => std::thread::scope(|scope| {
+            let started: Vec<_> = several.iter().map(|j| scope.spawn(|| j.parts())).collect();
+            let joined = started.into_iter().map(|t| {
+                t.join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            });
+            joined.collect()
+        }),
+    };
+    merged(reports, &shared)
 }
 
-struct Job<'a> {
+/// The reports of all workers as one; or the error that stopped them.
+fn merged(
+    reports: Vec<Result<Report, VolumeError>>,
+    shared: &Shared<'_>,
+) -> Result<Report, VolumeError> {
+    let mut all = Report::default();
+    let mut errors = Vec::new();
+    for report in reports {
+        match report {
+            Ok(one) => {
+                all.blocks += one.blocks;
+                all.peak += one.peak;
+                all.planned_peak += one.planned_peak;
+                all.halved += one.halved;
+                all.read_bytes += one.read_bytes;
+                all.again += one.again;
+            }
+            Err(error) => errors.push(error),
+        }
+    }
+    // Workers that were stopped say so; the reason comes first. One whose budget was too small for any
+    // block is no failure if the others did its work.
+    let small = |e: &VolumeError| matches!(e, VolumeError::TooSmall { .. });
+    let stopped = |e: &VolumeError| matches!(e, VolumeError::Cancelled { .. });
+    errors.sort_by_key(|e| (small(e), stopped(e)));
+    match errors.into_iter().next() {
+        Some(error) if !small(&error) || !shared.queue.is_done() => Err(error),
+        _ => Ok(all),
+    }
+}
+
+/// What the workers of a run share.
+struct Shared<'t> {
+    target: Mutex<Target<'t>>,
+    written: AtomicU64,
+    /// Set by the first error.
+    stop: AtomicBool,
+    total: u64,
+    queue: Queue,
+}
+
+struct Job<'a, 't> {
     expr: &'a Expr,
     values: Vec<Value>,
     ctx: Ctx,
     options: &'a Options<'a>,
-    total: u64,
-    written: AtomicU64,
+    shared: &'a Shared<'t>,
+    budget: u64,
 }
 
-impl Job<'_> {
+impl<'a, 't> Job<'a, 't> {
+    fn new(
+        expr: &'a Expr,
+        options: &'a Options<'a>,
+        worker: &Worker,
+        shared: &'a Shared<'t>,
+    ) -> Job<'a, 't> {
+        let meter = worker.meter.clone();
+        let threads = worker.threads.max(1);
+        Job {
+            expr,
+            values: expr.values(threads),
+            ctx: Ctx {
+                threads,
+                meter: meter.unwrap_or_else(|| Meter::new(worker.budget)),
+            },
+            options,
+            shared,
+            budget: worker.budget,
+        }
+    }
+
+    /// Takes parts of the work until there are no more.
+    fn parts(&self) -> Result<Report, VolumeError> {
+        let mut report = Report::default();
+        let mut budget = self.budget;
+        while let Some(region) = self.shared.queue.take() {
+            let done = self.part(&region, &mut budget, &mut report);
+            if let Err(error) = &done {
+                let small = matches!(error, VolumeError::TooSmall { .. });
+                self.shared.stop.fetch_or(!small, Relaxed);
+                self.shared.queue.leave(small.then_some(region), !small);
+            }
+            done?;
+        }
+        report.peak = self.ctx.meter.peak();
+        Ok(report)
+    }
+
+    /// One part. If memory runs out, what is left of it goes back to the queue.
+    fn part(
+        &self,
+        region: &Region,
+        budget: &mut u64,
+        report: &mut Report,
+    ) -> Result<(), VolumeError> {
+        let plan = match plan_for(&self.values, region, *budget, &self.options.align) {
+            Err(VolumeError::TooSmall { least, .. })
+                if least <= self.budget && report.halved > 0 =>
+            {
+                *budget = least;
+                plan_for(&self.values, region, least, &self.options.align)?
+            }
+            other => other?,
+        };
+        report.planned_peak = report.planned_peak.max(plan.peak);
+        let (done, result) = self.blocks(&plan);
+        report.blocks += done;
+        report.read_bytes += plan.read_bytes * u128::from(done) / u128::from(plan.len().max(1));
+        match result {
+            Ok(()) => self.shared.queue.give(Vec::new()),
+            Err(error) if error.is_memory() && report.halved < 40 => {
+                report.halved += 1;
+                report.again += plan.core(done.min(plan.len() - 1)).voxels();
+                *budget = (*budget / 2).max(1);
+                self.shared.queue.give(plan.rest(done));
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
     /// One operation on arrays in memory, if its working memory fits: no copy of anything.
-    #[expect(
-        clippy::needless_pass_by_ref_mut,
-        reason = "the memory of the target is written"
-    )]
-    fn in_one_piece(&self, target: &mut Target<'_>) -> Result<bool, VolumeError> {
+    fn in_one_piece(&self) -> Result<bool, VolumeError> {
+        let mut target = self.target();
         let (Target::Memory(out), Some(Node::Apply(op, inputs))) =
-            (target, self.expr.nodes().last())
+            (&mut *target, self.expr.nodes().last())
         else {
             return Ok(false);
         };
@@ -213,7 +249,9 @@ impl Job<'_> {
             };
             sources.push((input, data, Region::whole(self.expr.shape(input))));
         }
-        if op.scratch(shape, self.ctx.threads) > self.options.budget {
+        if op.scratch(shape, self.ctx.threads) > self.budget
+            || op.takes_exactly() && !self.reads_everything(last)
+        {
             return Ok(false);
         }
         let views: Vec<View<'_>> = sources
@@ -238,15 +276,31 @@ impl Job<'_> {
         }
     }
 
-    fn write(
-        &self,
-        plan: &Plan,
-        i: u64,
-        block: &Block,
-        target: &mut Target<'_>,
-    ) -> Result<(), VolumeError> {
+    /// True if value `v` needs all of its operands.
+    fn reads_everything(&self, v: usize) -> bool {
+        let all = Region::whole(self.expr.shape(v));
+        self.values[v].operands.iter().all(|operand| {
+            let shape = self.expr.shape(operand.value);
+            let read = operand_box(operand, (shape, self.expr.shape(v)), &all);
+            read == Region::whole(shape)
+        })
+    }
+
+    fn target(&self) -> MutexGuard<'_, Target<'t>> {
+        let target = self.shared.target.lock();
+        target.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, plan: &Plan, i: u64, block: &Block) -> Result<(), VolumeError> {
         let core = plan.core(i);
-        match target {
+        let mut target = self.target();
+        if self.shared.stop.load(Relaxed) {
+            return Err(VolumeError::Cancelled {
+                done: i,
+                blocks: plan.len(),
+            });
+        }
+        match &mut *target {
             Target::Sink(sink) => {
                 let failed = |message| VolumeError::Write {
                     region: core.clone(),
@@ -275,10 +329,11 @@ impl Job<'_> {
                 message,
             })?;
         }
-        let voxels = self.written.fetch_add(core.voxels(), Relaxed) + core.voxels();
+        drop(target);
+        let voxels = self.shared.written.fetch_add(core.voxels(), Relaxed) + core.voxels();
         let progress = Progress {
             voxels,
-            total: self.total,
+            total: self.shared.total,
             used: self.ctx.meter.used(),
         };
         match self.options.watch {
@@ -291,14 +346,14 @@ impl Job<'_> {
     }
 
     /// Runs the blocks of a plan; how many were written, and the first error.
-    fn blocks(&self, plan: &Plan, target: &mut Target<'_>) -> (u64, Result<(), VolumeError>) {
+    fn blocks(&self, plan: &Plan) -> (u64, Result<(), VolumeError>) {
         if plan.is_empty() {
             return (plan.len(), Ok(()));
         }
         if plan.buffers == Buffers::ONE_BY_ONE || plan.len() == 1 {
-            return self.one_by_one(plan, target);
+            return self.one_by_one(plan);
         }
-        self.overlapped(plan, target)
+        self.overlapped(plan)
     }
 
     fn named(plan: &Plan, index: u64) -> impl Fn(VolumeError) -> VolumeError {
@@ -313,15 +368,16 @@ impl Job<'_> {
         }
     }
 
-    fn one_by_one(&self, plan: &Plan, target: &mut Target<'_>) -> (u64, Result<(), VolumeError>) {
+    fn one_by_one(&self, plan: &Plan) -> (u64, Result<(), VolumeError>) {
         let mut reader = Reader::new(self.expr, &self.values, plan);
         let mut machine = Machine::new(self.expr, &self.values, plan);
         for i in 0..plan.len() {
             let done = reader
-                .read(&self.ctx, i)
-                .and_then(|staged| machine.absorb(&self.ctx, staged))
+                .rounds(i)
+                .iter()
+                .try_for_each(|round| reader.read_in_place(&self.ctx, round, &mut machine))
                 .and_then(|()| machine.compute(&self.ctx, i))
-                .and_then(|block| self.write(plan, i, &block, target));
+                .and_then(|block| self.write(plan, i, &block));
             if let Err(error) = done {
                 let written = u64::from(matches!(error, VolumeError::Cancelled { .. }));
                 return (i + written, Err(Self::named(plan, i)(error)));
@@ -330,7 +386,7 @@ impl Job<'_> {
         (plan.len(), Ok(()))
     }
 
-    fn overlapped(&self, plan: &Plan, target: &mut Target<'_>) -> (u64, Result<(), VolumeError>) {
+    fn overlapped(&self, plan: &Plan) -> (u64, Result<(), VolumeError>) {
         let (staged_in, staged_out) = sync_channel::<Result<Staged, VolumeError>>(0);
         let (go_in, go_out) = sync_channel::<()>(1);
         let (block_in, block_out) = sync_channel::<Block>(0);
@@ -341,7 +397,7 @@ impl Job<'_> {
             let mut written = 0;
             let mut result = Ok(());
             while let Ok(block) = block_out.recv() {
-                let done = self.write(plan, written, &block, target);
+                let done = self.write(plan, written, &block);
                 written += u64::from(!matches!(done, Err(VolumeError::Write { .. })));
                 if let Err(error) = done {
                     result = Err(Self::named(plan, written)(error));
@@ -356,7 +412,7 @@ impl Job<'_> {
         })
     }
 
-    /// The thread that reads: one block each time it is told to go on.
+    /// The thread that reads: one round each time it is told to go on.
     fn read_all(
         &self,
         plan: &Plan,
@@ -365,13 +421,15 @@ impl Job<'_> {
     ) {
         let mut reader = Reader::new(self.expr, &self.values, plan);
         for i in 0..plan.len() {
-            if go.recv().is_err() {
-                return;
-            }
-            let read = reader.read(&self.ctx, i);
-            let failed = read.is_err();
-            if staged.send(read).is_err() || failed {
-                return;
+            for round in reader.rounds(i) {
+                if go.recv().is_err() {
+                    return;
+                }
+                let read = reader.read(&self.ctx, &round);
+                let failed = read.is_err();
+                if staged.send(read).is_err() || failed {
+                    return;
+                }
             }
         }
     }
@@ -388,11 +446,18 @@ impl Job<'_> {
         // The reader may be gone after the last block.
         let _ = go.send(());
         for i in 0..plan.len() {
-            let Ok(read) = staged.recv() else {
-                return Ok(());
-            };
-            let absorbed = read.and_then(|read| machine.absorb(&self.ctx, read));
-            let _ = go.send(());
+            let mut absorbed = Ok(());
+            let mut last = false;
+            while !last && absorbed.is_ok() {
+                let Ok(read) = staged.recv() else {
+                    return Ok(());
+                };
+                absorbed = read.and_then(|read| {
+                    last = read.last;
+                    machine.absorb(&self.ctx, read)
+                });
+                let _ = go.send(());
+            }
             let block = absorbed.and_then(|()| machine.compute(&self.ctx, i));
             let block = block.map_err(Self::named(plan, i))?;
             if blocks.send(block).is_err() {

@@ -59,10 +59,30 @@ impl Selector {
         }
     }
 
+    /// What all values of a tile have in common, as far as that helps.
+    pub(crate) fn prefix<K: Key>(&self, tile: &[K]) -> Prefix<K> {
+        if self.network.is_some() {
+            return Prefix {
+                key: K::MIN,
+                bits: K::BITS,
+            };
+        }
+        let (low, high) = tile
+            .iter()
+            .fold((K::MAX, K::MIN), |(a, b), &v| (a.lower(v), b.upper(v)));
+        let bits = 64 - (low ^ high).widened().leading_zeros();
+        let bits = bits.min(K::BITS);
+        let top = low.widened().checked_shr(bits).unwrap_or(0);
+        Prefix {
+            key: K::narrowed(top.checked_shl(bits).unwrap_or(0)),
+            bits,
+        }
+    }
+
     /// For each `i`, the value of the rank among `tile[base + offset + i]` over all offsets.
     pub(crate) fn row<K: Key>(
         &self,
-        tile: &[K],
+        tile: (&[K], Prefix<K>),
         base: usize,
         offsets: &[usize],
         work: &mut [K],
@@ -70,7 +90,8 @@ impl Selector {
     ) {
         wide(Row {
             selector: self,
-            tile: &tile[base..],
+            tile: &tile.0[base..],
+            prefix: tile.1,
             offsets,
             work,
             out,
@@ -78,9 +99,17 @@ impl Selector {
     }
 }
 
+/// The leading bits that all keys of a tile share, and how many bits follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Prefix<K> {
+    key: K,
+    bits: u32,
+}
+
 struct Row<'a, K> {
     selector: &'a Selector,
     tile: &'a [K],
+    prefix: Prefix<K>,
     offsets: &'a [usize],
     work: &'a mut [K],
     out: &'a mut [K],
@@ -107,7 +136,12 @@ impl<K: Key> Wide for Row<'_, K> {
                     run_network(network, self.work);
                     lanes(self.work, self.selector.rank)
                 }
-                None => by_bits(self.tile, self.offsets, from, self.selector.rank),
+                None => by_bits(
+                    (self.tile, self.prefix),
+                    self.offsets,
+                    from,
+                    self.selector.rank,
+                ),
             };
             let width = LANES.min(len - from);
             self.out[from..from + width].copy_from_slice(&found[..width]);
@@ -161,9 +195,14 @@ fn run_network<K: Key>(network: &[Comparator], work: &mut [K]) {
 }
 
 #[inline(always)]
-fn by_bits<K: Key>(tile: &[K], offsets: &[usize], at: usize, rank: usize) -> [K; LANES] {
-    let mut found = [K::MIN; LANES];
-    for bit in (0..K::BITS).rev() {
+fn by_bits<K: Key>(
+    (tile, prefix): (&[K], Prefix<K>),
+    offsets: &[usize],
+    at: usize,
+    rank: usize,
+) -> [K; LANES] {
+    let mut found = [prefix.key; LANES];
+    for bit in (0..prefix.bits).rev() {
         let mut tried = found;
         for t in &mut tried {
             *t = t.with_bit(bit);
@@ -256,7 +295,8 @@ mod tests {
         let offsets: Vec<usize> = (0..n).map(|i| i * len).collect();
         let mut work = vec![K::MIN; n * LANES];
         let mut out = vec![K::MIN; len];
-        selector.row(&tile, 0, &offsets, &mut work, &mut out);
+        let prefix = selector.prefix(&tile);
+        selector.row((&tile, prefix), 0, &offsets, &mut work, &mut out);
         for i in 0..len {
             let mut values: Vec<K> = offsets.iter().map(|o| tile[o + i]).collect();
             values.sort_unstable();
@@ -277,5 +317,9 @@ mod tests {
             }
         }
         check::<u8>(700, 350, false, |v| v as u8);
+        // Keys that share their leading bits, or all of them.
+        check::<u16>(40, 11, false, |v| 0xA500 | (v as u16 % 200));
+        check::<u64>(30, 29, false, |v| u64::MAX - v % 3);
+        check::<u32>(30, 7, false, |_| 77);
     }
 }

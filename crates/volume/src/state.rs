@@ -10,12 +10,13 @@ use crate::VolumeError;
 use crate::block::{Block, View, ViewMut, copy_box, region_bytes};
 use crate::expr::{Expr, Node};
 use crate::op::Op;
+use crate::reader::Staged;
 use crate::separable::Ctx;
 use arrayloom_plan::{Plan, Value, needs, operand_box};
 use arrayloom_types::Region;
 
 /// The part of `next` that is not kept from `before`: along the axis of a sweep what overlaps stays.
-fn fresh(before: Option<&Region>, next: &Region, sweep: Option<usize>) -> Region {
+pub(crate) fn fresh(before: Option<&Region>, next: &Region, sweep: Option<usize>) -> Region {
     let (Some(before), Some(axis)) = (before, sweep) else {
         return next.clone();
     };
@@ -32,7 +33,7 @@ fn fresh(before: Option<&Region>, next: &Region, sweep: Option<usize>) -> Region
 }
 
 /// The boxes inside of the volume that stand for a box that may go around wrapped axes.
-fn pieces(region: &Region, shape: &[i64]) -> Vec<(Region, Region)> {
+pub(crate) fn pieces(region: &Region, shape: &[i64]) -> Vec<(Region, Region)> {
     let mut all = vec![(region.clone(), region.clone())];
     for (d, &n) in shape.iter().enumerate() {
         if region.lo[d] >= 0 && region.hi[d] <= n || n == 0 {
@@ -56,91 +57,44 @@ fn pieces(region: &Region, shape: &[i64]) -> Vec<(Region, Region)> {
     all
 }
 
-/// Reads the sources of one block after the other.
-pub(crate) struct Reader<'a> {
-    expr: &'a Expr,
-    values: &'a [Value],
-    plan: &'a Plan,
-    before: Vec<Option<Region>>,
-}
-
-/// For each source of a block: what was read, and the box that is needed.
-pub(crate) type Staged = Vec<(usize, Region, Block)>;
-
-impl<'a> Reader<'a> {
-    pub(crate) fn new(expr: &'a Expr, values: &'a [Value], plan: &'a Plan) -> Reader<'a> {
-        let before = vec![None; values.len()];
-        Reader {
-            expr,
-            values,
-            plan,
-            before,
-        }
-    }
-
-    /// Reads what block `i` needs and the block before did not.
-    pub(crate) fn read(&mut self, ctx: &Ctx, i: u64) -> Result<Staged, VolumeError> {
-        let boxes = needs(self.values, &self.plan.core(i));
-        let mut staged = Vec::new();
-        for (v, node) in self.expr.nodes().iter().enumerate() {
-            let Node::Source(source) = node else { continue };
-            let new = fresh(self.before[v].as_ref(), &boxes[v], self.plan.sweep);
-            self.before[v] = Some(boxes[v].clone());
-            let mut block = Block::new(&ctx.meter, new.clone(), self.expr.dtype(v), 0)?;
-            let read = |region: &Region, to: &mut [u8]| {
-                source
-                    .read(region, to)
-                    .map_err(|message| VolumeError::Read {
-                        region: region.clone(),
-                        message,
-                    })
-            };
-            let parts = pieces(&new, self.expr.shape(v));
-            if let [(_, inside)] = &parts[..] {
-                if !new.is_empty() {
-                    read(inside, block.data_mut())?;
-                }
-            } else {
-                for (place, inside) in parts {
-                    let mut part = Block::new(&ctx.meter, place.clone(), block.dtype, 0)?;
-                    read(&inside, part.data_mut())?;
-                    let size = block.dtype.size();
-                    copy_box(
-                        (&place, part.data()),
-                        (&new, block.data_mut()),
-                        &place,
-                        size,
-                    );
-                }
-            }
-            staged.push((v, boxes[v].clone(), block));
-        }
-        Ok(staged)
-    }
-}
-
 /// Computes one block after the other.
 pub(crate) struct Machine<'a> {
     expr: &'a Expr,
     values: &'a [Value],
     plan: &'a Plan,
     blocks: Vec<Option<Block>>,
+    /// All of each value, as a box.
+    wholes: Vec<Region>,
 }
 
 impl<'a> Machine<'a> {
     pub(crate) fn new(expr: &'a Expr, values: &'a [Value], plan: &'a Plan) -> Machine<'a> {
         let blocks = values.iter().map(|_| None).collect();
+        let wholes = values.iter().map(|v| Region::whole(&v.shape));
         Machine {
             expr,
             values,
             plan,
             blocks,
+            wholes: wholes.collect(),
+        }
+    }
+
+    /// The voxels of value `v` that are at hand, with their box: all of it for sources in memory.
+    fn held(&self, v: usize) -> Option<(&Region, &[u8])> {
+        let in_memory = match &self.expr.nodes()[v] {
+            Node::Source(source) if self.values[v].resident => source.in_memory(),
+            _ => None,
+        };
+        match in_memory {
+            Some(data) => Some((&self.wholes[v], data)),
+            None => self.blocks[v].as_ref().map(|b| (&b.region, b.data())),
         }
     }
 
     /// Takes in what was read. With this the reader may go on.
     pub(crate) fn absorb(&mut self, ctx: &Ctx, staged: Staged) -> Result<(), VolumeError> {
-        for (v, wanted, block) in staged {
+        for (v, wanted, block) in staged.parts {
             if block.region == wanted && self.plan.sweep.is_none() {
                 self.blocks[v] = Some(block);
                 continue;
@@ -155,7 +109,7 @@ impl<'a> Machine<'a> {
     }
 
     /// The block of value `v`, moved on to the box `wanted`; all but `new` keeps its voxels.
-    fn advance(
+    pub(crate) fn advance(
         &mut self,
         ctx: &Ctx,
         v: usize,
@@ -234,9 +188,9 @@ impl<'a> Machine<'a> {
         if self.values[last].is_source() {
             let dtype = self.expr.dtype(last);
             let mut copy = Block::new(&ctx.meter, core.clone(), dtype, 0)?;
-            if let Some(block) = &self.blocks[last] {
+            if let Some(held) = self.held(last) {
                 let to = (core, copy.data_mut());
-                copy_box((&block.region, block.data()), to, core, dtype.size());
+                copy_box(held, to, core, dtype.size());
             }
             return Ok(copy);
         }
@@ -314,28 +268,24 @@ impl<'a> Machine<'a> {
         let mut crops: Vec<Option<Block>> = Vec::with_capacity(inputs.len());
         let mut boxes = Vec::with_capacity(inputs.len());
         for (operand, &input) in self.values[v].operands.iter().zip(inputs) {
-            let Some(block) = &self.blocks[input] else {
+            let Some((held, data)) = self.held(input) else {
                 return Err(VolumeError::Argument(
                     "an operand was not computed".to_owned(),
                 ));
             };
-            let need = operand_box(
-                operand,
-                (self.expr.shape(input), self.expr.shape(v)),
-                out.region,
-            );
-            let target = crop_box(&block.region, &need);
-            let in_place = contiguous_part(&target, &block.region);
+            let target = if self.values[input].resident {
+                held.clone()
+            } else {
+                let shapes = (self.expr.shape(input), self.expr.shape(v));
+                crop_box(held, &operand_box(operand, shapes, out.region))
+            };
+            let in_place = contiguous_part(&target, held);
             let mut crop = None;
             if in_place.is_none() {
-                let mut copy = Block::new(&ctx.meter, target.clone(), block.dtype, 0)?;
+                let dtype = self.expr.dtype(input);
+                let mut copy = Block::new(&ctx.meter, target.clone(), dtype, 0)?;
                 let to = (&target, copy.data_mut());
-                copy_box(
-                    (&block.region, block.data()),
-                    to,
-                    &target,
-                    block.dtype.size(),
-                );
+                copy_box((held, data), to, &target, dtype.size());
                 crop = Some(copy);
             }
             crops.push(crop);
@@ -343,18 +293,17 @@ impl<'a> Machine<'a> {
         }
         let mut views = Vec::with_capacity(inputs.len());
         for (i, &input) in inputs.iter().enumerate() {
-            let shape = self.expr.shape(input);
-            let (target, in_place) = &boxes[i];
-            match (&crops[i], &self.blocks[input]) {
+            let (shape, dtype) = (self.expr.shape(input), self.expr.dtype(input));
+            let (region, in_place) = &boxes[i];
+            match (&crops[i], self.held(input)) {
                 (Some(copy), _) => views.push(copy.view(shape)),
-                (None, Some(block)) => {
-                    let size = block.dtype.size();
-                    let from = in_place.unwrap_or(0) * size;
-                    let data = &block.data()[from..from + region_bytes(target, block.dtype)];
+                (None, Some((_, data))) => {
+                    let from = in_place.unwrap_or(0) * dtype.size();
+                    let data = &data[from..from + region_bytes(region, dtype)];
                     views.push(View {
-                        region: target,
+                        region,
                         shape,
-                        dtype: block.dtype,
+                        dtype,
                         data,
                     });
                 }
@@ -366,7 +315,7 @@ impl<'a> Machine<'a> {
 }
 
 /// True if `new` is the last part of `whole` in memory.
-fn is_tail(new: &Region, whole: &Region) -> bool {
+pub(crate) fn is_tail(new: &Region, whole: &Region) -> bool {
     let differs = (0..new.rank()).find(|&d| new.lo[d] != whole.lo[d] || new.hi[d] != whole.hi[d]);
     differs.is_none_or(|d| {
         new.hi[d] == whole.hi[d]

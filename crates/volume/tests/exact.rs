@@ -10,7 +10,7 @@ mod cases;
 use arrayloom_types::{DType, Region};
 use arrayloom_volume::ops::{BoxExtremum, Extremum, WindowAxis};
 use arrayloom_volume::{
-    Expr, Meter, Mode, Node, Options, Report, Sink, Source, Target, VolumeError, run,
+    Expr, Meter, Mode, Node, Options, Report, Sink, Source, Target, VolumeError, Worker, run,
 };
 use cases::{Case, Memory, Once, Random, random_case};
 use std::sync::{Arc, Mutex};
@@ -24,6 +24,7 @@ fn options(rank: usize, budget: u64, threads: usize) -> Options<'static> {
         watch: None,
         written: None,
         meter: None,
+        workers: Vec::new(),
     }
 }
 
@@ -179,6 +180,84 @@ fn a_slab_reads_every_voxel_once() {
     assert_eq!(*memory.read.lock().unwrap(), 24_000);
 }
 
+#[test]
+fn a_slab_reads_every_granule_once() {
+    let shape = vec![60i64, 24, 24];
+    for budget in [40_000, 50_000, 60_000] {
+        let mut memory = Memory::new(
+            &shape,
+            1,
+            (0..34_560)
+                .map(|i| u8::try_from(i % 251).unwrap())
+                .collect(),
+        );
+        memory.granule = Some([8, 24, 24].as_slice().into());
+        let memory = Arc::new(memory);
+        let mut expr = Expr::new();
+        let source = expr.source(Arc::clone(&memory) as Arc<dyn Source>, &shape, DType::U8);
+        let axis = WindowAxis {
+            len: 5,
+            before: 2,
+            mode: Mode::Reflect,
+        };
+        let op = BoxExtremum::new(Extremum::Maximum, vec![axis; 3], DType::U8).unwrap();
+        expr.apply(Arc::new(op), &[source], &shape).unwrap();
+        let case = Case {
+            expr,
+            shape: shape.clone(),
+            size: 1,
+        };
+        let (_, report) = compute(&case, &options(3, budget, 1)).unwrap();
+        assert!(report.blocks > 1, "{report:?}");
+        assert!(report.peak <= budget);
+        let reads = memory.regions.lock().unwrap();
+        assert!(reads.iter().all(|r| r.lo[0] % 8 == 0), "{reads:?}");
+        let voxels: u64 = reads.iter().map(Region::voxels).sum();
+        assert_eq!(voxels, 34_560);
+    }
+}
+
+#[test]
+fn workers_with_different_budgets_share_the_work() {
+    let mut random = Random(8);
+    let (mut shared, mut halved) = (0, 0);
+    for number in 0..80 {
+        let case = random_case(&mut random);
+        let rank = case.shape.len();
+        let (whole, _) = compute(&case, &options(rank, 1 << 32, 1)).unwrap();
+        let mut options = options(rank, 0, 1);
+        if random.below(2) == 0 {
+            options.align = case.shape.iter().map(|_| 1 + random.small(5)).collect();
+        }
+        for n in 0..2 + random.below(3) {
+            let budget = 1u64 << (13 + random.below(6));
+            let meter = Meter::new(budget);
+            if n == 0 && random.below(2) == 0 {
+                meter.fail_at(random.below(30) as u64);
+            }
+            options.workers.push(Worker {
+                budget,
+                threads: 1 + random.below(2),
+                meter: Some(meter),
+            });
+        }
+        match compute(&case, &options) {
+            Ok((part, report)) => {
+                assert!(part == whole, "case {number}");
+                let budgets: u64 = options.workers.iter().map(|w| w.budget).sum();
+                assert!(report.peak <= budgets);
+                shared += 1;
+                halved += report.halved;
+            }
+            Err(VolumeError::TooSmall { .. }) => {}
+            Err(other) => panic!("case {number}: {other}"),
+        }
+        let meters = options.workers.iter().filter_map(|w| w.meter.as_ref());
+        assert!(meters.into_iter().all(|m| m.used() == 0));
+    }
+    assert!(shared > 40 && halved > 5, "{shared} {halved}");
+}
+
 /// Fails behind the twentieth voxel: when it is read, or when it is written.
 struct Broken {
     reading: bool,
@@ -206,7 +285,11 @@ impl Sink for Broken {
 
 #[test]
 fn errors_name_block_and_box() {
-    for (reading, why) in [(true, "chunk 7 is torn"), (false, "no space left")] {
+    // The halo of the first block lies behind the torn place already.
+    for (reading, block, why) in [
+        (true, "block 0 at [", "chunk 7 is torn"),
+        (false, "block 1 at [", "no space left"),
+    ] {
         let mut expr = Expr::new();
         let source = expr.source(Arc::new(Broken { reading }), &[100_000], DType::U8);
         let axes = vec![WindowAxis {
@@ -219,10 +302,7 @@ fn errors_name_block_and_box() {
         let mut target = Target::Sink(&Broken { reading });
         let failed = run(&expr, &mut target, &options(1, 60_000, 1)).unwrap_err();
         let text = failed.to_string();
-        assert!(
-            text.contains("block 1 at [") && text.contains(why),
-            "{text}"
-        );
+        assert!(text.contains(block) && text.contains(why), "{text}");
         assert_eq!(failed.kind(), arrayloom_types::ErrorKind::Io);
     }
 }

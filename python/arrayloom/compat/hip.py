@@ -23,13 +23,26 @@ and Python wrappers, Bioinformatics 35(24), 2019.
 # Arrays of many libraries come in; their element types are known at run time only.
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from arrayloom import filters, volumes
-from arrayloom._volume import Volume, as_volume, blockwise, compute, elementwise
+from arrayloom._volume import Volume, as_volume, blockwise, elementwise
+from arrayloom.compat._hip_rules import (
+    MODE,
+    Image,
+    Result,
+    converted,
+    finished,
+    kernel_of,
+    reach_of,
+    rounds,
+    sigmas_of,
+    space_axes,
+    widened,
+)
 
 __all__ = [
     "Closure",
@@ -71,88 +84,11 @@ __all__ = [
     "wiener_filter",
 ]
 
-Image: TypeAlias = ArrayLike | Volume
-Result: TypeAlias = Any
-
-_MODE = "renormalize"
-
-
-def _spatial(volume: Volume) -> list[int]:
-    """The filtered axes: the last three, or fewer."""
-    if volume.ndim > 5:
-        message = (
-            f"an image of {volume.ndim} axes; HIP's images have at most 5: time, channel, z, y, x"
-        )
-        raise ValueError(message)
-    return list(range(max(volume.ndim - 3, 0), volume.ndim))
-
-
-def _finish(image: Image, result: Volume) -> Result:
-    return result if isinstance(image, Volume) else compute(result)
-
-
-def _wide(volume: Volume) -> Volume:
-    return volume.astype(np.float64)
-
-
-def _cast(volume: Volume, dtype: DTypeLike) -> Volume:
-    """Clamped to the range of `dtype` and truncated, as HIP stores results."""
-    kind: np.dtype[Any] = np.dtype(dtype)
-    if kind.kind not in "biu":
-        return volume.astype(kind)
-    low, high = (0, 1) if kind.kind == "b" else (np.iinfo(kind).min, np.iinfo(kind).max)
-
-    def store(values: NDArray[Any]) -> NDArray[Any]:
-        whole = np.trunc(values * (1 + 1e-9))
-        safe = np.nan_to_num(np.clip(whole, low, high), nan=0.0)
-        # The greatest 64-bit integers are no doubles; comparing keeps them.
-        top = whole >= float(high)
-        return np.where(top, np.array(high, kind), np.where(top, 0, safe).astype(kind))
-
-    return blockwise(store, [volume], volume.shape, kind, "cast")
-
-
-def _kernel(volume: Volume, kernel: ArrayLike) -> tuple[NDArray[np.float64], list[int]]:
-    """The weights of a kernel, and the axes they lie along."""
-    weights = np.asarray(kernel, np.float64)
-    which = _spatial(volume)
-    while weights.ndim > len(which) and weights.shape[0] == 1:
-        weights = weights[0]
-    if weights.ndim == 0 or weights.ndim > len(which) or not weights.any():
-        message = (
-            f"a kernel of shape {np.shape(kernel)} for an image with {len(which)} spatial axes; give an "
-            "array with at most as many axes, and at least one weight that is not zero"
-        )
-        raise ValueError(message)
-    return weights, which[len(which) - weights.ndim :]
-
-
-def _sigmas(volume: Volume, sigmas: ArrayLike) -> tuple[list[float], list[int]]:
-    """Sigmas in the order of axes, from x, y, z; and the axes."""
-    given = np.asarray(sigmas, np.float64).ravel().tolist()
-    which = _spatial(volume)
-    if len(given) < len(which) or min(given) < 0:
-        message = f"sigmas {given} for {len(which)} spatial axes; give x, y and z, none negative"
-        raise ValueError(message)
-    return given[: len(which)][::-1], which
-
-
-def _reach(sigma: float, taps: float) -> int:
-    """Voxels on each side of a kernel of so many taps for each sigma; HIP makes their number odd."""
-    return max(1, int(taps * sigma)) // 2 if sigma > 0 else 0
-
-
-def _count(iterations: int) -> range:
-    if iterations < 1:
-        message = f"{iterations} iterations; at least 1 is needed"
-        raise ValueError(message)
-    return range(iterations)
-
 
 def _smooth(volume: Volume, sigmas: ArrayLike) -> Volume:
-    each, which = _sigmas(volume, sigmas)
-    reach = [_reach(s, 5) for s in each]
-    return filters.gaussian_filter(volume, each, mode=_MODE, radius=reach, axes=which)
+    each, which = sigmas_of(volume, sigmas)
+    reach = [reach_of(s, 5) for s in each]
+    return filters.gaussian_filter(volume, each, mode=MODE, radius=reach, axes=which)
 
 
 def Gaussian(imageIn: Image, sigmas: ArrayLike, numIterations: int = 1, device: int = -1) -> Result:
@@ -165,10 +101,10 @@ def Gaussian(imageIn: Image, sigmas: ArrayLike, numIterations: int = 1, device: 
     [0.7, 2.32, 3.62, 2.32, 0.7]
     """
     volume = as_volume(imageIn)
-    result = _wide(volume)
-    for _ in _count(numIterations):
+    result = widened(volume)
+    for _ in rounds(numIterations):
         result = _smooth(result, sigmas)
-    return _finish(imageIn, _cast(result, volume.dtype))
+    return finished(imageIn, converted(result, volume.dtype))
 
 
 def HighPassFilter(imageIn: Image, sigmas: ArrayLike, device: int = -1) -> Result:
@@ -180,9 +116,9 @@ def HighPassFilter(imageIn: Image, sigmas: ArrayLike, device: int = -1) -> Resul
     [0.0, 0.0, 5.38, 0.0, 0.0]
     """
     volume = as_volume(imageIn)
-    wide = _wide(volume)
+    wide = widened(volume)
     result = elementwise(np.maximum, [wide - _smooth(wide, sigmas), 0.0])
-    return _finish(imageIn, _cast(result, volume.dtype))
+    return finished(imageIn, converted(result, volume.dtype))
 
 
 def LoG(imageIn: Image, sigmas: ArrayLike, device: int = -1) -> Result:
@@ -196,19 +132,19 @@ def LoG(imageIn: Image, sigmas: ArrayLike, device: int = -1) -> Result:
     [182.0, 36.0, -346.0, 36.0, 182.0]
     """
     volume = as_volume(imageIn)
-    each, which = _sigmas(volume, sigmas)
-    reach = [_reach(s, 10) for s in each]
-    wide = _wide(volume)
+    each, which = sigmas_of(volume, sigmas)
+    reach = [reach_of(s, 10) for s in each]
+    wide = widened(volume)
     total: Volume | None = None
     for axis, sigma in enumerate(each):
         if sigma <= 0:
             continue
         order = [2 if a == axis else 0 for a in range(len(each))]
-        part = filters.gaussian_filter(wide, each, order, mode=_MODE, radius=reach, axes=which)
+        part = filters.gaussian_filter(wide, each, order, mode=MODE, radius=reach, axes=which)
         scaled = part * sigma**2
         total = scaled if total is None else total + scaled
     result = wide * 0.0 if total is None else total
-    return _finish(imageIn, _cast(result, np.float32))
+    return finished(imageIn, converted(result, np.float32))
 
 
 def _sums(volume: Volume, weights: NDArray[np.float64], axes: list[int]) -> Volume:
@@ -228,17 +164,17 @@ def MultiplySum(
     [1.33, 2.75, 4.67]
     """
     volume = as_volume(imageIn)
-    weights, axes = _kernel(volume, kernel)
+    weights, axes = kernel_of(volume, kernel)
     balanced = abs(weights.sum()) <= 1e-12 * np.abs(weights).sum()
     result = volume
-    for _ in _count(numIterations):
-        wide = _wide(result)
+    for _ in rounds(numIterations):
+        wide = widened(result)
         if balanced:
-            found = filters.correlate(wide, weights, mode=_MODE, axes=axes)
+            found = filters.correlate(wide, weights, mode=MODE, axes=axes)
         else:
             found = _sums(wide, weights, axes) / _sums(_ones(wide), weights, axes)
-        result = _cast(found, volume.dtype)
-    return _finish(imageIn, result)
+        result = converted(found, volume.dtype)
+    return finished(imageIn, result)
 
 
 def _ones(volume: Volume) -> Volume:
@@ -257,19 +193,19 @@ def MeanFilter(
     [1, 3, 4]
     """
     volume = as_volume(imageIn)
-    weights, axes = _kernel(volume, kernel)
+    weights, axes = kernel_of(volume, kernel)
     count = (weights != 0).astype(np.float64)
     result = volume
-    for _ in _count(numIterations):
-        wide = _wide(result)
+    for _ in rounds(numIterations):
+        wide = widened(result)
         sums = _sums(wide, weights, axes)
-        result = _cast(sums / _sums(_ones(wide), count, axes), volume.dtype)
-    return _finish(imageIn, result)
+        result = converted(sums / _sums(_ones(wide), count, axes), volume.dtype)
+    return finished(imageIn, result)
 
 
 def _flat(volume: Volume, kernel: ArrayLike) -> tuple[NDArray[np.bool_], list[int]]:
     """The points of a kernel without weights other than 0 and 1."""
-    weights, axes = _kernel(volume, kernel)
+    weights, axes = kernel_of(volume, kernel)
     if not np.isin(weights, [0, 1]).all():
         message = (
             "a kernel with weights other than 0 and 1; this operation takes points, not weights"
@@ -281,8 +217,8 @@ def _flat(volume: Volume, kernel: ArrayLike) -> tuple[NDArray[np.bool_], list[in
 def _pointwise(imageIn: Image, kernel: ArrayLike, run: Callable[..., Volume]) -> Result:
     volume = as_volume(imageIn)
     points, axes = _flat(volume, kernel)
-    found = run(_wide(volume), footprint=points, mode=_MODE, axes=axes)
-    return _finish(imageIn, _cast(found, volume.dtype))
+    found = run(widened(volume), footprint=points, mode=MODE, axes=axes)
+    return finished(imageIn, converted(found, volume.dtype))
 
 
 def StdFilter(imageIn: Image, kernel: ArrayLike, device: int = -1) -> Result:
@@ -318,11 +254,11 @@ def MedianFilter(
     [3, 2, 2, 4, 50]
     """
     volume = as_volume(imageIn)
-    weights, axes = _kernel(volume, kernel)
+    weights, axes = kernel_of(volume, kernel)
     result = volume
-    for _ in _count(numIterations):
-        result = filters.median_filter(result, footprint=weights != 0, mode=_MODE, axes=axes)
-    return _finish(imageIn, result)
+    for _ in rounds(numIterations):
+        result = filters.median_filter(result, footprint=weights != 0, mode=MODE, axes=axes)
+    return finished(imageIn, result)
 
 
 def _extreme(
@@ -332,8 +268,8 @@ def _extreme(
     values = np.unique(weights[weights != 0])
     if values.tolist() == [1.0]:
         run = filters.maximum_filter if maximum else filters.minimum_filter
-        return run(volume, footprint=weights != 0, mode=_MODE, axes=axes)
-    wide, total = _wide(volume), None
+        return run(volume, footprint=weights != 0, mode=MODE, axes=axes)
+    wide, total = widened(volume), None
     join = np.maximum if maximum else np.minimum
     for value in values.tolist():
         high = maximum == (value > 0)
@@ -341,16 +277,16 @@ def _extreme(
         nothing = -np.inf if high else np.inf
         found = run(wide, footprint=weights == value, mode="constant", cval=nothing, axes=axes)
         total = found * value if total is None else elementwise(join, [total, found * value])
-    return _cast(wide if total is None else total, volume.dtype)
+    return converted(wide if total is None else total, volume.dtype)
 
 
 def _extremes(steps: Sequence[bool], imageIn: Image, kernel: ArrayLike) -> Result:
     volume = as_volume(imageIn)
-    weights, axes = _kernel(volume, kernel)
+    weights, axes = kernel_of(volume, kernel)
     result = volume
     for maximum in steps:
         result = _extreme(result, weights, axes, maximum)
-    return _finish(imageIn, result)
+    return finished(imageIn, result)
 
 
 def MaxFilter(
@@ -363,7 +299,7 @@ def MaxFilter(
     >>> MaxFilter([3, 1, 2, 5, 4], [1, 1, 1]).tolist()
     [3, 3, 5, 5, 5]
     """
-    return _extremes([True for _ in _count(numIterations)], imageIn, kernel)
+    return _extremes([True for _ in rounds(numIterations)], imageIn, kernel)
 
 
 def MinFilter(
@@ -376,7 +312,7 @@ def MinFilter(
     >>> MinFilter([3, 1, 2, 5, 4], [1, 1, 1]).tolist()
     [1, 1, 1, 2, 4]
     """
-    return _extremes([False for _ in _count(numIterations)], imageIn, kernel)
+    return _extremes([False for _ in rounds(numIterations)], imageIn, kernel)
 
 
 def Closure(imageIn: Image, kernel: ArrayLike, numIterations: int = 1, device: int = -1) -> Result:
@@ -387,7 +323,7 @@ def Closure(imageIn: Image, kernel: ArrayLike, numIterations: int = 1, device: i
     >>> Closure([9, 9, 1, 9, 9], [1, 1, 1]).tolist()
     [9, 9, 9, 9, 9]
     """
-    steps = [first for first in (True, False) for _ in _count(numIterations)]
+    steps = [first for first in (True, False) for _ in rounds(numIterations)]
     return _extremes(steps, imageIn, kernel)
 
 
@@ -399,7 +335,7 @@ def Opener(imageIn: Image, kernel: ArrayLike, numIterations: int = 1, device: in
     >>> Opener([1, 1, 9, 1, 1], [1, 1, 1]).tolist()
     [1, 1, 1, 1, 1]
     """
-    steps = [first for first in (False, True) for _ in _count(numIterations)]
+    steps = [first for first in (False, True) for _ in rounds(numIterations)]
     return _extremes(steps, imageIn, kernel)
 
 
@@ -412,9 +348,9 @@ def EntropyFilter(imageIn: Image, kernel: ArrayLike, device: int = -1) -> Result
     [0.0, 0.0, 0.0, 1.0, 1.0]
     """
     volume = as_volume(imageIn)
-    weights, axes = _kernel(volume, kernel)
-    found = filters.entropy_filter(volume, footprint=weights != 0, mode=_MODE, axes=axes)
-    return _finish(imageIn, found)
+    weights, axes = kernel_of(volume, kernel)
+    found = filters.entropy_filter(volume, footprint=weights != 0, mode=MODE, axes=axes)
+    return finished(imageIn, found)
 
 
 def WienerFilter(
@@ -432,14 +368,14 @@ def WienerFilter(
     """
     volume = as_volume(imageIn)
     points, axes = _flat(volume, kernel)
-    common: dict[str, Any] = {"footprint": points, "mode": _MODE, "axes": axes}
+    common: dict[str, Any] = {"footprint": points, "mode": MODE, "axes": axes}
     noise = noiseVariance
     if noise == -1 and volume.size:
-        spread = _cast(filters.var_filter(_wide(volume), **common), volume.dtype)
+        spread = converted(filters.var_filter(widened(volume), **common), volume.dtype)
         greatest = float(volumes.min_max(volume)[1])
         noise = float(volumes.sum(spread)) / volume.size * greatest**2
-    found = filters.wiener_filter(_wide(volume), noise=noise, **common)
-    return _finish(imageIn, _cast(found, volume.dtype))
+    found = filters.wiener_filter(widened(volume), noise=noise, **common)
+    return finished(imageIn, converted(found, volume.dtype))
 
 
 def NLMeans(
@@ -458,15 +394,15 @@ def NLMeans(
     """
     volume = as_volume(imageIn)
     found = filters.nl_means(
-        _wide(volume),
+        widened(volume),
         h,
         searchWindowRadius,
         nhoodRadius,
         "fisher",
-        mode=_MODE,
-        axes=_spatial(volume),
+        mode=MODE,
+        axes=space_axes(volume),
     )
-    return _finish(imageIn, _cast(found, volume.dtype))
+    return finished(imageIn, converted(found, volume.dtype))
 
 
 def ElementWiseDifference(image1In: Image, image2In: Image, device: int = -1) -> Result:

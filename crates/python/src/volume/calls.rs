@@ -4,7 +4,7 @@
 
 use super::memory::{self, Bytes};
 use arrayloom_plan::AxisNeed;
-use arrayloom_types::{DType, Region};
+use arrayloom_types::{Coords, DType, Region};
 use arrayloom_volume::{Ctx, Op, Sink, Source, View, ViewMut, VolumeError, copy_box};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -21,6 +21,7 @@ pub(super) struct ArraySource {
     pub(super) bytes: Bytes,
     pub(super) shape: Vec<i64>,
     pub(super) size: usize,
+    pub(super) mapped: bool,
 }
 
 impl Source for ArraySource {
@@ -33,18 +34,30 @@ impl Source for ArraySource {
     fn in_memory(&self) -> Option<&[u8]> {
         Some(self.bytes.get())
     }
+
+    fn is_mapped(&self) -> bool {
+        self.mapped
+    }
 }
 
 /// `function((lo, hi), view)` fills the view.
-pub(super) struct CallSource(pub(super) Py<PyAny>);
+pub(super) struct CallSource {
+    pub(super) function: Py<PyAny>,
+    pub(super) granule: Option<Coords>,
+}
 
 impl Source for CallSource {
     fn read(&self, region: &Region, to: &mut [u8]) -> Result<(), String> {
         Python::attach(|py| -> PyResult<()> {
             let view = memory::writeable(py, to)?;
-            self.0.call1(py, (corners(py, region)?, view)).map(drop)
+            let corners = corners(py, region)?;
+            self.function.call1(py, (corners, view)).map(drop)
         })
         .map_err(|error| error.to_string())
+    }
+
+    fn granule(&self) -> Option<Coords> {
+        self.granule.clone()
     }
 }
 
@@ -94,6 +107,10 @@ impl Op for CallOp {
 
     fn cost_ns(&self) -> f64 {
         1.0
+    }
+
+    fn takes_exactly(&self) -> bool {
+        true
     }
 
     fn run(&self, _: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {

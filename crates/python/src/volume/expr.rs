@@ -8,22 +8,21 @@
 
 use super::calls::{ArraySource, CallOp, CallSink, CallSource};
 use super::memory::Bytes;
+use super::running::{Extra, go, plan_dict, report_dict};
 use super::statistic::statistic;
 use super::to_python;
 use crate::np::Arr;
-use arrayloom_plan::{AxisNeed, Plan, Window};
+use arrayloom_plan::{AxisNeed, Window};
 use arrayloom_types::{DType, Region};
 use arrayloom_volume::ops::{
     BoxExtremum, Correlate, Distance, Extremum, FootprintExtremum, Linear, LinearAxis,
     Neighbourhood, NlMeans, Rank, WindowAxis, local,
 };
-use arrayloom_volume::{
-    Expr, Mode, Op, Options, Progress, Report, Target, VolumeError, plan_for, run,
-};
+use arrayloom_volume::{Expr, Mode, Op, Target, VolumeError, Worker, plan_for, run};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// A window along one axis as Python gives it: points, points before the center, mode, constant.
 type PyAxis = (usize, i64, String, f64);
@@ -60,7 +59,7 @@ fn window_axes(axes: Vec<PyAxis>) -> PyResult<Vec<WindowAxis>> {
     axes.into_iter().map(one).collect()
 }
 
-fn dtype_of(letter: char) -> PyResult<DType> {
+pub(super) fn dtype_of(letter: char) -> PyResult<DType> {
     let unknown = || PyTypeError::new_err(format!("dtype {letter:?} is not supported on volumes"));
     DType::from_letter(letter).ok_or_else(unknown)
 }
@@ -113,8 +112,8 @@ impl VolumeExpr {
         VolumeExpr::default()
     }
 
-    /// The array `array`, C-contiguous and aligned.
-    fn array(&mut self, array: &Bound<'_, PyAny>, letter: char) -> PyResult<usize> {
+    /// The array `array`, C-contiguous and aligned; `mapped` if it is a file.
+    fn array(&mut self, array: &Bound<'_, PyAny>, letter: char, mapped: bool) -> PyResult<usize> {
         let dtype = dtype_of(letter)?;
         let bytes = Bytes::of(array, false)?;
         let Some(arr) = Arr::of(array) else {
@@ -129,15 +128,30 @@ impl VolumeExpr {
             bytes,
             shape: shape.clone(),
             size: dtype.size(),
+            mapped,
         };
         Ok(self.expr.source(Arc::new(source), &shape, dtype))
     }
 
-    /// A volume that `function((lo, hi), view)` reads.
-    fn reader(&mut self, function: Py<PyAny>, shape: Vec<i64>, letter: char) -> PyResult<usize> {
-        Ok(self
-            .expr
-            .source(Arc::new(CallSource(function)), &shape, dtype_of(letter)?))
+    /// A volume that `function((lo, hi), view)` reads, best in whole granules.
+    fn reader(
+        &mut self,
+        function: Py<PyAny>,
+        shape: Vec<i64>,
+        letter: char,
+        granule: Option<Vec<i64>>,
+    ) -> PyResult<usize> {
+        let granule = granule.map(|g| g.as_slice().into());
+        let source = CallSource { function, granule };
+        let dtype = dtype_of(letter)?;
+        Ok(self.expr.source(Arc::new(source), &shape, dtype))
+    }
+
+    /// A volume in chunks of files; see `super::manifest`.
+    fn manifest(&mut self, facts: &Bound<'_, PyDict>, threads: usize) -> PyResult<usize> {
+        let source = super::manifest::manifest(facts, threads)?;
+        let (shape, dtype) = (source.shape.clone(), source.dtype);
+        Ok(self.expr.source(Arc::new(source), &shape, dtype))
     }
 
     /// The sum over axes of one list of weights along this axis and another along all others: for each
@@ -384,8 +398,9 @@ impl VolumeExpr {
             done: Vec::new(),
             progress,
             written: None,
+            workers: Vec::new(),
         };
-        let ran = Self::go(
+        let ran = go(
             py,
             |options| run(&self.expr, &mut Target::Memory(bytes.get_mut()), options),
             budget,
@@ -406,7 +421,13 @@ impl VolumeExpr {
         done: Vec<PyBox>,
         progress: Option<Py<PyAny>>,
         written: Option<Py<PyAny>>,
+        workers: Vec<(u64, usize)>,
     ) -> PyResult<Py<PyDict>> {
+        let workers = workers.into_iter().map(|(budget, threads)| Worker {
+            budget,
+            threads,
+            meter: None,
+        });
         let sink = CallSink(write);
         let done = done.iter().map(|(lo, hi)| Region::new(lo, hi)).collect();
         let extra = Extra {
@@ -414,8 +435,9 @@ impl VolumeExpr {
             done,
             progress,
             written,
+            workers: workers.collect(),
         };
-        let ran = Self::go(
+        let ran = go(
             py,
             |options| run(&self.expr, &mut Target::Sink(&sink), options),
             budget,
@@ -434,82 +456,4 @@ fn linear_axis((axis, taps, before, name, cval): PyTaps) -> PyResult<LinearAxis>
         before,
         mode: mode(&name, cval)?,
     })
-}
-
-struct Extra {
-    align: Vec<i64>,
-    done: Vec<Region>,
-    progress: Option<Py<PyAny>>,
-    written: Option<Py<PyAny>>,
-}
-
-impl VolumeExpr {
-    /// Runs without the interpreter lock; an exception of a callback comes back as it was raised.
-    fn go(
-        py: Python<'_>,
-        work: impl FnOnce(&Options<'_>) -> Result<Report, VolumeError> + Send,
-        budget: u64,
-        threads: usize,
-        extra: Extra,
-    ) -> PyResult<Report> {
-        let raised: Mutex<Option<PyErr>> = Mutex::new(None);
-        let keep = |error: PyErr| {
-            *raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-        };
-        let watch = |p: Progress| {
-            Python::attach(|py| {
-                let asked = py.check_signals().and_then(|()| match &extra.progress {
-                    Some(f) => f.call1(py, (p.voxels, p.total, p.used)).map(drop),
-                    None => Ok(()),
-                });
-                asked.map_err(keep).is_ok()
-            })
-        };
-        let written = |region: &Region| -> Result<(), String> {
-            let Some(f) = &extra.written else {
-                return Ok(());
-            };
-            let (lo, hi) = (region.lo.to_vec(), region.hi.to_vec());
-            Python::attach(|py| f.call1(py, (lo, hi)).map(drop)).map_err(|e| e.to_string())
-        };
-        let options = Options {
-            budget,
-            threads,
-            align: extra.align.as_slice().into(),
-            done: extra.done.clone(),
-            watch: Some(&watch),
-            written: Some(&written),
-            meter: None,
-        };
-        let result = py.detach(|| work(&options));
-        if let Some(error) = raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            return Err(error);
-        }
-        result.map_err(|e| to_python(py, &e))
-    }
-}
-
-fn plan_dict<'py>(py: Python<'py>, plan: &Plan) -> PyResult<Bound<'py, PyDict>> {
-    let out = PyDict::new(py);
-    out.set_item("bounds", &plan.bounds)?;
-    out.set_item("sweep", plan.sweep)?;
-    out.set_item("blocks", plan.len())?;
-    out.set_item("peak", plan.peak)?;
-    out.set_item("read_bytes", plan.read_bytes)?;
-    out.set_item("source_bytes", plan.source_bytes)?;
-    out.set_item("redundancy", plan.redundancy())?;
-    out.set_item("bound_bytes", plan.bound_bytes)?;
-    out.set_item("seconds", plan.seconds)?;
-    out.set_item("overlapped", plan.buffers.source > 1)?;
-    Ok(out)
-}
-
-fn report_dict<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
-    let out = PyDict::new(py);
-    out.set_item("blocks", report.blocks)?;
-    out.set_item("peak", report.peak)?;
-    out.set_item("planned_peak", report.planned_peak)?;
-    out.set_item("halved", report.halved)?;
-    out.set_item("read_bytes", report.read_bytes)?;
-    Ok(out)
 }

@@ -2,7 +2,9 @@
 
 mod calls;
 mod expr;
+mod manifest;
 mod memory;
+mod running;
 mod statistic;
 
 pub(crate) use expr::VolumeExpr;

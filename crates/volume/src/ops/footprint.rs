@@ -9,9 +9,9 @@ use super::window::{self, Fill, Neighbourhood, Tile, tile_elems, tile_voxels, ti
 use crate::VolumeError;
 use crate::block::{View, ViewMut};
 use crate::load::{self, Keys, Load, emit_keys, key_of};
+use crate::low::Low;
 use crate::op::{Mode, Op, voxels, worth};
 use crate::pixel::Key;
-use crate::rules::Low;
 use crate::separable::Ctx;
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::{Coords, DType};
@@ -68,7 +68,8 @@ impl FootprintExtremum {
             _ => None,
         });
         let extents = out.region.extents();
-        let padded = usize::try_from(tile_elems(&self.window.axes, &extents)).unwrap_or(usize::MAX);
+        let padded = usize::try_from(tile_elems(&self.window.axes, &extents, self.dtype.size()))
+            .unwrap_or(usize::MAX);
         let fill = Fill {
             axes: &self.window.axes,
             nothing: constant.unwrap_or(K::MAX),
@@ -186,8 +187,10 @@ impl Op for FootprintExtremum {
     }
 
     fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
-        let tile = tile_elems(&self.window.axes, extents) * self.lengths.len() as u64;
-        let each = tile + tile_voxels(extents) + window::row_elems(extents) as u64;
+        let tile =
+            tile_elems(&self.window.axes, extents, self.dtype.size()) * self.lengths.len() as u64;
+        let each =
+            tile + tile_voxels(extents, self.dtype.size()) + window::row_elems(extents) as u64;
         worth(threads, voxels(extents)) as u64 * (self.dtype.size() as u64 * each + 64)
     }
 

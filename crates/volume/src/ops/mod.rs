@@ -2,6 +2,7 @@
 
 mod correlate;
 mod entropy;
+mod exponential;
 mod extrema;
 mod footprint;
 mod linear;

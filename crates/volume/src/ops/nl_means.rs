@@ -12,6 +12,7 @@
     reason = "inlined into code compiled for wide vectors"
 )]
 
+use super::exponential::exp_of_negative;
 use super::linear::emit_f64;
 use super::window::{self, Fill, Tile, WindowAxis, tile_elems, tile_voxels, tiles};
 use crate::VolumeError;
@@ -85,8 +86,8 @@ impl NlMeans {
 
     /// Elements of working memory beside the tiles: two boxes of differences, three sums.
     fn extra(&self, extents: &[i64]) -> usize {
-        let padded = usize::try_from(tile_elems(&self.axes, extents)).unwrap_or(usize::MAX);
-        let voxels = usize::try_from(tile_voxels(extents)).unwrap_or(usize::MAX);
+        let padded = usize::try_from(tile_elems(&self.axes, extents, 8)).unwrap_or(usize::MAX);
+        let voxels = usize::try_from(tile_voxels(extents, 8)).unwrap_or(usize::MAX);
         padded.saturating_mul(2).saturating_add(4 * voxels)
     }
 
@@ -397,36 +398,6 @@ impl Wide for Patches<'_, '_> {
     }
 }
 
-/// `exp(x)` for `x <= 0`, to a few units in the last place; zero below -700. NaN stays NaN.
-#[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "exponents are small")]
-fn exp_of_negative(x: f64) -> f64 {
-    const HIGH: f64 = 0.693_147_180_369_123_8;
-    const LOW: f64 = 1.908_214_929_270_587_7e-10;
-    let safe = if x < -700.0 { -700.0 } else { x };
-    let k = (safe * std::f64::consts::LOG2_E).round_ties_even();
-    let r = (-k).mul_add(LOW, (-k).mul_add(HIGH, safe));
-    let mut p = 1.0 / 479_001_600.0;
-    for c in [
-        1.0 / 39_916_800.0,
-        1.0 / 3_628_800.0,
-        1.0 / 362_880.0,
-        1.0 / 40_320.0,
-        1.0 / 5_040.0,
-        1.0 / 720.0,
-        1.0 / 120.0,
-        1.0 / 24.0,
-        1.0 / 6.0,
-        0.5,
-        1.0,
-        1.0,
-    ] {
-        p = r.mul_add(p, c);
-    }
-    let scale = f64::from_bits((1023 + k as i64).cast_unsigned() << 52);
-    if x < -700.0 { 0.0 } else { p * scale }
-}
-
 impl Op for NlMeans {
     fn name(&self) -> &'static str {
         "nl_means"
@@ -446,8 +417,8 @@ impl Op for NlMeans {
         } else {
             1
         };
-        let elems = tiles * tile_elems(&self.axes, extents) + self.extra(extents) as u64;
-        let each = 8 * elems + self.out.size() as u64 * tile_voxels(extents) + 64;
+        let elems = tiles * tile_elems(&self.axes, extents, 8) + self.extra(extents) as u64;
+        let each = 8 * elems + self.out.size() as u64 * tile_voxels(extents, 8) + 64;
         worth(threads, voxels(extents)) as u64 * each
     }
 
@@ -473,7 +444,7 @@ impl Op for NlMeans {
             _ => None,
         });
         let extents = out.region.extents();
-        let padded = usize::try_from(tile_elems(&self.axes, &extents)).unwrap_or(usize::MAX);
+        let padded = usize::try_from(tile_elems(&self.axes, &extents, 8)).unwrap_or(usize::MAX);
         let fill = Fill {
             axes: &self.axes,
             nothing: constant.unwrap_or(0.0),
@@ -497,24 +468,5 @@ impl Op for NlMeans {
             });
             emit_f64(dtype, sums, result);
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_exponential_is_that_of_the_library() {
-        for i in 0..7000 {
-            let x = -f64::from(i) / 10.0;
-            let (found, wanted) = (exp_of_negative(x), x.exp());
-            assert!(
-                (found - wanted).abs() <= 4.0 * f64::EPSILON * wanted,
-                "{x}: {found} {wanted}"
-            );
-        }
-        assert!(exp_of_negative(f64::NAN).is_nan());
-        assert!(exp_of_negative(-1e300) == 0.0);
     }
 }

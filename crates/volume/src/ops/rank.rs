@@ -81,8 +81,9 @@ impl Rank {
                 let (work, found) = extra.split_at_mut(selector.work());
                 let found = &mut found[..len];
                 let has_nan = nan.is_some_and(|nan| tile.data.contains(&nan));
+                let prefix = selector.prefix(tile.data);
                 for (row, base, at) in tile.rows() {
-                    selector.row(tile.data, base, &offsets, work, found);
+                    selector.row((tile.data, prefix), base, &offsets, work, found);
                     let place = Place {
                         base,
                         offsets: &offsets,
@@ -161,7 +162,10 @@ impl Op for Rank {
     fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
         let size = self.dtype.size() as u64;
         let work = 32 * self.window.points.len() as u64 + window::row_elems(extents) as u64;
-        let each = size * (tile_elems(&self.window.axes, extents) + work + tile_voxels(extents));
+        let each = size
+            * (tile_elems(&self.window.axes, extents, self.dtype.size())
+                + work
+                + tile_voxels(extents, self.dtype.size()));
         worth(threads, voxels(extents)) as u64 * (each + 64)
     }
 

@@ -114,20 +114,23 @@ impl Neighbourhood {
     }
 }
 
-/// Most voxels of a tile along its axes, innermost first.
-const TILE: [i64; 3] = [128, 16, 8];
-
-/// The extents of a tile for a box with these extents.
-fn tile_extents(extents: &[i64]) -> Coords {
+/// The extents of a tile for a box with these extents, and elements of `size` bytes. Several arrays of it fit
+/// a level-2 cache.
+fn tile_extents(extents: &[i64], size: usize) -> Coords {
+    let most = if size <= 2 {
+        [128, 32, 8]
+    } else {
+        [128, 16, 8]
+    };
     let rank = extents.len();
     (0..rank)
-        .map(|d| extents[d].min(*TILE.get(rank - 1 - d).unwrap_or(&1)).max(0))
+        .map(|d| extents[d].min(*most.get(rank - 1 - d).unwrap_or(&1)).max(0))
         .collect()
 }
 
 /// Elements of a padded tile.
-pub(crate) fn tile_elems(axes: &[WindowAxis], extents: &[i64]) -> u64 {
-    let tile = tile_extents(extents);
+pub(crate) fn tile_elems(axes: &[WindowAxis], extents: &[i64], size: usize) -> u64 {
+    let tile = tile_extents(extents, size);
     tile.iter()
         .zip(axes)
         .map(|(&e, a)| e.unsigned_abs() + a.len as u64)
@@ -135,8 +138,8 @@ pub(crate) fn tile_elems(axes: &[WindowAxis], extents: &[i64]) -> u64 {
 }
 
 /// Voxels of a tile of the output.
-pub(crate) fn tile_voxels(extents: &[i64]) -> u64 {
-    tile_extents(extents)
+pub(crate) fn tile_voxels(extents: &[i64], size: usize) -> u64 {
+    tile_extents(extents, size)
         .iter()
         .map(|e| e.unsigned_abs())
         .product()
@@ -234,7 +237,8 @@ pub(crate) fn tiles<W: Pod + Send + Sync>(
     compute: impl Fn(&Tile<'_, W>, &mut [W], &mut [u8]) + Sync,
 ) -> Result<(), VolumeError> {
     let extents = out.region.extents();
-    let tile = tile_extents(&extents);
+    let elem = size_of::<W>();
+    let tile = tile_extents(&extents, elem);
     let grid: Vec<u64> = extents
         .iter()
         .zip(&tile)
@@ -244,8 +248,8 @@ pub(crate) fn tiles<W: Pod + Send + Sync>(
     let next = AtomicU64::new(0);
     let (whole, size) = (out.region, out.dtype.size());
     let data = Mutex::new(out.data);
-    let padded = usize::try_from(tile_elems(fill.axes, &extents)).unwrap_or(usize::MAX);
-    let result_bytes = usize::try_from(tile_voxels(&extents)).unwrap_or(usize::MAX) * size;
+    let padded = usize::try_from(tile_elems(fill.axes, &extents, elem)).unwrap_or(usize::MAX);
+    let result_bytes = usize::try_from(tile_voxels(&extents, elem)).unwrap_or(usize::MAX) * size;
     in_threads(ctx.threads, || {
         let mut space: Scratch<W> = Scratch::new(&ctx.meter, padded * inputs.len() + fill.extra)?;
         let mut result: Scratch<u8> = Scratch::new(&ctx.meter, result_bytes)?;
@@ -362,6 +366,6 @@ fn fill_row<W: Pod>(
 
 /// Voxels of a row of a tile.
 pub(crate) fn row_elems(extents: &[i64]) -> usize {
-    let row = tile_extents(extents).last().copied().unwrap_or(0);
+    let row = tile_extents(extents, 8).last().copied().unwrap_or(0);
     usize::try_from(row).unwrap_or(0)
 }

@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a failing test says where")]
 
 use arrayloom_plan::AxisNeed;
-use arrayloom_types::{DType, Region};
+use arrayloom_types::{Coords, DType, Region};
 use arrayloom_volume::ops::{
     BoxExtremum, Correlate, Distance, Extremum, FootprintExtremum, Linear, LinearAxis,
     Neighbourhood, NlMeans, Rank, Statistic, WindowAxis, local,
@@ -37,6 +37,10 @@ pub(crate) struct Memory {
     size: usize,
     data: Vec<u8>,
     pub(crate) read: Mutex<u64>,
+    pub(crate) regions: Mutex<Vec<Region>>,
+    /// Whether operations look at it where it lies.
+    pub(crate) resident: bool,
+    pub(crate) granule: Option<Coords>,
 }
 
 impl Memory {
@@ -46,6 +50,9 @@ impl Memory {
             size,
             data,
             read: Mutex::new(0),
+            regions: Mutex::new(Vec::new()),
+            resident: false,
+            granule: None,
         }
     }
 }
@@ -55,8 +62,21 @@ impl Source for Memory {
         let whole = Region::whole(&self.shape);
         assert!(whole.contains(region), "reads lie inside: {region}");
         *self.read.lock().unwrap() += region.voxels();
+        self.regions.lock().unwrap().push(region.clone());
         copy_box((&whole, &self.data), (region, to), region, self.size);
         Ok(())
+    }
+
+    fn in_memory(&self) -> Option<&[u8]> {
+        self.resident.then_some(&self.data[..])
+    }
+
+    fn is_mapped(&self) -> bool {
+        self.resident
+    }
+
+    fn granule(&self) -> Option<Coords> {
+        self.granule.clone()
     }
 }
 
@@ -119,6 +139,10 @@ impl Op for Difference {
 
     fn cost_ns(&self) -> f64 {
         1.0
+    }
+
+    fn takes_exactly(&self) -> bool {
+        true
     }
 
     fn run(&self, _: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {
@@ -300,7 +324,12 @@ pub(crate) fn random_case(random: &mut Random) -> Case {
         push(&mut data, random, dtype);
     }
     let mut expr = Expr::new();
-    let source = Memory::new(&shape, dtype.size(), data);
+    let mut source = Memory::new(&shape, dtype.size(), data);
+    match random.below(3) {
+        0 => source.resident = true,
+        1 => source.granule = Some(shape.iter().map(|_| 1 + random.small(6)).collect()),
+        _ => {}
+    }
     let mut last = expr.source(Arc::new(source), &shape, dtype);
     for _ in 0..=random.below(3) {
         let before = last;

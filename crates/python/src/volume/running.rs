@@ -1,0 +1,92 @@
+//! Running an expression for Python: callbacks, and what a run and a plan say as dictionaries.
+#![expect(
+    clippy::result_large_err,
+    reason = "errors of runs are rare, and are turned into exceptions here"
+)]
+
+use super::to_python;
+use arrayloom_plan::Plan;
+use arrayloom_types::Region;
+use arrayloom_volume::{Options, Progress, Report, VolumeError, Worker};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::{Mutex, PoisonError};
+
+/// What a run gets beside its budget.
+pub(super) struct Extra {
+    pub(super) align: Vec<i64>,
+    pub(super) done: Vec<Region>,
+    pub(super) progress: Option<Py<PyAny>>,
+    pub(super) written: Option<Py<PyAny>>,
+    pub(super) workers: Vec<Worker>,
+}
+
+/// Runs without the interpreter lock; an exception of a callback comes back as it was raised.
+pub(super) fn go(
+    py: Python<'_>,
+    work: impl FnOnce(&Options<'_>) -> Result<Report, VolumeError> + Send,
+    budget: u64,
+    threads: usize,
+    extra: Extra,
+) -> PyResult<Report> {
+    let raised: Mutex<Option<PyErr>> = Mutex::new(None);
+    let keep = |error: PyErr| {
+        *raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    };
+    let watch = |p: Progress| {
+        Python::attach(|py| {
+            let asked = py.check_signals().and_then(|()| match &extra.progress {
+                Some(f) => f.call1(py, (p.voxels, p.total, p.used)).map(drop),
+                None => Ok(()),
+            });
+            asked.map_err(keep).is_ok()
+        })
+    };
+    let written = |region: &Region| -> Result<(), String> {
+        let Some(f) = &extra.written else {
+            return Ok(());
+        };
+        let (lo, hi) = (region.lo.to_vec(), region.hi.to_vec());
+        Python::attach(|py| f.call1(py, (lo, hi)).map(drop)).map_err(|e| e.to_string())
+    };
+    let options = Options {
+        budget,
+        threads,
+        align: extra.align.as_slice().into(),
+        done: extra.done.clone(),
+        watch: Some(&watch),
+        written: Some(&written),
+        meter: None,
+        workers: extra.workers,
+    };
+    let result = py.detach(|| work(&options));
+    if let Some(error) = raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        return Err(error);
+    }
+    result.map_err(|e| to_python(py, &e))
+}
+
+pub(super) fn plan_dict<'py>(py: Python<'py>, plan: &Plan) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("bounds", &plan.bounds)?;
+    out.set_item("sweep", plan.sweep)?;
+    out.set_item("blocks", plan.len())?;
+    out.set_item("peak", plan.peak)?;
+    out.set_item("read_bytes", plan.read_bytes)?;
+    out.set_item("source_bytes", plan.source_bytes)?;
+    out.set_item("redundancy", plan.redundancy())?;
+    out.set_item("bound_bytes", plan.bound_bytes)?;
+    out.set_item("seconds", plan.seconds)?;
+    out.set_item("overlapped", plan.buffers.source > 1)?;
+    Ok(out)
+}
+
+pub(super) fn report_dict<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("blocks", report.blocks)?;
+    out.set_item("peak", report.peak)?;
+    out.set_item("planned_peak", report.planned_peak)?;
+    out.set_item("halved", report.halved)?;
+    out.set_item("read_bytes", report.read_bytes)?;
+    Ok(out)
+}

@@ -1,0 +1,143 @@
+//! Rearranged bytes and bits, and checksums.
+
+/// Elements of `size` bytes whose first bytes come first, then all second bytes, and so on.
+pub(super) fn unshuffle(from: &[u8], size: usize, to: &mut [u8]) {
+    let n = from.len() / size;
+    for (byte, plane) in from[..n * size].chunks_exact(n.max(1)).enumerate() {
+        for (element, &value) in to.chunks_exact_mut(size).zip(plane) {
+            element[byte] = value;
+        }
+    }
+    to[n * size..].copy_from_slice(&from[n * size..]);
+}
+
+/// The same with bits: a row for each bit of an element. Elements behind the last eight stay as they are.
+pub(super) fn unshuffle_bits(from: &[u8], size: usize, to: &mut [u8]) {
+    let n = from.len() / size / 8 * 8;
+    let row = n / 8;
+    for byte in 0..size {
+        for group in 0..row {
+            let mut square = 0u64;
+            for bit in 0..8 {
+                square |= u64::from(from[(8 * byte + bit) * row + group]) << (8 * bit);
+            }
+            let turned = transposed(square).to_le_bytes();
+            for (i, value) in turned.into_iter().enumerate() {
+                to[(8 * group + i) * size + byte] = value;
+            }
+        }
+    }
+    to[n * size..].copy_from_slice(&from[n * size..]);
+}
+
+/// The transpose of eight rows of eight bits.
+fn transposed(mut x: u64) -> u64 {
+    for (shift, mask) in [
+        (7, 0x00AA_00AA_00AA_00AA),
+        (14, 0x0000_CCCC_0000_CCCC),
+        (28, 0x0000_0000_F0F0_F0F0),
+    ] {
+        let t = (x ^ (x >> shift)) & mask;
+        x ^= t ^ (t << shift);
+    }
+    x
+}
+
+/// Checks the CRC-32C that stands in the last four bytes.
+pub(super) fn check_crc32c(data: &[u8]) -> Result<(), String> {
+    let Some((data, &stored)) = data.split_last_chunk::<4>() else {
+        return Err("no room for a checksum".to_owned());
+    };
+    let (stored, found) = (u32::from_le_bytes(stored), crc32c::crc32c(data));
+    if stored == found {
+        return Ok(());
+    }
+    Err(format!(
+        "its checksum is {found:08x}, and {stored:08x} is stored: it is corrupt"
+    ))
+}
+
+/// Undoes differences between neighbours of a row, for elements of `size` bytes in order of this machine.
+pub(super) fn undo_differences(data: &mut [u8], row_bytes: usize, size: usize) {
+    for row in data.chunks_mut(row_bytes.max(1)) {
+        match size {
+            1 => sums(row, |a: [u8; 1], b| [a[0].wrapping_add(b[0])]),
+            2 => sums(row, |a: [u8; 2], b| {
+                u16::from_ne_bytes(a)
+                    .wrapping_add(u16::from_ne_bytes(b))
+                    .to_ne_bytes()
+            }),
+            4 => sums(row, |a: [u8; 4], b| {
+                u32::from_ne_bytes(a)
+                    .wrapping_add(u32::from_ne_bytes(b))
+                    .to_ne_bytes()
+            }),
+            _ => sums(row, |a: [u8; 8], b| {
+                u64::from_ne_bytes(a)
+                    .wrapping_add(u64::from_ne_bytes(b))
+                    .to_ne_bytes()
+            }),
+        }
+    }
+}
+
+fn sums<const N: usize>(row: &mut [u8], add: impl Fn([u8; N], [u8; N]) -> [u8; N]) {
+    let mut before = [0; N];
+    let (elements, _) = row.as_chunks_mut::<N>();
+    for element in elements {
+        before = add(before, *element);
+        *element = before;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_and_bits_come_back_in_order() {
+        for size in [1, 2, 4, 8] {
+            let data: Vec<u8> = (0..size * 43)
+                .map(|i| u8::try_from(i * 37 % 251).unwrap())
+                .collect();
+            let n = data.len() / size;
+            let mut planes = vec![0; data.len()];
+            for (i, element) in data.chunks_exact(size).enumerate() {
+                for (b, &value) in element.iter().enumerate() {
+                    planes[b * n + i] = value;
+                }
+            }
+            let mut out = vec![0; data.len()];
+            unshuffle(&planes, size, &mut out);
+            assert_eq!(out, data);
+
+            let whole = n / 8 * 8;
+            let mut rows = data.clone();
+            rows[..whole * size].fill(0);
+            for (i, element) in data.chunks_exact(size).take(whole).enumerate() {
+                for bit in 0..8 * size {
+                    let set = element[bit / 8] >> (bit % 8) & 1;
+                    rows[bit * (whole / 8) + i / 8] |= set << (i % 8);
+                }
+            }
+            unshuffle_bits(&rows, size, &mut out);
+            assert_eq!(out, data, "size {size}");
+        }
+    }
+
+    #[test]
+    fn rows_of_differences_are_summed() {
+        let mut data = [1u8, 2, 255, 5, 5, 5];
+        undo_differences(&mut data, 3, 1);
+        assert_eq!(data, [1, 3, 2, 5, 10, 15]);
+    }
+
+    #[test]
+    fn checksums_are_compared() {
+        let mut data = b"123456789".to_vec();
+        data.extend(0xE306_9283u32.to_le_bytes());
+        assert!(check_crc32c(&data).is_ok());
+        data[0] ^= 1;
+        assert!(check_crc32c(&data).unwrap_err().contains("corrupt"));
+    }
+}

@@ -1,0 +1,137 @@
+//! Decoding chunks: a list of codecs, each from one buffer to another.
+
+use super::{bits, blosc};
+use std::io::Read;
+
+/// One step of decoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Codec {
+    /// Deflate with a header of zlib.
+    Zlib,
+    /// Deflate with a header of gzip.
+    Gzip,
+    /// Zstandard.
+    Zstd,
+    /// A block of LZ4 behind its size in four bytes.
+    Lz4,
+    /// A container of Blosc 1.
+    Blosc,
+    /// Elements of so many bytes, all first bytes first.
+    Shuffle(usize),
+    /// A checksum behind the data.
+    Crc32c,
+    /// Rows of so many bytes that hold differences of elements of so many bytes.
+    Differences {
+        /// Bytes of a row.
+        row_bytes: usize,
+        /// Bytes of an element.
+        size: usize,
+    },
+}
+
+/// Buffers of one thread that decodes.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    data: Vec<u8>,
+    other: Vec<u8>,
+}
+
+impl Decoder {
+    /// The buffer for what is read, with `nbytes` bytes.
+    pub(super) fn raw(&mut self, nbytes: usize) -> &mut [u8] {
+        self.data.resize(nbytes, 0);
+        &mut self.data
+    }
+
+    /// The decoded chunk.
+    pub(super) fn decoded(&self) -> &[u8] {
+        &self.data
+    }
+
+    /// The decoded chunk, to be changed.
+    pub(super) fn decoded_mut(&mut self) -> &mut [u8] {
+        &mut self.data
+    }
+
+    /// Decodes what was read; the result has `bytes` bytes.
+    pub(super) fn decode(
+        &mut self,
+        codecs: &[Codec],
+        skipped: u32,
+        bytes: usize,
+    ) -> Result<(), String> {
+        for (number, codec) in codecs.iter().enumerate() {
+            if skipped >> number & 1 == 0 {
+                self.step(*codec, bytes)?;
+            }
+        }
+        if self.data.len() < bytes {
+            let found = self.data.len();
+            return Err(format!("{found} bytes instead of {bytes}: it is corrupt"));
+        }
+        self.data.truncate(bytes);
+        Ok(())
+    }
+
+    fn step(&mut self, codec: Codec, bytes: usize) -> Result<(), String> {
+        let failed = |what: &str, error: &dyn std::fmt::Display| {
+            format!("{what} cannot be decoded, {error}: it is corrupt")
+        };
+        match codec {
+            Codec::Zlib => {
+                let from = flate2::read::ZlibDecoder::new(&self.data[..]);
+                drain(from, &mut self.other, bytes).map_err(|e| failed("zlib", &e))?;
+            }
+            Codec::Gzip => {
+                let from = flate2::read::MultiGzDecoder::new(&self.data[..]);
+                drain(from, &mut self.other, bytes).map_err(|e| failed("gzip", &e))?;
+            }
+            Codec::Zstd => {
+                self.other.resize(bytes, 0);
+                let found = zstd::bulk::decompress_to_buffer(&self.data, &mut self.other[..]);
+                let found = found.map_err(|e| failed("zstd", &e))?;
+                self.other.truncate(found);
+            }
+            Codec::Lz4 => {
+                let block = self.data.get(4..).ok_or("no LZ4 block: it is corrupt")?;
+                self.other.resize(bytes, 0);
+                let found = lz4_flex::block::decompress_into(block, &mut self.other);
+                let found = found.map_err(|e| failed("LZ4", &e))?;
+                self.other.truncate(found);
+            }
+            Codec::Blosc => {
+                blosc::decode(&self.data, &mut self.other).map_err(|e| failed("blosc", &e))?;
+            }
+            Codec::Shuffle(size) => {
+                self.other.resize(self.data.len(), 0);
+                bits::unshuffle(&self.data, size, &mut self.other);
+            }
+            Codec::Crc32c => {
+                bits::check_crc32c(&self.data)?;
+                self.data.truncate(self.data.len() - 4);
+                return Ok(());
+            }
+            Codec::Differences { row_bytes, size } => {
+                bits::undo_differences(&mut self.data, row_bytes, size);
+                return Ok(());
+            }
+        }
+        std::mem::swap(&mut self.data, &mut self.other);
+        Ok(())
+    }
+}
+
+/// Reads all of `from`, with a little more than `bytes` bytes at most.
+fn drain(mut from: impl Read, to: &mut Vec<u8>, bytes: usize) -> std::io::Result<()> {
+    to.resize(bytes, 0);
+    let mut at = 0;
+    while at < to.len() {
+        let read = from.read(&mut to[at..])?;
+        if read == 0 {
+            break;
+        }
+        at += read;
+    }
+    to.truncate(at);
+    Ok(())
+}

@@ -1,0 +1,298 @@
+"""OME-Zarr: axes and scales of images, and pyramids that are made while their largest level is written.
+
+The metadata are those of OME-NGFF 0.4 (Zarr 2) and 0.5 (Zarr 3). A level halves the axes of space that are longer
+than a chunk: each of its voxels is the mean of those it covers. Finished chunks of one level become parts of chunks
+of the next; a chunk is written when it is whole.
+"""
+
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownParameterType=false
+# Objects of zarr have no types.
+
+import itertools
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "Pyramid",
+    "Scale",
+    "attributes_of",
+    "create_image",
+    "default_scale",
+    "level_shapes",
+    "scale_of",
+]
+
+Array = NDArray[Any]
+_NAMES = "tczyx"
+
+
+class Scale:
+    """Names of axes, and the distance of voxels along each, with its unit."""
+
+    def __init__(
+        self, axes: Sequence[str], spacing: Sequence[float], units: Sequence[str | None]
+    ) -> None:
+        self.axes = tuple(axes)
+        self.spacing = tuple(float(s) for s in spacing)
+        self.units = tuple(units)
+
+
+def default_scale(
+    rank: int, spacing: Sequence[float] | None = None, axes: Sequence[str] | None = None
+) -> Scale:
+    """Axes named from the last ones of ``tczyx``."""
+    names = tuple(axes) if axes is not None else tuple(_NAMES[len(_NAMES) - rank :])
+    if len(names) != rank:
+        message = f"axes {names} for an image with {rank} axes; OME images have up to {len(_NAMES)}: {_NAMES}"
+        raise ValueError(message)
+    distances = (1.0,) * rank if spacing is None else tuple(spacing)
+    if len(distances) != rank:
+        message = f"{len(distances)} distances of voxels for {rank} axes"
+        raise ValueError(message)
+    return Scale(names, distances, (None,) * rank)
+
+
+def attributes_of(path: Path) -> dict[str, Any]:
+    """The attributes of a group or an array of Zarr."""
+    if (path / "zarr.json").exists():
+        return json.loads((path / "zarr.json").read_text(encoding="utf-8")).get("attributes") or {}
+    if (path / ".zattrs").exists():
+        return json.loads((path / ".zattrs").read_text(encoding="utf-8"))
+    return {}
+
+
+def scale_of(attributes: dict[str, Any], level: int) -> tuple[str, Scale] | None:
+    """The array of a level of the first image, and its scale; None if there is no image."""
+    images = attributes.get("ome", attributes).get("multiscales")
+    if not images:
+        return None
+    image = images[0]
+    levels = image["datasets"]
+    if not 0 <= level < len(levels):
+        message = f"level {level} of an image with {len(levels)} levels"
+        raise ValueError(message)
+    axes = [a if isinstance(a, dict) else {"name": a} for a in image.get("axes", list(_NAMES))]
+    spacing = np.ones(len(axes))
+    for transformation in levels[level].get("coordinateTransformations", []) + image.get(
+        "coordinateTransformations", []
+    ):
+        if transformation.get("type") == "scale":
+            spacing = spacing * transformation["scale"]
+    scale = Scale([a["name"] for a in axes], spacing.tolist(), [a.get("unit") for a in axes])
+    return str(levels[level]["path"]), scale
+
+
+def _kind(name: str) -> str:
+    return {"t": "time", "c": "channel"}.get(name, "space")
+
+
+def _metadata(
+    scale: Scale, shapes: Sequence[Sequence[int]], name: str, zarr_format: int
+) -> dict[str, Any]:
+    axes = [
+        {"name": n, "type": _kind(n), **({"unit": u} if u else {})}
+        for n, u in zip(scale.axes, scale.units, strict=True)
+    ]
+    datasets = [
+        {
+            "path": str(level),
+            "coordinateTransformations": [
+                {
+                    "type": "scale",
+                    # A level that was halved k times has voxels 2**k times as large.
+                    "scale": [
+                        s * 2.0 ** _halvings(shapes, d, level) for d, s in enumerate(scale.spacing)
+                    ],
+                }
+            ],
+        }
+        for level in range(len(shapes))
+    ]
+    image: dict[str, Any] = {"name": name, "axes": axes, "datasets": datasets, "type": "mean"}
+    if zarr_format == 2:
+        return {"multiscales": [{"version": "0.4", **image}]}
+    return {"ome": {"version": "0.5", "multiscales": [image]}}
+
+
+def _halvings(shapes: Sequence[Sequence[int]], axis: int, level: int) -> int:
+    return sum(shapes[k][axis] != shapes[k + 1][axis] for k in range(level))
+
+
+def level_shapes(
+    shape: Sequence[int], chunks: Sequence[int], axes: Sequence[str], levels: int | str
+) -> list[list[int]]:
+    """Extents of each level, the largest first; ``"auto"`` ends where a level is one chunk of space."""
+    shapes = [list(shape)]
+    while levels == "auto" or len(shapes) < int(levels):
+        now = shapes[-1]
+        halved = [n > c and _kind(a) == "space" for n, c, a in zip(now, chunks, axes, strict=True)]
+        if levels != "auto":
+            halved = [n > 1 and _kind(a) == "space" for n, a in zip(now, axes, strict=True)]
+        if not any(halved):
+            break
+        shapes.append([(n + 1) // 2 if h else n for n, h in zip(now, halved, strict=True)])
+    return shapes
+
+
+def _mean(values: Array, factors: Sequence[int]) -> Array:
+    """Means of neighbours along the axes with factor two; the last one stands alone if their number is odd."""
+    dtype = values.dtype
+    wide = values.astype(np.complex128 if dtype.kind == "c" else np.float64)
+    for axis, factor in enumerate(factors):
+        if factor == 2:
+            front = (slice(None),) * axis
+            first = wide[(*front, slice(0, None, 2))]
+            second = wide[(*front, slice(1, None, 2))]
+            pairs = second.shape[axis]
+            both = (first[(*front, slice(0, pairs))] + second) / 2
+            wide = np.concatenate([both, first[(*front, slice(pairs, None))]], axis)
+    if dtype.kind in "iu":
+        return np.rint(wide).astype(dtype)
+    return (wide >= 0.5).astype(dtype) if dtype.kind == "b" else wide.astype(dtype)
+
+
+class Pyramid:
+    """Levels of an image as one target of a run: what is written to the largest goes on to the others.
+
+    Parameters
+    ----------
+    targets
+        The arrays of the levels.
+    chunks
+        What is written at a time.
+    room
+        Bytes of unfinished chunks that are kept; others wait in their file.
+    """
+
+    def __init__(self, targets: Sequence[Any], chunks: Sequence[int], room: int) -> None:
+        self.targets = list(targets)
+        self.chunks = tuple(chunks)
+        self.room = room
+        self.used = 0
+        # Level and place of a chunk: its voxels, or None if they wait in the file; how many are missing.
+        self._open: OrderedDict[tuple[int, tuple[int, ...]], list[Any]] = OrderedDict()
+
+    def __setitem__(self, key: tuple[slice, ...], values: Array) -> None:
+        self.targets[0][key] = values
+        self.feed(0, [s.start for s in key], values)
+
+    def feed(self, level: int, lo: Sequence[int], values: Array) -> None:
+        """Tell the levels below that a box of `level` is written."""
+        if level + 1 == len(self.targets) or not values.size:
+            return
+        above, target = self.targets[level], self.targets[level + 1]
+        factors = [1 if n == m else 2 for n, m in zip(above.shape, target.shape, strict=True)]
+        small = _mean(values, factors)
+        start = [a // f for a, f in zip(lo, factors, strict=True)]
+        stop = [a + n for a, n in zip(start, small.shape, strict=True)]
+        ranges = [
+            range(a // c, (b - 1) // c + 1)
+            for a, b, c in zip(start, stop, self.chunks, strict=True)
+        ]
+        for place in itertools.product(*ranges):
+            self._add(level + 1, place, start, small)
+
+    def _add(self, level: int, place: tuple[int, ...], start: Sequence[int], small: Array) -> None:
+        target = self.targets[level]
+        first = [p * c for p, c in zip(place, self.chunks, strict=True)]
+        end = [min(f + c, n) for f, c, n in zip(first, self.chunks, target.shape, strict=True)]
+        low = [max(a, f) for a, f in zip(start, first, strict=True)]
+        high = [min(a + n, e) for a, n, e in zip(start, small.shape, end, strict=True)]
+        box = tuple(slice(a, b) for a, b in zip(first, end, strict=True))
+        held = self._open.setdefault((level, place), [None, None])
+        if held[0] is None:
+            size = [b - a for a, b in zip(first, end, strict=True)]
+            held[0] = np.zeros(size, target.dtype) if held[1] is None else np.array(target[box])
+            held[1] = held[0].size if held[1] is None else held[1]
+            self.used += held[0].nbytes
+        inside = tuple(slice(a - f, b - f) for a, b, f in zip(low, high, first, strict=True))
+        held[0][inside] = small[
+            tuple(slice(a - s, b - s) for a, b, s in zip(low, high, start, strict=True))
+        ]
+        held[1] -= held[0][inside].size
+        if held[1] == 0:
+            del self._open[level, place]
+            self.used -= held[0].nbytes
+            target[box] = held[0]
+            self.feed(level, first, held[0])
+        else:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Unfinished chunks go to their file, the oldest first."""
+        for (level, place), held in self._open.items():
+            if self.used <= self.room:
+                return
+            if held[0] is not None:
+                target = self.targets[level]
+                spans = zip(place, self.chunks, target.shape, strict=True)
+                target[tuple(slice(p * c, min(p * c + c, n)) for p, c, n in spans)] = held[0]
+                self.used -= held[0].nbytes
+                held[0] = None
+
+    def again(self, boxes: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:
+        """Feed boxes of the largest level that an earlier run wrote."""
+        for lo, hi in boxes:
+            box = tuple(slice(a, b) for a, b in zip(lo, hi, strict=True))
+            self.feed(0, lo, np.asarray(self.targets[0][box]))
+
+
+def create_image(
+    zarr: Any,
+    partial: Path,
+    name: str,
+    shape: Sequence[int],
+    dtype: np.dtype[Any],
+    options: dict[str, Any],
+    *,
+    old: bool,
+) -> tuple[Pyramid, list[int]]:
+    """A group with the levels of an image and its metadata; the largest level is written by the run."""
+    scale: Scale = options.get("scale") or default_scale(len(shape))
+    chunks = list(
+        options.get("chunks")
+        or [
+            min(n, 64) if _kind(a) == "space" else 1 for n, a in zip(shape, scale.axes, strict=True)
+        ]
+    )
+    shapes = level_shapes(shape, chunks, scale.axes, options["levels"])
+    for axis, (n, c) in enumerate(zip(shape, chunks, strict=True)):
+        halved = any(a[axis] != b[axis] for a, b in itertools.pairwise(shapes))
+        if halved and c % 2 and c < n:
+            message = f"chunks of {c} voxels along axis {axis} of a pyramid; give an even number"
+            raise ValueError(message)
+    zarr_format = options.get("zarr_format") or 3
+    if old:
+        group = zarr.open_group(str(partial), mode="r+")
+        targets = [group[str(level)] for level in range(len(shapes))]
+    else:
+        group = zarr.open_group(str(partial), mode="w", zarr_format=zarr_format)
+        group.attrs.update(_metadata(scale, shapes, name, zarr_format))
+        extra: dict[str, Any] = (
+            {"shards": tuple(options["shards"])} if options.get("shards") else {}
+        )
+        targets = [
+            group.create_array(
+                str(level),
+                shape=tuple(extents),
+                chunks=tuple(chunks),
+                dtype=dtype,
+                **(extra if level == 0 else {}),
+                **({} if zarr_format == 2 else {"dimension_names": scale.axes}),
+                **(
+                    {"chunk_key_encoding": {"name": "v2", "separator": "/"}}
+                    if zarr_format == 2
+                    else {}
+                ),
+            )
+            for level, extents in enumerate(shapes)
+        ]
+    granule = list(getattr(targets[0], "shards", None) or chunks)
+    return Pyramid(targets, chunks, int(options.get("room", 64 << 20))), granule

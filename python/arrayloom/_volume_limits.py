@@ -1,0 +1,79 @@
+"""How much memory and how many threads work on volumes takes."""
+
+import os
+import re
+from collections.abc import Sequence
+
+__all__ = ["default_limit", "nbytes", "threads", "workers"]
+
+
+def nbytes(text: int | str) -> int:
+    """Bytes that `text` names: a number, or text such as ``"512MiB"`` or ``"2 GB"``.
+
+    Examples
+    --------
+    >>> nbytes("2MiB"), nbytes("1.5 kB"), nbytes(77)
+    (2097152, 1500, 77)
+    """
+    if isinstance(text, int):
+        return text
+    units = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+    for i, letter in enumerate("KMGT", 1):
+        units |= {f"{letter}IB": 1 << 10 * i, f"{letter}B": 1000**i}
+    word = text.strip()
+    number = word.rstrip("BKMGTIbkmgti ")
+    unit = word[len(number) :].strip().upper()
+    try:
+        return int(float(number) * units[unit])
+    except (ValueError, KeyError):
+        message = f"{text!r} is no number of bytes; write for example 512MiB or 2GB"
+        raise ValueError(message) from None
+
+
+def threads() -> int:
+    """Threads that filters use: ``ARRAYLOOM_THREADS``, or one for each processor."""
+    setting = os.environ.get("ARRAYLOOM_THREADS", "")
+    return int(setting) if setting.isdigit() and int(setting) else len(os.sched_getaffinity(0))
+
+
+def default_limit() -> int:
+    """Bytes for a run that got no limit: half of the memory that is free."""
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+
+
+def workers(devices: str | Sequence[str] | None, limit: int) -> list[tuple[int, int]]:
+    """Memory limit and threads of each worker; none for one that uses everything.
+
+    Examples
+    --------
+    >>> [bytes for bytes, _ in workers("cpu*2", 1000)]
+    [500, 500]
+    >>> [bytes for bytes, _ in workers(["cpu:0=600", "cpu:1"], 1000)]
+    [600, 400]
+    """
+    if devices is None:
+        return []
+    names = [devices] if isinstance(devices, str) else list(devices)
+    found: list[int | None] = []
+    left = limit
+    for name in [part.strip() for text in names for part in text.split(",")]:
+        matched = re.fullmatch(r"(cpu|sim)(?::\d+)?(?:\*(\d+))?(?:=(.+))?", name)
+        if matched is None:
+            message = (
+                f"no device {name!r} computes volumes; there are cpu and sim, "
+                "as in cpu*2, cpu:0=512MiB or sim=64MiB"
+            )
+            raise ValueError(message)
+        kind, times, own = matched.groups()
+        if kind == "sim" and own is None:
+            message = f"{name}: how large is its memory? write for example sim=64MiB"
+            raise ValueError(message)
+        found += [None if own is None else nbytes(own)] * int(times or 1)
+        if own is not None and kind == "cpu":
+            left -= nbytes(own) * int(times or 1)
+    if not found:
+        message = "a list of devices without a device"
+        raise ValueError(message)
+    share = max(left, 0) // max(found.count(None), 1)
+    each = max(1, threads() // len(found))
+    return [(share if own is None else own, each) for own in found]

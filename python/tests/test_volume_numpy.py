@@ -1,0 +1,180 @@
+"""NumPy's functions on volumes: the bits of NumPy on arrays, through a memory that holds a part of them."""
+
+import numpy as np
+import pytest
+
+from arrayloom import filters as f
+from arrayloom import volumes as v
+
+SHAPE = (12, 18, 20)
+
+
+def data(dtype):
+    rng = np.random.default_rng(6)
+    x = rng.integers(-99, 100, SHAPE) * rng.random(SHAPE)
+    with np.errstate(invalid="ignore"):
+        return x.astype(dtype)
+
+
+ALONG = {
+    "sum": lambda x: np.sum(x, axis=0),
+    "sum of two axes": lambda x: x.sum(axis=(0, 2)),
+    "sum kept": lambda x: np.sum(x, axis=1, keepdims=True),
+    "mean": lambda x: x.mean(axis=0),
+    "mean last": lambda x: np.mean(x, axis=-1),
+    "std": lambda x: np.std(x, axis=0),
+    "var": lambda x: x.var(axis=(1, 2), ddof=1),
+    "normalised": lambda x: (x - x.mean(axis=0)) / (1 + x.std(axis=0)),
+    "by planes": lambda x: x - x.mean(axis=(1, 2), keepdims=True),
+    "projection": lambda x: x.max(axis=0),
+    "argmax": lambda x: np.argmax(x, axis=1),
+    "median": lambda x: np.median(x, axis=0),
+    "percentiles": lambda x: np.percentile(x, [5, 50, 99.5], axis=0),
+    "quantile": lambda x: np.quantile(x, 0.3, axis=2),
+    "any": lambda x: np.any(x > 3, axis=0),
+    "count": lambda x: np.count_nonzero(x > 0, axis=0),
+    "cumsum": lambda x: np.cumsum(x, axis=1),
+    "sort": lambda x: np.sort(x, axis=0),
+    "reduce": lambda x: np.add.reduce(x, axis=1),
+    "accumulate": lambda x: np.maximum.accumulate(x, axis=0),
+    "concatenate": lambda x: np.concatenate([x, x[:3], np.ones((2, *SHAPE[1:]), x.dtype)], axis=0),
+    "stack": lambda x: np.stack([x, x[::-1]], axis=1),
+    "slices": lambda x: x[1:11:3, ::-2, 4],
+    "new axes": lambda x: x[:, None, 3:9, ..., None],
+    "crop and pad": lambda x: np.pad(x[2:9], ((1, 2), (0, 3), (4, 0)), constant_values=3),
+    "reflected": lambda x: np.pad(x, 2, mode="reflect"),
+    "symmetric": lambda x: np.pad(x, ((0, 3), (1, 0), (2, 2)), mode="symmetric"),
+    "edges": lambda x: np.pad(x, ((1, 2), (0, 0), (3, 0)), mode="edge"),
+    "wrapped": lambda x: np.pad(x, 2, mode="wrap"),
+    "roll": lambda x: np.roll(x, (5, -3), axis=(0, 2)),
+    "flip": lambda x: np.flip(x, 1),
+    "swapped": lambda x: np.swapaxes(x, 0, 2)[3:7],
+    "moved": lambda x: np.moveaxis(x, -1, 0),
+    "transposed": lambda x: x.T + np.arange(12, dtype=x.dtype),
+    "difference": lambda x: np.diff(x, axis=0),
+    "squeezed": lambda x: np.squeeze(x[:, 4:5]),
+    "mask": lambda x: np.where(x > 5, x, 0),
+    "mask of masks": lambda x: ((x > 1) & (x < 50)) | ~(x == 0),
+    "clip": lambda x: np.clip(x, 0, 60),
+    "dtypes": lambda x: (x.astype("f8") * 0.5).astype("i2"),
+    "in place": lambda x: inplace(x),
+    "both results": lambda x: np.divmod(x, 7)[1],
+    "table": lambda x: np.interp(x, [0, 10, 50], [0.0, 1.0, 0.0]),
+    "bins": lambda x: np.digitize(x, [0, 10, 50]),
+    "isin": lambda x: np.isin(x, [0, 1, 2]),
+    "broadcast": lambda x: x[0] * np.ones((5, 1, 1), x.dtype),
+    "whole": lambda x: (x - x.min()) / (x.max() - x.min() + 1),
+    "threshold": lambda x: x > np.percentile(x, 90),
+    "filter": lambda x: f.gaussian_filter(x, 1) - x[::-1].mean(axis=0),
+    "spectrum": lambda x: np.abs(np.fft.rfft(x, axis=1)),
+    "like": lambda x: np.zeros_like(x) + np.full_like(x, 3),
+}
+
+
+def inplace(x):
+    x = x + 1
+    x *= 2
+    x -= 3
+    return x
+
+
+@pytest.mark.parametrize("dtype", ["f4", "u2"])
+@pytest.mark.parametrize("name", ALONG)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_expressions_stream_with_the_bits_of_numpy(tmp_path, name, dtype):
+    x = data("i2").astype("u2") if dtype == "u2" else data(dtype)
+    expected = np.asarray(ALONG[name](x))
+    np.save(tmp_path / "in.npy", x)
+    volume = ALONG[name](v.open(tmp_path / "in.npy"))
+    assert (volume.shape, volume.dtype) == (expected.shape, expected.dtype)
+    assert np.asarray(volume).tobytes() == expected.tobytes()
+    report = v.save(tmp_path / "out.npy", volume, memory_limit="100KiB")
+    assert np.load(tmp_path / "out.npy").tobytes() == np.ascontiguousarray(expected).tobytes()
+    assert report["peak"] <= 100 << 10
+
+
+NUMBERS = {
+    "sum": np.sum,
+    "mean": np.mean,
+    "std": np.std,
+    "var": lambda x: np.var(x, ddof=1),
+    "prod": lambda x: np.prod(np.where(x == 0, 1, x)),
+    "min": np.min,
+    "ptp": np.ptp,
+    "any": lambda x: np.any(x > 1),
+    "all": lambda x: (x < 101).all(),
+    "argmax": np.argmax,
+    "argmin": lambda x: x.argmin(),
+    "median": np.median,
+    "median of a part": lambda x: np.median(x[:, :, 1:]),
+    "percentile": lambda x: np.percentile(x, 12.5),
+    "percentiles": lambda x: np.percentile(x, [0, 33, 100]),
+    "quantile": lambda x: np.quantile(x, np.float64(0.77)),
+    "nanmean": np.nanmean,
+    "nanmax": np.nanmax,
+    "count": lambda x: np.count_nonzero(x),
+    "kept": lambda x: x.sum(keepdims=True),
+}
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i2", "u1", "?"])
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_numbers_of_a_volume_are_those_of_numpy(name, dtype):
+    x = data(dtype)
+    if dtype == "?" and name in {
+        "std",
+        "var",
+        "ptp",
+        "median",
+        "median of a part",
+        "percentile",
+        "percentiles",
+        "quantile",
+    }:
+        x = x.astype("u1")
+    expected, found = NUMBERS[name](x), NUMBERS[name](v.open(x))
+    assert np.asarray(found).dtype == np.asarray(expected).dtype
+    assert np.array_equal(found, expected, equal_nan=True), (found, expected)
+
+
+def test_sums_of_large_volumes_are_taken_in_numpys_order(monkeypatch):
+    monkeypatch.setattr("arrayloom._volume_whole._PART", 1024)
+    monkeypatch.setattr("arrayloom._volume_whole.default_limit", lambda: 40_000)
+    for dtype in ("f4", "c8", "f2"):
+        x = np.random.default_rng(0).random((7, 31, 53)).astype(dtype)
+        assert v.open(x).sum() == x.sum()
+        assert v.open(x[:, ::-1])[1:].mean() == np.ascontiguousarray(x[1:, ::-1]).mean()
+
+
+def test_nan_is_found_wherever_it_lies():
+    x = data("f4")
+    x[3, 4, 5] = np.nan
+    s = v.open(x)
+    assert np.isnan(s.max())
+    assert np.isnan(np.percentile(s, 1))
+    assert np.argmax(s) == np.argmax(x)
+    assert np.nanmin(s) == np.nanmin(x)
+    assert np.nansum(s) == np.nansum(x)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda s: s[s > 3], IndexError, "numpy.where"),
+        (lambda s: s[[1, 2]], IndexError, "slices"),
+        (lambda s: np.linalg.svd(s), TypeError, "svd does not go over a volume"),
+        (lambda s: s @ s, TypeError, "matmul"),
+        (lambda s: bool(s), ValueError, "any"),
+        (lambda s: float(s), TypeError, "one voxel"),
+        (lambda s: np.sum(s, axis=3), np.exceptions.AxisError, "3"),
+        (lambda s: s.reshape(-1), AttributeError, "reshape"),
+        (lambda s: np.cumsum(s), TypeError, "axis="),
+        (lambda s: np.concatenate([s, s[1:]], axis=1), ValueError, "fit together"),
+        (lambda s: np.add(s, s, out=np.zeros(SHAPE)), TypeError, "block by block"),
+        (lambda s: np.pad(s, 1, mode="mean"), NotImplementedError, "modes"),
+    ],
+)
+def test_what_does_not_stream_says_so(call, error, words):
+    with pytest.raises(error, match=words):
+        call(v.open(data("f4")))
