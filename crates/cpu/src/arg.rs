@@ -20,10 +20,7 @@
 )]
 
 use crate::Isa;
-use crate::cell::Cell;
-use crate::kern::{Body, Kern, fold_run, pick, tile, tile_mut};
-use crate::place::fetch;
-use arrayloom_ir::ReduceOp;
+use crate::kern::{Bin, Body, Kern, Max, Min, Rows, any_order, pick, tile, tile_mut};
 use arrayloom_types::DType;
 use half::f16;
 use num_complex::Complex;
@@ -33,6 +30,8 @@ use std::marker::PhantomData;
 trait Ranked: Copy + PartialEq {
     fn is_nan(self) -> bool;
     fn below(self, other: Self) -> bool;
+    /// True for a larger value and for NaN, unless `best` is NaN.
+    fn takes_over(self, best: Self, max: bool) -> bool;
 }
 
 macro_rules! ranked {
@@ -42,6 +41,11 @@ macro_rules! ranked {
             fn is_nan(self) -> bool { let $x = self; $nan }
             #[inline(always)]
             fn below(self, other: $t) -> bool { self < other }
+            #[inline(always)]
+            fn takes_over(self, best: $t, max: bool) -> bool {
+                let stays = if max { self <= best } else { self >= best };
+                !stays & !best.is_nan()
+            }
         }
     )* };
 }
@@ -53,6 +57,10 @@ ranked!(f16, |x| f16::is_nan(x));
 macro_rules! ranked_pairs {
     ($($t:ty)*) => { $(
         impl Ranked for Complex<$t> {
+            fn takes_over(self, best: Self, max: bool) -> bool {
+                let beats = if max { best.below(self) } else { self.below(best) };
+                !best.is_nan() & (beats | self.is_nan())
+            }
             fn is_nan(self) -> bool { self.re.is_nan() || self.im.is_nan() }
             #[expect(clippy::float_cmp, reason = "equal real parts are equal")]
             fn below(self, other: Self) -> bool {
@@ -64,13 +72,13 @@ macro_rules! ranked_pairs {
 ranked_pairs!(f32 f64);
 
 /// What a kernel gets besides the values: the position of the first value, the step from one to the
-/// next (for values at one position, the bytes to those at the next one), and the positions of the best
-/// values.
+/// next, the positions of the best values, and the rows of values, each at a position of its own.
 #[repr(C)]
 struct More {
     first: i64,
     step: i64,
     positions: *mut i64,
+    rows: Rows,
 }
 
 /// True when `x` at position `i` is better than `best` at position `at`.
@@ -105,71 +113,100 @@ impl<T: Ranked, const MAX: bool> Body for Each<T, MAX> {
     }
 }
 
-/// Each value against its own result, which has a value from an earlier position already.
+/// The better one of two values with their places, the second being the later one.
+#[inline(always)]
+fn later<T: Ranked, const MAX: bool>(best: (T, i64), next: (T, i64)) -> (T, i64) {
+    let take = next.0.takes_over(best.0, MAX);
+    // Each by itself: so both become choices without a branch.
+    let value = if take { next.0 } else { best.0 };
+    let place = if take { next.1 } else { best.1 };
+    (value, place)
+}
+
+/// Rows of values against their own results, which have a value from an earlier position already.
 struct Later<T, const MAX: bool>(PhantomData<T>);
 
 impl<T: Ranked, const MAX: bool> Body for Later<T, MAX> {
     #[inline(always)]
     unsafe fn run(a: *const u8, b: *const u8, _: *const u8, out: *mut u8, n: usize) -> u8 {
-        // SAFETY: promised by the caller of `Body::run`.
-        let values = unsafe { tile::<T>(a, n) };
         // SAFETY: `ArgPlan::later` passes a `More`.
         let more = &unsafe { tile::<More>(b, 1) }[0];
         // SAFETY: the results belong to this thread.
         let best = unsafe { tile_mut::<T>(out, n) };
         // SAFETY: as above.
         let at = unsafe { tile_mut::<i64>(more.positions.cast(), n) };
-        let i = more.first;
-        for line in (0..n * size_of::<T>()).step_by(64) {
-            fetch(a.wrapping_offset(more.step as isize).wrapping_add(line));
+        let row = |i: usize| -> &[T] {
+            let start = a.wrapping_offset(i.cast_signed() * more.rows.step);
+            // SAFETY: promised by the caller of `Body::run`: rows of `n` values.
+            unsafe { tile::<T>(start, n) }
+        };
+        let place = |i: usize| more.first + more.step * i as i64;
+        let whole = more.rows.count - more.rows.count % 4;
+        for i in (0..whole).step_by(4) {
+            let places = [place(i), place(i + 1), place(i + 2), place(i + 3)];
+            let rows = row(i).iter().zip(row(i + 1));
+            let rows = rows.zip(row(i + 2)).zip(row(i + 3));
+            for ((best, at), (((&p, &q), &r), &s)) in best.iter_mut().zip(&mut *at).zip(rows) {
+                let top = later::<T, MAX>((*best, *at), (p, places[0]));
+                let top = later::<T, MAX>(top, (q, places[1]));
+                let top = later::<T, MAX>(top, (r, places[2]));
+                (*best, *at) = later::<T, MAX>(top, (s, places[3]));
+            }
         }
-        for ((best, at), &x) in best.iter_mut().zip(at).zip(values) {
-            let beats = if MAX { best.below(x) } else { x.below(*best) };
-            let take = !best.is_nan() & (beats | x.is_nan());
-            *best = if take { x } else { *best };
-            *at = if take { i } else { *at };
+        for i in whole..more.rows.count {
+            let place = place(i);
+            for ((best, at), &x) in best.iter_mut().zip(&mut *at).zip(row(i)) {
+                (*best, *at) = later::<T, MAX>((*best, *at), (x, place));
+            }
         }
         0
     }
 }
 
+/// Values whose extreme is compared with the best one so far.
+const BLOCK: usize = 512;
+
 /// Values that are searched without a branch.
-const BLOCK: usize = 64;
+const FEW: usize = 64;
 
-/// All values against one result; the extreme of the values is already at `c`.
-struct Row<T, const MAX: bool>(PhantomData<T>);
+/// All values against one result.
+struct Row<T, O, const MAX: bool>(PhantomData<(T, O)>);
 
-impl<T: Ranked, const MAX: bool> Body for Row<T, MAX> {
+impl<T: Ranked, O: Bin<T, R = T>, const MAX: bool> Body for Row<T, O, MAX> {
     #[inline(always)]
-    unsafe fn run(a: *const u8, b: *const u8, c: *const u8, out: *mut u8, n: usize) -> u8 {
+    unsafe fn run(a: *const u8, b: *const u8, _: *const u8, out: *mut u8, n: usize) -> u8 {
         // SAFETY: promised by the caller of `Body::run`.
         let values = unsafe { tile::<T>(a, n) };
         // SAFETY: `ArgPlan::fold` passes a `More`.
         let more = &unsafe { tile::<More>(b, 1) }[0];
-        // SAFETY: `ArgPlan::fold` passes one value.
-        let extreme = unsafe { tile::<T>(c, 1) }[0];
         // SAFETY: the result belongs to this thread.
         let best = &mut unsafe { tile_mut::<T>(out, 1) }[0];
         // SAFETY: as above.
         let at = &mut unsafe { tile_mut::<i64>(more.positions.cast(), 1) }[0];
-        if !better::<T, MAX>(extreme, more.first, *best, *at) {
-            return 0;
+        let place = |i: usize| more.first + more.step * i as i64;
+        // The best block first, then the place in it. Positions rise from value to value.
+        let (mut top, mut top_at, mut found) = (*best, *at, None);
+        for (number, block) in values.chunks(BLOCK).enumerate() {
+            let Some(extreme) = any_order::<O, T>(block) else {
+                continue;
+            };
+            if better::<T, MAX>(extreme, place(number * BLOCK), top, top_at) {
+                (top, top_at, found) = (extreme, place(number * BLOCK), Some(number * BLOCK));
+            }
         }
-        let nan = extreme.is_nan();
-        let hit = |&x: &T| (x == extreme) | (nan & x.is_nan());
-        // Whole blocks are searched without a branch for each value.
-        let blocks = values.chunks(BLOCK);
-        let block = blocks
+        let Some(start) = found else { return 0 };
+        let nan = top.is_nan();
+        let hit = |&x: &T| (x == top) | (nan & x.is_nan());
+        let few = values[start..].chunks(FEW);
+        let few = few
             .enumerate()
-            .find(|(_, block)| block.iter().fold(false, |any, x| any | hit(x)));
-        let place = block.and_then(|(number, block)| {
-            let within = block.iter().position(hit)?;
-            Some(number * BLOCK + within)
-        });
-        if let Some(place) = place {
-            let i = more.first + more.step * place as i64;
-            if better::<T, MAX>(values[place], i, *best, *at) {
-                (*best, *at) = (values[place], i);
+            .find(|(_, few)| few.iter().fold(false, |any, x| any | hit(x)));
+        let within = few.and_then(|(number, few)| Some(number * FEW + few.iter().position(hit)?));
+        if let Some(within) = within {
+            let place = place(start + within);
+            // A value as good as the one before counts if it comes first, which its block did not tell.
+            if better::<T, MAX>(top, place, *best, *at) {
+                (*best, *at) = (top, place);
             }
         }
         0
@@ -188,8 +225,6 @@ pub(crate) struct ArgPlan {
     each: Kern,
     later: Kern,
     row: Kern,
-    extreme: Kern,
-    start: Cell,
 }
 
 // SAFETY: the pointers lead to scratch memory of the launch; tasks use results of their own.
@@ -197,24 +232,28 @@ unsafe impl Send for ArgPlan {}
 // SAFETY: as above.
 unsafe impl Sync for ArgPlan {}
 
-fn kernels<T: Ranked>(max: bool, isa: Isa) -> [Kern; 3] {
+fn kernels<T: Ranked>(max: bool, isa: Isa) -> [Kern; 3]
+where
+    Max: Bin<T, R = T>,
+    Min: Bin<T, R = T>,
+{
     if max {
         [
             pick::<Each<T, true>>(isa),
             pick::<Later<T, true>>(isa),
-            pick::<Row<T, true>>(isa),
+            pick::<Row<T, Max, true>>(isa),
         ]
     } else {
         [
             pick::<Each<T, false>>(isa),
             pick::<Later<T, false>>(isa),
-            pick::<Row<T, false>>(isa),
+            pick::<Row<T, Min, false>>(isa),
         ]
     }
 }
 
 impl ArgPlan {
-    pub(crate) fn new(dtype: DType, max: bool, lanes: (usize, usize), isa: Isa) -> Option<ArgPlan> {
+    pub(crate) fn new(dtype: DType, max: bool, lanes: (usize, usize), isa: Isa) -> ArgPlan {
         let [each, later, row] = match dtype {
             DType::I8 => kernels::<i8>(max, isa),
             DType::I16 => kernels::<i16>(max, isa),
@@ -230,8 +269,7 @@ impl ArgPlan {
             DType::C64 => kernels::<Complex<f32>>(max, isa),
             DType::C128 => kernels::<Complex<f64>>(max, isa),
         };
-        let op = if max { ReduceOp::Max } else { ReduceOp::Min };
-        Some(ArgPlan {
+        ArgPlan {
             lanes,
             best: std::ptr::null_mut(),
             positions: std::ptr::null_mut(),
@@ -239,9 +277,7 @@ impl ArgPlan {
             each,
             later,
             row,
-            extreme: fold_run(op, dtype, isa)?,
-            start: Cell(crate::kern::identity(op, dtype).bytes),
-        })
+        }
     }
 
     /// Folds `n` values; `place` is the position of the first and the step, `number` the result of the
@@ -262,37 +298,32 @@ impl ArgPlan {
             first: place.0 as i64,
             step: place.1 as i64,
             positions: self.positions.wrapping_offset(number),
+            rows: Rows { count: 1, step: 0 },
         };
         let facts = (&raw const more).cast::<u8>();
-        if each {
-            // SAFETY: promised by the caller.
-            unsafe { (self.each)(values, facts, facts, best, n) };
-            return;
-        }
-        let mut extreme = self.start;
-        // SAFETY: a tile, and an accumulator of its dtype.
-        unsafe { (self.extreme)(values, values, values, extreme.0.as_mut_ptr(), n) };
+        let kern = if each { self.each } else { self.row };
         // SAFETY: promised by the caller.
-        unsafe { (self.row)(values, facts, extreme.0.as_ptr(), best, n) };
+        unsafe { kern(values, facts, facts, best, n) };
     }
 
-    /// Folds `n` values at one position into as many results, all of which have a value from an earlier
-    /// position. The values of the next position lie `next` bytes further.
+    /// Folds rows of `n` values into as many results, all of which have a value from an earlier position;
+    /// `place` is the position of the first row and the step to the next.
     ///
     /// # Safety
-    /// As for [`ArgPlan::fold`].
+    /// As for [`ArgPlan::fold`], for every row.
     pub(crate) unsafe fn later(
         &self,
-        (values, next): (*const u8, isize),
+        (values, rows): (*const u8, Rows),
         n: usize,
-        first: isize,
+        place: (isize, isize),
         number: isize,
     ) {
         let best = self.best.wrapping_offset(number * self.size.cast_signed());
         let more = More {
-            first: first as i64,
-            step: next as i64,
+            first: place.0 as i64,
+            step: place.1 as i64,
             positions: self.positions.wrapping_offset(number),
+            rows,
         };
         let facts = (&raw const more).cast::<u8>();
         // SAFETY: promised by the caller.

@@ -11,7 +11,7 @@ mod truth;
 use crate::Isa;
 use crate::arg::ArgPlan;
 use crate::fold::{FoldForm, FoldPlan};
-use crate::kern::{Kern, Rows, SIDE, count_true, fold_rows, identity, scan_rows};
+use crate::kern::{Kern, Rows, SIDE, count_true, identity, scan_rows};
 use crate::lower::{in_place, note};
 use crate::mxcsr::{self, Saved};
 use crate::nest::{Class, Nest, Odometer};
@@ -88,7 +88,7 @@ pub(crate) fn plan(
         let run = code.dtype == DType::Bool && matches!(fold.form, FoldForm::Run(_));
         run.then(|| Way::Count(count_true(isa)))?
     } else {
-        way(fold, nest, code.dtype, isa)?
+        way(fold, nest, code.dtype)?
     };
     let rows = in_place(nest, false, from, size);
     let results = match way {
@@ -108,13 +108,12 @@ pub(crate) fn plan(
     })
 }
 
-fn way(fold: &FoldPlan, nest: &Nest, dtype: DType, isa: Isa) -> Option<Way> {
+fn way(fold: &FoldPlan, nest: &Nest, dtype: DType) -> Option<Way> {
     let class = |axis: usize| nest.axes.get(axis).map(|a| a.class);
     let columns = class(0) == Some(Class::Kept);
     match fold.form {
-        FoldForm::Each(_) if columns && class(1) == Some(Class::Folded) => {
-            let wide = if dtype.is_complex() { 2 } else { 1 };
-            fold_rows(fold.op, dtype, isa).map(|kern| Way::Across(kern, wide))
+        FoldForm::Each(_, rows) if columns && class(1) == Some(Class::Folded) => {
+            rows.map(|(kern, wide)| Way::Across(kern, wide))
         }
         FoldForm::Arg(arg) if columns && class(1) == Some(Class::Folded) => {
             let folded = nest.axes.iter().filter(|a| a.class == Class::Folded);
@@ -413,18 +412,16 @@ unsafe fn places(
 ) {
     let at = |lane| Odometer::at(nest, lane, 2, outer).value;
     let number = at(arg.lanes.1) + columns.start.cast_signed();
-    let mut position = at(arg.lanes.0);
-    for i in 0..rows.count {
-        let values = a.wrapping_offset(i.cast_signed() * rows.step);
-        if i == 0 {
-            // SAFETY: one row of values, and results of this thread.
-            unsafe { arg.fold(values, columns.len(), (position, 0), number, true) };
-        } else {
-            // SAFETY: as above; the first row has given every column a value.
-            unsafe { arg.later((values, rows.step), columns.len(), position, number) };
-        }
-        position += nest.axes[1].steps[arg.lanes.0];
-    }
+    let (first, step) = (at(arg.lanes.0), nest.axes[1].steps[arg.lanes.0]);
+    // SAFETY: one row of values, and results of this thread.
+    unsafe { arg.fold(a, columns.len(), (first, 0), number, true) };
+    let later = Rows {
+        count: rows.count - 1,
+        step: rows.step,
+    };
+    let second = a.wrapping_offset(rows.step);
+    // SAFETY: as above; the first row has given every column a value.
+    unsafe { arg.later((second, later), columns.len(), (first + step, step), number) };
 }
 
 /// A buffer of one thread.

@@ -5,6 +5,8 @@
     reason = "slots point to buffers, uniform values and memory of the launch"
 )]
 
+mod batch;
+
 use crate::Isa;
 use crate::fold::FoldState;
 use crate::jit::{Rows, Scratch};
@@ -18,6 +20,8 @@ use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::atomic::AtomicU8;
+
+use batch::Batch;
 
 /// What all workers of a launch share.
 #[derive(Clone, Copy)]
@@ -154,23 +158,24 @@ impl<'a> Worker<'a> {
         folds: &mut [Option<FoldState>],
     ) {
         let span = self.shared.span;
-        let steps = self.row_steps(nest);
+        let batch = Batch::of(self.shared, nest, folds);
         let mut cursor = Cursor::at(nest, range.start);
         let mut flat = range.start;
         while flat < range.end {
             let left = range.end - flat;
-            if !steps.is_empty() && cursor.column == 0 && left > nest.row() {
-                let rows = Rows {
-                    count: cursor.rows_left(nest).min(left / nest.row()),
-                    steps: &steps,
-                };
+            if let Some(batch) = &batch
+                && cursor.column == 0
+                && left > nest.row()
+            {
+                let count = cursor.rows_left(nest).min(left / nest.row());
+                let count = count.min(batch.most);
                 for &(slot, lane) in &self.moving {
                     self.slots[slot] = pointer(cursor.value(nest, lane));
                 }
                 // SAFETY: promised by the caller; the slots were just set for these rows.
-                unsafe { self.compiled(0, nest.row(), rows) };
-                flat += rows.count * nest.row();
-                cursor.skip_rows(nest, rows.count);
+                unsafe { self.rows(batch, nest, count, folds) };
+                flat += count * nest.row();
+                cursor.skip_rows(nest, count);
                 continue;
             }
             let mut n = self.tile_len(nest, &cursor).min(left);
@@ -206,27 +211,6 @@ impl<'a> Worker<'a> {
             }
         }
         fence();
-    }
-
-    /// If the program is one compiled function and rows are not longer than a tile: the bytes from row to row
-    /// for each of its arguments, so that one call does many rows.
-    fn row_steps(&self, nest: &Nest) -> Vec<isize> {
-        let program = self.shared.program;
-        let ([Step::Compiled { segment: 0 }], [segment], Some(axis)) = (
-            program.steps.as_slice(),
-            program.segments.as_slice(),
-            nest.axes.get(1),
-        ) else {
-            return Vec::new();
-        };
-        if self.shared.span || self.shared.isa != Isa::Avx512 || nest.row() > program.tile {
-            return Vec::new();
-        }
-        let step = |&slot: &usize| match program.slots[slot] {
-            Slot::Lane(lane) => axis.steps[lane],
-            Slot::None | Slot::Buffer(_) | Slot::Uniform(_) => 0,
-        };
-        segment.args.iter().map(step).collect()
     }
 
     /// Asks for the lines of some elements of the next tile while this one is computed, so that memory

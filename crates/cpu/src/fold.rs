@@ -9,6 +9,7 @@
     reason = "output elements lie at computed addresses that the launch vouches for"
 )]
 
+mod across;
 mod parts;
 mod scans;
 mod short;
@@ -18,7 +19,9 @@ pub(crate) use parts::Parts;
 use crate::Isa;
 use crate::arg::ArgPlan;
 use crate::cell::{self, Cell};
-use crate::kern::{Kern, Raise, accumulate, fold_run, fold_tiles, identity, scan_run, scan_tiles};
+use crate::kern::{
+    Kern, Raise, accumulate, fold_rows, fold_run, fold_tiles, identity, scan_run, scan_tiles,
+};
 use crate::lower::in_place;
 use crate::nest::{Class, Nest, Odometer};
 use crate::place::{gather, scatter};
@@ -32,8 +35,8 @@ use half::f16;
 /// How a fold works.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FoldForm {
-    /// Values are folded into as many output elements.
-    Each(Kern),
+    /// Values are folded into as many output elements: a tile, or several rows of so many numbers a value.
+    Each(Kern, Option<(Kern, usize)>),
     /// A row is folded into one output element.
     Run(Kern),
     /// A run is summed by the tree; the kernel sums its leaves.
@@ -102,7 +105,7 @@ fn plan_one(
     };
     let float = dtype.is_float() || dtype.is_complex();
     let mut fold = FoldPlan {
-        form: FoldForm::Each(fold_run(ReduceOp::Or, DType::Bool, isa).ok_or("no fold")?),
+        form: FoldForm::Run(fold_run(ReduceOp::Or, DType::Bool, isa).ok_or("no fold")?),
         op,
         value_dtype: dtype,
         dtype,
@@ -130,7 +133,7 @@ fn plan_one(
             let lanes = setup.ranks[i].ok_or("an index without lanes")?;
             fold.dtype = DType::I64;
             fold.free = true;
-            FoldForm::Arg(ArgPlan::new(dtype, max, lanes, isa).ok_or_else(missing)?)
+            FoldForm::Arg(ArgPlan::new(dtype, max, lanes, isa))
         }
         _ if stream > 0 && fold.raises && (op == ReduceOp::Add || dtype == DType::F16) => {
             let order = launch.reduces[i]
@@ -158,7 +161,11 @@ fn plan_one(
             FoldForm::Run(kern.ok_or_else(missing)?)
         }
         _ if row_folds => FoldForm::Run(fold_run(op, dtype, isa).ok_or_else(missing)?),
-        _ => FoldForm::Each(accumulate(op, dtype, isa).ok_or_else(missing)?),
+        _ => {
+            let wide = if dtype.is_complex() { 2 } else { 1 };
+            let rows = fold_rows(op, dtype, isa).map(|kern| (kern, wide));
+            FoldForm::Each(accumulate(op, dtype, isa).ok_or_else(missing)?, rows)
+        }
     };
     if let Some(initial) = launch.reduces[i].as_ref().and_then(|r| r.initial) {
         fold.initial = initial;
@@ -324,7 +331,7 @@ impl FoldState {
         let out = self.out();
         let size = self.plan.dtype.size();
         match self.plan.form {
-            FoldForm::Each(kern) => {
+            FoldForm::Each(kern, _) => {
                 let step = nest.step(self.plan.lane);
                 let out = out.wrapping_offset(self.position.cast_signed() * step);
                 // SAFETY: promised by the caller.

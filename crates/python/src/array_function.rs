@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
 /// Functions in C that read their operands, and why a call of them is left to NumPy.
-const IN_C: [(&str, Reason); 31] = [
+const IN_C: [(&str, Reason); 32] = [
     ("concatenate", Reason::Delegated),
     ("inner", Reason::Library),
     ("dot", Reason::Library),
@@ -20,6 +20,7 @@ const IN_C: [(&str, Reason); 31] = [
     ("correlate", Reason::Delegated),
     ("convolve", Reason::Delegated),
     ("bincount", Reason::Delegated),
+    ("histogram", Reason::Delegated),
     ("interp", Reason::Delegated),
     ("packbits", Reason::Delegated),
     ("unpackbits", Reason::Delegated),

@@ -2,6 +2,7 @@
 
 use crate::assign;
 use crate::copies;
+use crate::counting;
 use crate::join;
 use crate::map::{self, Options, Outcome, leave};
 use crate::masks;
@@ -25,6 +26,8 @@ pub(crate) fn call<'py>(
         ("flatnonzero", [array]) if kwargs.is_empty() => masks::flat_places(array),
         ("copyto", [target, value]) => copy_to(py, target, value, kwargs),
         ("concatenate", _) => join::concatenate(py, args, kwargs),
+        ("histogram", _) => counting::histogram(py, args, kwargs),
+        ("bincount", _) => counting::bincount(py, args, kwargs),
         ("count_nonzero", [array]) if kwargs.is_empty() => count_nonzero(py, array),
         _ => leave!(Delegated),
     }

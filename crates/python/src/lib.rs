@@ -10,6 +10,7 @@ mod buffer;
 mod builtins;
 mod conform;
 mod copies;
+mod counting;
 mod creation;
 mod delegate;
 mod elision;

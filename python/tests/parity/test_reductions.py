@@ -261,3 +261,27 @@ def test_sums_of_short_runs(xp, dtype):
 
         found = differences(observe(body, np), observe(body, xp))
         assert not found, (run, found)
+
+
+@pytest.mark.parametrize("dtype", "bilfdFD?")
+def test_columns_of_large_matrices(xp_both, dtype):
+    failures = []
+    for shape in ((700, 1100), (2300, 259), (97, 6007)):
+        source = ordinary(dtype, int(np.prod(shape))).reshape(shape)
+
+        def body(m, source=source):
+            a = m.array(source)
+            mean = a.mean(axis=0)
+            centred = a - mean
+            spread = (centred * m.conj(centred)).real.sum(axis=0, keepdims=True)
+            shifted = a[3:] + a[:-3].sum(axis=0)
+            return (
+                centred / (a.std(axis=0) + 1),
+                spread,
+                a.max(axis=0) == a.min(0),
+                shifted,
+                a.var(0, ddof=1),
+            )
+
+        check(failures, shape, body, xp_both)
+    report(failures)

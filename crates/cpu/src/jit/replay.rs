@@ -62,6 +62,11 @@ const CHUNK: usize = 128;
 const BYTES: usize = CHUNK * 8;
 
 impl Replay {
+    /// Bytes from one element to the next, for every argument.
+    pub(crate) fn sizes(&self) -> &[usize] {
+        &self.sizes
+    }
+
     /// Does the elements from `start` to `n`. With `flags`, the conditions of each step are noted; with
     /// `write`, results go to the arguments.
     ///

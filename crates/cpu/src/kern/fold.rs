@@ -80,6 +80,29 @@ pub(crate) fn fetch_ahead(from: *const u8, bytes: usize) {
 /// Values that one turn of an order-free fold takes.
 const LANES: usize = 64;
 
+/// The fold of some values, if there are any, in an order that suits the processor.
+#[inline(always)]
+pub(crate) fn any_order<O: Bin<T, R = T>, T: Copy>(values: &[T]) -> Option<T> {
+    let (groups, rest) = values.as_chunks::<LANES>();
+    let Some((first, groups)) = groups.split_first() else {
+        let (&first, rest) = rest.split_first()?;
+        return Some(rest.iter().fold(first, |all, &x| O::f(all, x)));
+    };
+    let mut lanes = *first;
+    for group in groups {
+        fetch_ahead(group.as_ptr().cast(), size_of_val(group));
+        for (lane, &x) in lanes.iter_mut().zip(group) {
+            *lane = O::f(*lane, x);
+        }
+    }
+    // In halves: a chain through all lanes would take longer than the values do.
+    let lanes: [T; 32] = std::array::from_fn(|i| O::f(lanes[i], lanes[i + 32]));
+    let lanes: [T; 16] = std::array::from_fn(|i| O::f(lanes[i], lanes[i + 16]));
+    let [first, lanes @ ..]: [T; 8] = std::array::from_fn(|i| O::f(lanes[i], lanes[i + 8]));
+    let all = lanes.iter().fold(first, |all, &x| O::f(all, x));
+    Some(rest.iter().fold(all, |all, &x| O::f(all, x)))
+}
+
 impl<T: Copy, O: Bin<T, R = T>> Body for AnyOrder<O, T> {
     #[inline(always)]
     unsafe fn run(a: *const u8, _: *const u8, _: *const u8, out: *mut u8, n: usize) -> u8 {
@@ -87,23 +110,9 @@ impl<T: Copy, O: Bin<T, R = T>> Body for AnyOrder<O, T> {
         let a = unsafe { tile::<T>(a, n) };
         // SAFETY: as above; one value.
         let out = unsafe { tile_mut::<T>(out, 1) };
-        let (groups, rest) = a.as_chunks::<LANES>();
-        let mut all = out[0];
-        if let Some((first, groups)) = groups.split_first() {
-            let mut lanes = *first;
-            for group in groups {
-                fetch_ahead(group.as_ptr().cast(), size_of_val(group));
-                for (lane, &x) in lanes.iter_mut().zip(group) {
-                    *lane = O::f(*lane, x);
-                }
-            }
-            // In halves: a chain through all lanes would take longer than the values do.
-            let lanes: [T; 32] = std::array::from_fn(|i| O::f(lanes[i], lanes[i + 32]));
-            let lanes: [T; 16] = std::array::from_fn(|i| O::f(lanes[i], lanes[i + 16]));
-            let lanes: [T; 8] = std::array::from_fn(|i| O::f(lanes[i], lanes[i + 8]));
-            all = lanes.iter().fold(all, |all, &x| O::f(all, x));
+        if let Some(all) = any_order::<O, T>(a) {
+            out[0] = O::f(out[0], all);
         }
-        out[0] = rest.iter().fold(all, |all, &x| O::f(all, x));
         0
     }
 }

@@ -27,9 +27,9 @@ mod select;
 mod table;
 mod unary;
 
-pub(crate) use binary::Splat;
+pub(crate) use binary::{Bin, Max, Min, Splat};
 pub(crate) use fold::{
-    accumulate, fetch_ahead, fold_run, fold_tiles, identity, scan_run, scan_tiles,
+    accumulate, any_order, fetch_ahead, fold_run, fold_tiles, identity, scan_run, scan_tiles,
 };
 pub(crate) use pair::pair;
 pub(crate) use rows::{Rows, SIDE, count_true, fold_rows, scan_rows};

@@ -148,17 +148,17 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// A sum or an extreme of a temporary, of all of it or row by row, and a use of row results.
+    /// A sum or an extreme of a temporary, of all of it, of rows or of columns, and a use of the results.
     fn fold(&mut self) {
         let whole = self.shape.clone();
         let shape = self.extents(&whole);
         let from = self.operand(&shape);
         let rank = shape.len();
         let all = (1u32 << rank) - 1;
-        let axes = if rank > 1 && self.dice.roll(2) == 0 {
-            all - 1
-        } else {
-            all
+        let axes = match self.dice.roll(4) {
+            0 if rank > 1 => all - 1,
+            1 | 2 if rank > 1 => 1,
+            _ => all,
         };
         let kept: Vec<usize> = (0..rank)
             .map(|axis| {
