@@ -8,7 +8,7 @@ use arrayloom_device::{
     Abilities, Arg, Buf, Caps, Device, DeviceError, End, Event, HostMemory, Launch, Queue,
     host_pointer,
 };
-use arrayloom_ir::{Kernel, verify};
+use arrayloom_ir::{Form, Kernel, verify};
 use arrayloom_types::Layout;
 use cl3::device::{
     CL_DEVICE_GLOBAL_MEM_SIZE, CL_DEVICE_HOST_UNIFIED_MEMORY, CL_DEVICE_MAX_COMPUTE_UNITS,
@@ -212,7 +212,19 @@ impl OpenCl {
         }
         let ranges: Vec<Option<(u64, u64)>> = views
             .iter()
-            .map(|(arg, dtype)| range(arg, launch.shape, *dtype))
+            .enumerate()
+            .map(|(number, (arg, dtype))| {
+                // A fold of nothing has results all the same.
+                let output = number.checked_sub(launch.ins.len());
+                let form = output.map(|i| kernel.outputs[i].form);
+                let folded = match form {
+                    Some(Form::Reduce { axes, .. } | Form::Arg { axes, .. }) => axes,
+                    _ => 0,
+                };
+                let axes = launch.shape.iter().enumerate();
+                let extent = |(i, &n): (usize, &usize)| if folded >> i & 1 == 1 { 1 } else { n };
+                range(arg, &axes.map(extent).collect::<Vec<_>>(), *dtype)
+            })
             .collect();
         // Blocks over the same memory must be one.
         // A start at 128 leaves elements at multiples of their size.
