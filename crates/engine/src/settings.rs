@@ -2,6 +2,7 @@
 
 use crate::EngineError;
 use arrayloom_memory::{parse_limit, physical_memory};
+use std::path::PathBuf;
 
 /// Bytes of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,13 +169,34 @@ impl Settings {
     /// # Errors
     /// [`EngineError::BadSetting`] for a value that cannot be read.
     pub fn from_env() -> Result<Settings, EngineError> {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the one place that reads the environment"
-        )]
-        let look_up = |name: &str| std::env::var(name).ok();
-        Settings::from_look_up(look_up)
+        Settings::from_look_up(variable)
     }
+
+    /// The folder in which compiled programs of devices are kept; none if they are not, or without a home.
+    pub fn kernel_cache(&self) -> Option<PathBuf> {
+        let folder = |name| {
+            let folder = PathBuf::from(variable(name)?);
+            folder.is_absolute().then_some(folder)
+        };
+        let users = || {
+            let caches = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
+            Some(caches?.join("arrayloom").join("kernels"))
+        };
+        let chosen = match self.cache_dir.as_str() {
+            "" => users(),
+            dir => Some(PathBuf::from(dir)),
+        };
+        chosen.filter(|_| self.cache)
+    }
+}
+
+/// A variable of the environment.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that reads the environment"
+)]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 #[cfg(test)]

@@ -74,29 +74,13 @@ fn open_opencl(py: Python<'_>, index: usize) -> PyResult<OpenCl> {
     let settings = settings(py)?;
     let config = opencl::Config {
         index,
-        cache: kernel_cache(&settings),
+        cache: settings
+            .kernel_cache()
+            .map(|dir| (dir, settings.cache_bytes)),
         ..opencl::Config::default()
     };
     let opened = py.detach(|| OpenCl::open(config));
     opened.map_err(|error| to_python(py, &error.into()))
-}
-
-/// Where compiled programs are kept, and how many bytes; nowhere without a home.
-fn kernel_cache(settings: &Settings) -> Option<(PathBuf, u64)> {
-    let dir = |variable| {
-        std::env::var_os(variable)
-            .map(PathBuf::from)
-            .filter(|p| p.is_absolute())
-    };
-    let chosen = if settings.cache_dir.is_empty() {
-        let caches = dir("XDG_CACHE_HOME").or_else(|| Some(dir("HOME")?.join(".cache")));
-        caches.map(|caches| caches.join("arrayloom").join("kernels"))
-    } else {
-        Some(PathBuf::from(&settings.cache_dir))
-    };
-    chosen
-        .filter(|_| settings.cache)
-        .map(|dir| (dir, settings.cache_bytes))
 }
 
 /// The settings of the environment.
