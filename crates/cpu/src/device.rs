@@ -10,6 +10,7 @@ use crate::config::CpuConfig;
 use crate::jit::{Jit, JitStats};
 use crate::pool::Pool;
 use crate::run::{Env, run};
+use crate::scatter::{scatter, scatters};
 use crate::sweep::{is_whole, operations, sweep};
 use arrayloom_device::{
     Abilities, Buf, Caps, Device, DeviceError, End, Event, Launch, Queue, Sweep,
@@ -196,8 +197,13 @@ impl Device for Cpu {
     }
 
     fn run(&self, _: Queue, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), DeviceError> {
-        self.launch(kernel, launch)
-            .map_err(|what| DeviceError::Unsupported { device: NAME, what })
+        let done = if scatters(kernel) {
+            // SAFETY: whoever calls `Device::run` vouches for the addresses and overlaps of the launch.
+            unsafe { scatter(kernel, launch, &|k, l| self.launch(k, l)) }
+        } else {
+            self.launch(kernel, launch)
+        };
+        done.map_err(|what| DeviceError::Unsupported { device: NAME, what })
     }
 
     fn sweep(&self, _: Queue, stages: &Sweep<'_>) -> Result<bool, DeviceError> {

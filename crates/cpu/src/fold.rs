@@ -98,7 +98,7 @@ fn plan_one(
     let nest = &setup.nest;
     let dtype = kernel.code[kernel.outputs[i].value as usize].dtype;
     let op = match kernel.outputs[i].form {
-        Form::Store => return Ok(None),
+        Form::Store | Form::Scatter { .. } => return Ok(None),
         Form::Reduce { op, .. } | Form::Scan { op, .. } => op,
         Form::Arg { max: true, .. } => ReduceOp::Max,
         Form::Arg { max: false, .. } => ReduceOp::Min,

@@ -25,6 +25,7 @@ mod place;
 mod pool;
 mod program;
 mod run;
+mod scatter;
 mod setup;
 mod sweep;
 mod sweep_band;

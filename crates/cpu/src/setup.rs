@@ -242,7 +242,7 @@ fn walk(kernel: &Kernel, launch: &Launch<'_>, lanes: &[Lane]) -> Result<Walk, St
     let (mut folds, mut mask, mut scans) = (Vec::new(), None, 0);
     for (i, output) in kernel.outputs.iter().enumerate() {
         let axes = match output.form {
-            Form::Store => continue,
+            Form::Store | Form::Scatter { .. } => continue,
             Form::Scan { axis, .. } => {
                 scans += 1;
                 classes[usize::from(axis)] = Class::Scan;

@@ -147,7 +147,7 @@
 /**
  * Grows with every entry at the end of the table.
  */
-#define ARRAYLOOM_MINOR 0
+#define ARRAYLOOM_MINOR 1
 
 /**
  * Flag of `CCaps`: buffers are host addresses that both sides may use.
@@ -195,6 +195,12 @@
 #define ARRAYLOOM_FORM_SCAN 3
 
 /**
+ * `COutput::form`: to the element that lies value number `axes` (int64) in bytes away from the output's
+ * place, in C order; the smallest int64 is nowhere. `op` is 0 set, 1 add, 2 min, 3 max.
+ */
+#define FORM_SCATTER 4
+
+/**
  * `CArg::kind`: elements in memory.
  */
 #define ARRAYLOOM_ARG_VIEW 0
@@ -203,6 +209,21 @@
  * `CArg::kind`: one value.
  */
 #define ARRAYLOOM_ARG_SCALAR 1
+
+/**
+ * `CForeign::kind`: memory of the device.
+ */
+#define FOREIGN_MEMORY 0
+
+/**
+ * `CForeign::kind`: a queue or stream.
+ */
+#define FOREIGN_QUEUE 1
+
+/**
+ * `CForeign::kind`: a context.
+ */
+#define FOREIGN_CONTEXT 2
 
 /**
  * UTF-8 text, not terminated.
@@ -239,7 +260,7 @@ typedef struct {
    */
   uint32_t dtypes;
   /**
-   * Bit 0 store, 1 reduce, 2 arg, 3 scan, 4 gather.
+   * Bit 0 store, 1 reduce, 2 arg, 3 scan, 4 gather, 5 scatter.
    */
   uint32_t forms;
   /**
@@ -462,6 +483,100 @@ typedef struct {
 } ArrayloomLaunch;
 
 /**
+ * An array, as an operation that is no kernel takes it.
+ */
+typedef struct {
+  /**
+   * The buffer.
+   */
+  uint64_t buf;
+  /**
+   * Bytes from the start of the buffer to the first element.
+   */
+  int64_t offset;
+  /**
+   * Number of the dtype.
+   */
+  uint32_t dtype;
+  /**
+   * Number of axes.
+   */
+  uint32_t rank;
+  /**
+   * Extents.
+   */
+  const uintptr_t *shape;
+  /**
+   * Steps in bytes.
+   */
+  const intptr_t *strides;
+} CTensor;
+
+/**
+ * An operation that is no kernel.
+ */
+typedef struct {
+  /**
+   * Bytes of this record.
+   */
+  uint32_t size;
+  /**
+   * Number of results.
+   */
+  uint32_t outs_len;
+  /**
+   * Number of operands.
+   */
+  uint32_t ins_len;
+  /**
+   * Zero.
+   */
+  uint32_t reserved;
+  /**
+   * Its name, such as `matmul`.
+   */
+  ArrayloomText name;
+  /**
+   * The results.
+   */
+  const CTensor *outs;
+  /**
+   * The operands.
+   */
+  const CTensor *ins;
+  /**
+   * More facts, as the operation defines them.
+   */
+  const uint8_t *attrs;
+  /**
+   * Their bytes.
+   */
+  uintptr_t attrs_len;
+} CExt;
+
+/**
+ * Something of another library's.
+ */
+typedef struct {
+  /**
+   * A `FOREIGN_*` number.
+   */
+  uint32_t kind;
+  /**
+   * Zero.
+   */
+  uint32_t reserved;
+  /**
+   * Address of the memory, or what the driver calls the queue or context.
+   */
+  uint64_t value;
+  /**
+   * Of memory: its length.
+   */
+  uint64_t bytes;
+} CForeign;
+
+/**
  * The functions of a backend. `size` says how many bytes of it exist; what a shorter table lacks is
  * absent, what a longer one has more is unknown to this loader and ignored.
  */
@@ -542,7 +657,48 @@ typedef struct {
    * Optional: the host address of a buffer, or null.
    */
   uint8_t *(*host_ptr)(void *device, uint64_t buf);
+  /**
+   * Optional: these kernels will run soon.
+   */
+  int32_t (*prepare)(void *device, const ArrayloomKernel *const *kernels, uintptr_t count);
+  /**
+   * Optional: an operation that is no kernel.
+   */
+  int32_t (*ext)(void *device, uint32_t queue, const CExt *call);
+  /**
+   * Optional: takes something of another library in. `number` gets the buffer or the queue that it is
+   * from now on.
+   */
+  int32_t (*import)(void *device, const CForeign *foreign, uint64_t *number);
+  /**
+   * Optional: a buffer as others may use it, once the work that the queue has now is done.
+   */
+  int32_t (*export_)(void *device, uint64_t buf, uint64_t bytes, uint32_t queue, CForeign *foreign);
+  /**
+   * Optional, as the four that follow: virtual memory is mapped in multiples of this.
+   */
+  int32_t (*vmm_granule)(void *device, uint64_t *granule);
+  /**
+   * Reserves address space.
+   */
+  int32_t (*vmm_reserve)(void *device, uint64_t bytes, uint64_t *buf);
+  /**
+   * Puts memory behind a range of whole granules.
+   */
+  int32_t (*vmm_map)(void *device, uint64_t buf, uint64_t offset, uint64_t bytes);
+  /**
+   * Takes the memory behind a range away.
+   */
+  int32_t (*vmm_unmap)(void *device, uint64_t buf, uint64_t offset, uint64_t bytes);
+  /**
+   * Gives address space back.
+   */
+  int32_t (*vmm_release)(void *device, uint64_t buf, uint64_t bytes);
 } ArrayloomTable;
+/**
+ * A table without entries.
+ */
+#define ArrayloomTable_EMPTY (ArrayloomTable){ .size = 0, .major = 0, .minor = 0, .reserved = 0, .open = None, .close = None, .last_error = None, .caps = None, .alloc = None, .free = None, .copy = None, .run = None, .record = None, .wait = None, .poll = None, .host_ptr = None, .prepare = None, .ext = None, .import = None, .vmm_granule = None, .vmm_reserve = None, .vmm_map = None, .vmm_unmap = None, .vmm_release = None }
 
 #endif  /* ARRAYLOOM_BACKEND_H */
 

@@ -14,7 +14,10 @@ pub const FORM_SCAN: u32 = 1 << 3;
 /// Elements by number.
 pub const FORM_GATHER: u32 = 1 << 4;
 
-const ALL_FORMS: u32 = FORM_MAP | FORM_REDUCE | FORM_ARG | FORM_SCAN | FORM_GATHER;
+/// Results at places by number.
+pub const FORM_SCATTER: u32 = 1 << 5;
+
+const ALL_FORMS: u32 = FORM_MAP | FORM_REDUCE | FORM_ARG | FORM_SCAN | FORM_GATHER | FORM_SCATTER;
 
 /// A bit for every primitive, dtype and form, and a few facts.
 #[expect(
@@ -95,6 +98,7 @@ impl Abilities {
                 Form::Reduce { .. } => (FORM_REDUCE, "folds"),
                 Form::Arg { .. } => (FORM_ARG, "places of extremes"),
                 Form::Scan { .. } => (FORM_SCAN, "running folds"),
+                Form::Scatter { .. } => (FORM_SCATTER, "results at places by number"),
             };
             if self.forms & bit == 0 {
                 return Some(format!("no {name}"));

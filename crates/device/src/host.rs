@@ -93,6 +93,23 @@ pub fn points(extents: &[usize]) -> impl Iterator<Item = Vec<usize>> + use<'_> {
 }
 
 impl Arg {
+    /// The same argument from this row of the domain on.
+    #[must_use]
+    pub fn from_row(&self, row: usize) -> Arg {
+        match self {
+            Arg::View {
+                buf,
+                offset,
+                strides,
+            } => Arg::View {
+                buf: *buf,
+                offset: offset + strides.first().copied().unwrap_or(0) * row.cast_signed(),
+                strides: strides.clone(),
+            },
+            Arg::Scalar(scalar) => Arg::Scalar(*scalar),
+        }
+    }
+
     /// The host address of the element at `index`, where buffers are host addresses; `None` for a scalar.
     pub fn address(&self, index: &[usize]) -> Option<usize> {
         let Arg::View {

@@ -12,18 +12,23 @@ mod host;
 mod launch;
 mod names;
 mod null;
+mod optional;
 mod staged;
 
-pub use ability::{Abilities, FORM_ARG, FORM_GATHER, FORM_MAP, FORM_REDUCE, FORM_SCAN};
+pub use ability::{
+    Abilities, FORM_ARG, FORM_GATHER, FORM_MAP, FORM_REDUCE, FORM_SCAN, FORM_SCATTER,
+};
 pub use arrayloom_types::{Event, Queue};
 pub use error::DeviceError;
 pub use host::{HostMemory, host_pointer, points};
 pub use launch::{Arg, Buf, Launch, ReduceArgs, Rows, Stage, Sweep};
 pub use names::intern;
 pub use null::{Null, NullCounts};
+pub use optional::{ExtCall, Foreign, Imported, Residency, Tensor};
 pub use staged::{Staged, StagedStats};
 
 use arrayloom_ir::Kernel;
+use arrayloom_memory::Vmm;
 use std::sync::Arc;
 
 /// One end of a copy.
@@ -135,6 +140,72 @@ pub trait Device: Send + Sync {
     fn host_ptr(&self, buf: Buf) -> Option<*mut u8> {
         let _ = buf;
         None
+    }
+
+    /// Does an operation that is no kernel, such as `matmul`.
+    ///
+    /// # Errors
+    /// [`DeviceError::Unsupported`] for a name or for arrays that it does not have.
+    fn ext(&self, queue: Queue, call: &ExtCall<'_>) -> Result<(), DeviceError> {
+        let _ = queue;
+        Err(self.lacks(format!("no operation {:?}", call.name)))
+    }
+
+    /// Its virtual memory. A device without one has its blocks cut from large ones.
+    fn vmm(&self) -> Option<Arc<dyn Vmm>> {
+        None
+    }
+
+    /// These kernels will run soon: a device that compiles may do it at once for all of them. What it
+    /// does not have is no failure here.
+    ///
+    /// # Errors
+    /// [`DeviceError`] when the device fails.
+    fn prepare(&self, kernels: &[&Kernel]) -> Result<(), DeviceError> {
+        let _ = kernels;
+        Ok(())
+    }
+
+    /// Takes something of another library in. A unified device takes any memory of the host.
+    ///
+    /// # Errors
+    /// [`DeviceError::Unsupported`] for what it cannot use.
+    fn import(&self, foreign: Foreign) -> Result<Imported, DeviceError> {
+        match foreign {
+            Foreign::Memory { address, .. } if self.caps().unified => {
+                Ok(Imported::Buf(Buf(address)))
+            }
+            other => Err(self.lacks(format!("{other:?} cannot be taken in"))),
+        }
+    }
+
+    /// A block as another library may use it, once the work that `queue` has now is done.
+    ///
+    /// # Errors
+    /// [`DeviceError::Unsupported`] if it cannot be shown to others.
+    fn export(&self, buf: Buf, bytes: u64, queue: Queue) -> Result<Foreign, DeviceError> {
+        let address = self.host_ptr(buf);
+        let address =
+            address.ok_or_else(|| self.lacks("its memory has no address for others".to_owned()))?;
+        let event = self.record(queue)?;
+        self.poll(event, true)?;
+        Ok(Foreign::Memory {
+            address: address.expose_provenance() as u64,
+            bytes,
+        })
+    }
+
+    /// The copies that it keeps of the memory of the host, if it works with host addresses and keeps any.
+    fn residency(&self) -> Option<&dyn Residency> {
+        None
+    }
+
+    /// The answer to what it does not have.
+    fn lacks(&self, what: String) -> DeviceError {
+        DeviceError::Unsupported {
+            device: self.caps().name,
+            what,
+        }
     }
 }
 

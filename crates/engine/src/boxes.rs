@@ -28,12 +28,8 @@ impl Engine {
             let count = step.min(rows - first);
             let mut shape = launch.shape.to_vec();
             shape[0] = count;
-            let part = |args: &[Arg]| {
-                args.iter()
-                    .map(|arg| shifted(arg, first))
-                    .collect::<Vec<_>>()
-            };
-            let (outs, ins) = (part(launch.outs), part(launch.ins));
+            let part = |args: &[Arg]| args.iter().map(|arg| arg.from_row(first)).collect();
+            let (outs, ins): (Vec<Arg>, Vec<Arg>) = (part(launch.outs), part(launch.ins));
             let boxed = Launch {
                 shape: &shape,
                 outs: &outs,
@@ -79,24 +75,4 @@ fn is_apart(kernel: &Kernel) -> bool {
             .code
             .iter()
             .all(|ins| ins.prim != Prim::Iota || ins.a != 0)
-}
-
-/// The argument from this row on.
-fn shifted(arg: &Arg, row: usize) -> Arg {
-    match arg {
-        Arg::View {
-            buf,
-            offset,
-            strides,
-        } => {
-            let step = strides.first().copied().unwrap_or(0);
-            let row = isize::try_from(row).unwrap_or(isize::MAX);
-            Arg::View {
-                buf: *buf,
-                offset: offset + step * row,
-                strides: strides.clone(),
-            }
-        }
-        Arg::Scalar(scalar) => Arg::Scalar(*scalar),
-    }
 }

@@ -27,7 +27,7 @@ pub(crate) fn is_stage(group: &Group) -> bool {
         && (0..group.outs.len()).all(|output| match group.kernel.outputs[output].form {
             Form::Store => rows::pitch(&group.outs[output].1).is_some(),
             Form::Reduce { op, axes } => folds_rows(group, output, op, axes),
-            Form::Arg { .. } | Form::Scan { .. } => false,
+            Form::Arg { .. } | Form::Scan { .. } | Form::Scatter { .. } => false,
         })
 }
 

@@ -94,6 +94,50 @@ pub enum Form {
         /// The axis of the domain.
         axis: u8,
     },
+    /// Each point goes to the element that lies value `at` (`i64`) in bytes away from the output's place
+    /// at this point; `i64::MIN` is nowhere. Points come in C order, so the last of several wins or all
+    /// of them count. Whoever launches the kernel vouches that the elements are there and that no input
+    /// lies on them. Conditions of the combining operation are not told.
+    Scatter {
+        /// What becomes of the element.
+        mode: ScatterMode,
+        /// The number of the value that says where.
+        at: u32,
+    },
+}
+
+/// How a scattered value meets the element that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum ScatterMode {
+    /// Takes its place.
+    Set,
+    /// Is added to it.
+    Add,
+    /// The smaller one stays; NaN wins.
+    Min,
+    /// The larger one stays; NaN wins.
+    Max,
+}
+
+impl ScatterMode {
+    /// All of them, by number.
+    pub const ALL: [ScatterMode; 4] = [
+        ScatterMode::Set,
+        ScatterMode::Add,
+        ScatterMode::Min,
+        ScatterMode::Max,
+    ];
+
+    /// The primitive that combines the element with the value; `None` where the value replaces it.
+    pub const fn prim(self) -> Option<Prim> {
+        match self {
+            ScatterMode::Set => None,
+            ScatterMode::Add => Some(Prim::Add),
+            ScatterMode::Min => Some(Prim::Min),
+            ScatterMode::Max => Some(Prim::Max),
+        }
+    }
 }
 
 /// One result of a kernel.

@@ -16,7 +16,7 @@ mod resolve;
 mod verify;
 
 pub use builder::{Builder, Value};
-pub use kernel::{Form, Ins, Kernel, Output, ReduceOp};
+pub use kernel::{Form, Ins, Kernel, Output, ReduceOp, ScatterMode};
 pub use node::{Action, AxisMask, Node, Operand, SlotId, Table};
 pub use op::{FpFlags, LoopSig, Loops, OpDef, Rule, Values, each};
 pub use prim::{ALL_PRIMS, Arity, Prim};

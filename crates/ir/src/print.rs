@@ -29,6 +29,7 @@ impl fmt::Display for Kernel {
                     )?;
                 }
                 Form::Scan { op, axis } => writeln!(f, " scanned by {op:?} along axis {axis}")?,
+                Form::Scatter { mode, at } => writeln!(f, " scattered by {mode:?} at %{at}")?,
             }
         }
         Ok(())

@@ -105,6 +105,10 @@ pub fn verify(kernel: &Kernel) -> Result<(), VerifyError> {
             Form::Store => None,
             Form::Reduce { axes, .. } | Form::Arg { axes, .. } => axes.checked_ilog2(),
             Form::Scan { axis, .. } => Some(u32::from(axis)),
+            Form::Scatter { at, .. } => {
+                check_place(kernel, at)?;
+                None
+            }
         };
         if let Some(number) = axis.filter(|&a| a >= u32::from(kernel.rank)) {
             return Err(VerifyError::Missing {
@@ -114,4 +118,19 @@ pub fn verify(kernel: &Kernel) -> Result<(), VerifyError> {
         }
     }
     Ok(())
+}
+
+/// Checks the value that says where a point goes.
+fn check_place(kernel: &Kernel, at: u32) -> Result<(), VerifyError> {
+    let what = "value";
+    let ins = kernel.code.get(at as usize);
+    let ins = ins.ok_or(VerifyError::Missing { what, number: at })?;
+    if ins.dtype == DType::I64 {
+        return Ok(());
+    }
+    Err(VerifyError::Dtype {
+        at: at as usize,
+        prim: ins.prim.name(),
+        what: "bytes are counted in int64",
+    })
 }

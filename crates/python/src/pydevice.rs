@@ -6,8 +6,8 @@
 #![expect(unsafe_code, reason = "asks who holds the interpreter lock")]
 
 use arrayloom_device::{
-    Abilities, Arg, Buf, Caps, Device, DeviceError, End, Event, FORM_GATHER, HostMemory, Launch,
-    Queue, intern,
+    Abilities, Arg, Buf, Caps, Device, DeviceError, End, Event, FORM_GATHER, FORM_SCATTER,
+    HostMemory, Launch, Queue, intern,
 };
 use arrayloom_ir::{Form, Kernel, Prim};
 use arrayloom_plan::{DEFAULT_BUFSIZE, ReduceFacts, SumRules, reduce_order};
@@ -48,7 +48,7 @@ impl PyDevice {
                 unified: false,
                 fused,
                 abilities: Abilities {
-                    forms: Abilities::ALL.forms & !FORM_GATHER,
+                    forms: Abilities::ALL.forms & !(FORM_GATHER | FORM_SCATTER),
                     unaligned: false,
                     numpy_order,
                     flags: false,
@@ -159,6 +159,7 @@ fn outputs(kernel: &Kernel) -> Vec<(u32, u32, u32, u32)> {
         Form::Reduce { op, axes } => (output.value, 1, op as u32, axes),
         Form::Arg { max, axes } => (output.value, 2, u32::from(max), axes),
         Form::Scan { op, axis } => (output.value, 3, op as u32, u32::from(axis)),
+        Form::Scatter { mode, at } => (output.value, 4, mode as u32, at),
     };
     kernel.outputs.iter().map(one).collect()
 }

@@ -5,7 +5,7 @@
 use crate::value::Val;
 use crate::{arg, fold, memory, scalar};
 use arrayloom_device::{Arg, Launch, points};
-use arrayloom_ir::{Arity, Form, FpFlags, Ins, Kernel, Prim};
+use arrayloom_ir::{Arity, Form, FpFlags, Ins, Kernel, Prim, ScatterMode};
 use arrayloom_types::DType;
 use std::cell::RefCell;
 use std::sync::atomic::Ordering;
@@ -30,16 +30,30 @@ pub(crate) fn run(kernel: &Kernel, launch: &Launch<'_>) -> Result<(), String> {
     };
     for (number, output) in kernel.outputs.iter().enumerate() {
         match output.form {
-            Form::Store => {}
+            Form::Store | Form::Scatter { .. } => {}
             Form::Reduce { op, axes } => fold::reduce(&run, number, op, axes)?,
             Form::Arg { max, axes } => arg::arg(&run, number, max, axes)?,
             Form::Scan { op, axis } => fold::scan(&run, number, op, usize::from(axis))?,
         }
     }
     run.store_all()?;
+    let scattered = run.scattered()?;
     for (at, value) in run.writes.into_inner() {
         // SAFETY: whoever calls `Device::run` vouches that the elements of an output lie in writable
         // memory that nobody else uses meanwhile.
+        unsafe { memory::store(at, value) };
+    }
+    for (mode, at, value) in scattered {
+        let mut flags = FpFlags::NONE;
+        // SAFETY: whoever calls `Device::run` vouches that the element is there, and that nobody else
+        // uses it meanwhile.
+        let there = unsafe { memory::load(at, value.dtype()) };
+        let value = match mode.prim() {
+            None => Some(value),
+            Some(prim) => scalar::binary(prim, value.dtype(), there, value, &mut flags),
+        };
+        let value = value.ok_or_else(|| format!("{mode:?} scatter of {}", there.dtype()))?;
+        // SAFETY: as above.
         unsafe { memory::store(at, value) };
     }
     Ok(())
@@ -126,6 +140,30 @@ impl Run<'_> {
         if let Some(all) = self.launch.flags {
             all[number].fetch_or(flags.0, Ordering::Relaxed);
         }
+    }
+
+    /// Where the values of scattered outputs go, in C order of the points.
+    fn scattered(&self) -> Result<Vec<(ScatterMode, usize, Val)>, String> {
+        let mut all = Vec::new();
+        for (number, output) in self.kernel.outputs.iter().enumerate() {
+            let Form::Scatter { mode, at } = output.form else {
+                continue;
+            };
+            for index in points(self.launch.shape) {
+                let values = self.values(&index)?;
+                let Val::Int(_, by) = values[at as usize] else {
+                    return Err("a place that is no whole number".to_owned());
+                };
+                let by = i64::try_from(by).map_err(|e| e.to_string())?;
+                let from = self.launch.outs[number].address(&index);
+                if let Some(from) = from.filter(|_| by != i64::MIN) {
+                    let by = isize::try_from(by).map_err(|e| e.to_string())?;
+                    let to = from.wrapping_add_signed(by);
+                    all.push((mode, to, values[output.value as usize]));
+                }
+            }
+        }
+        Ok(all)
     }
 
     /// Writes the outputs that have every point.

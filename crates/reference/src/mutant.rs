@@ -5,7 +5,7 @@ use crate::sim::{Sim, SimConfig};
 use arrayloom_device::{
     Abilities, Arg, Buf, Caps, Device, DeviceError, End, Event, Launch, Queue, host_pointer,
 };
-use arrayloom_ir::{Arity, Builder, Form, Ins, Kernel, Output, Prim, ReduceOp, Value};
+use arrayloom_ir::{Arity, Builder, Form, Ins, Kernel, Output, Prim, ReduceOp, ScatterMode, Value};
 use arrayloom_types::DType;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,6 +33,10 @@ pub enum Fault {
     WrongArg,
     /// Says that a running fold is done, and does nothing.
     LacksForm,
+    /// Lets the first of several values at one place win.
+    FirstWins,
+    /// Puts values by number in the place of those that they should be combined with.
+    SetsForAdd,
     /// Converts whole numbers by way of `float32`.
     WrongPromotion,
     /// Stops at the largest `int8` instead of wrapping.
@@ -73,7 +77,9 @@ impl Fault {
             | Fault::NoPieces
             | Fault::ForgetsInitial
             | Fault::WrongArg
-            | Fault::LacksForm => 3,
+            | Fault::LacksForm
+            | Fault::FirstWins
+            | Fault::SetsForAdd => 3,
             Fault::WideHalf | Fault::FusedDiffers => 4,
             Fault::LeaksOnError => 5,
             _ => 2,
@@ -82,7 +88,7 @@ impl Fault {
 }
 
 /// All of them.
-pub const MUTANTS: [Fault; 24] = [
+pub const MUTANTS: [Fault; 26] = [
     Fault::IgnoresStride,
     Fault::IgnoresSign,
     Fault::StepZeroIsOne,
@@ -93,6 +99,8 @@ pub const MUTANTS: [Fault; 24] = [
     Fault::ForgetsInitial,
     Fault::WrongArg,
     Fault::LacksForm,
+    Fault::FirstWins,
+    Fault::SetsForAdd,
     Fault::WrongPromotion,
     Fault::Saturates,
     Fault::WideHalf,
@@ -206,6 +214,9 @@ impl Mutant {
                     *op = ReduceOp::Fmax;
                 }
                 Form::Arg { max, .. } if self.has(Fault::WrongArg) => *max = !*max,
+                Form::Scatter { mode, .. } if self.has(Fault::SetsForAdd) => {
+                    *mode = ScatterMode::Set;
+                }
                 _ => {}
             }
         }
@@ -259,6 +270,24 @@ fn turned(arg: &Arg, change: impl Fn(usize, isize) -> isize) -> Arg {
                 .enumerate()
                 .map(|(i, &s)| change(i, s))
                 .collect(),
+        },
+    }
+}
+
+/// The same elements from the last point to the first.
+fn reversed(arg: &Arg, shape: &[usize]) -> Arg {
+    match arg {
+        Arg::Scalar(s) => Arg::Scalar(*s),
+        Arg::View {
+            buf,
+            offset,
+            strides,
+        } => Arg::View {
+            buf: *buf,
+            offset: strides.iter().zip(shape).fold(*offset, |at, (step, &n)| {
+                at + step * n.saturating_sub(1).cast_signed()
+            }),
+            strides: strides.iter().map(|step| -step).collect(),
         },
     }
 }
@@ -411,7 +440,12 @@ impl Device for Mutant {
             }
         }
         let silent = self.has(Fault::NoFlags) || changed.code.len() != kernel.code.len();
-        let ins = self.changed_inputs(launch, kernel);
+        let scatters = |output: &Output| matches!(output.form, Form::Scatter { .. });
+        let backwards = self.has(Fault::FirstWins) && kernel.outputs.iter().any(scatters);
+        let mut ins = self.changed_inputs(launch, kernel);
+        if backwards {
+            ins = ins.iter().map(|arg| reversed(arg, &shape)).collect();
+        }
         let launch = Launch {
             shape: &shape,
             outs: launch.outs,

@@ -12,6 +12,7 @@ fn groups(fault: Fault) -> &'static [Group] {
         Fault::ShortTail | Fault::Saturates => &[Group::Map, Group::InPlace],
         Fault::PlainSum | Fault::NoPieces | Fault::ForgetsInitial => &[Group::Reduce],
         Fault::WrongArg | Fault::LacksForm => &[Group::ArgScan],
+        Fault::FirstWins | Fault::SetsForAdd => &[Group::Scatter],
         Fault::WideHalf | Fault::FusedDiffers => &[Group::Fusion],
         Fault::NoFlags => &[Group::Flags],
         Fault::ShortCopy | Fault::Unaligned | Fault::NeverDone => &[Group::Memory],

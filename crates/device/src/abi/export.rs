@@ -5,6 +5,7 @@
     reason = "entries are called through pointers, with pointers"
 )]
 
+use super::export_options as options;
 use super::receive::{self, Received};
 use super::table::{
     CAPS_FLAGS, CAPS_FUSED, CAPS_NUMPY_ORDER, CAPS_UNALIGNED, CAPS_UNIFIED, CCaps, CKernel,
@@ -51,6 +52,15 @@ pub const fn table_of<O: Open>() -> CTable {
         wait: Some(wait),
         poll: Some(poll),
         host_ptr: Some(host_ptr),
+        prepare: Some(options::prepare),
+        ext: Some(options::ext),
+        import: Some(options::import),
+        export: Some(options::export),
+        vmm_granule: Some(options::vmm_granule),
+        vmm_reserve: Some(options::vmm_reserve),
+        vmm_map: Some(options::vmm_map),
+        vmm_unmap: Some(options::vmm_unmap),
+        vmm_release: Some(options::vmm_release),
     }
 }
 
@@ -65,14 +75,14 @@ thread_local! {
 ///
 /// # Safety
 /// The handle came from `open` and is not closed during `'a`.
-unsafe fn device<'a>(handle: *mut c_void) -> &'a dyn Device {
+pub(super) unsafe fn device<'a>(handle: *mut c_void) -> &'a dyn Device {
     // SAFETY: the caller vouches for the handle, which `open` made of a box of this type.
     let opened: &Opened = unsafe { &*handle.cast::<Opened>().cast_const() };
     &**opened
 }
 
 /// Runs an entry: errors and panics become numbers, and words for `last_error`.
-fn entry(body: impl FnOnce() -> Result<(), DeviceError>) -> i32 {
+pub(super) fn entry(body: impl FnOnce() -> Result<(), DeviceError>) -> i32 {
     let (status, what) = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => return OK,
         Ok(Err(error)) => {

@@ -2,19 +2,24 @@
 
 #![expect(unsafe_code, reason = "calls functions of another library")]
 
-use super::SYMBOL;
 use super::send::Sent;
 use super::table::{
     CAPS_FLAGS, CAPS_FUSED, CAPS_NUMPY_ORDER, CAPS_UNALIGNED, CAPS_UNIFIED, CCaps, CKernel,
     CLaunch, CTable, CText, DEVICE_LOST, MAJOR, OK, OUT_OF_MEMORY, UNSUPPORTED,
 };
+use super::{SYMBOL, load_options};
 use crate::names::intern;
-use crate::{Abilities, Buf, Caps, Device, DeviceError, End, Event, Launch, Queue};
+use crate::{
+    Abilities, Buf, Caps, Device, DeviceError, End, Event, ExtCall, Foreign, Imported, Launch,
+    Queue,
+};
 use arrayloom_ir::Kernel;
+use arrayloom_memory::Vmm;
 use std::ffi::c_void;
 use std::mem::{offset_of, size_of};
 use std::path::{Path, PathBuf};
 use std::ptr;
+use std::sync::Arc;
 
 /// Why a library is no backend.
 #[derive(Debug, thiserror::Error)]
@@ -60,8 +65,6 @@ type RunEntry = unsafe extern "C" fn(Handle, u32, *const CKernel, *const CLaunch
 /// The entries of version 1, all there, and the options.
 #[derive(Clone, Copy)]
 struct Entries {
-    close: unsafe extern "C" fn(Handle) -> Status,
-    last_error: unsafe extern "C" fn() -> CText,
     caps: unsafe extern "C" fn(Handle, *mut CCaps) -> Status,
     alloc: unsafe extern "C" fn(Handle, u64, *mut u64, *mut u64) -> Status,
     free: unsafe extern "C" fn(Handle, u64) -> Status,
@@ -73,14 +76,65 @@ struct Entries {
     host_ptr: Option<unsafe extern "C" fn(Handle, u64) -> *mut u8>,
 }
 
+/// An open device of a table; closed when nobody uses it any more.
+pub(super) struct Opened {
+    pub(super) table: CTable,
+    pub(super) handle: Handle,
+    pub(super) name: &'static str,
+    close: unsafe extern "C" fn(Handle) -> Status,
+    last_error: unsafe extern "C" fn() -> CText,
+}
+
+// SAFETY: the contract of the table demands that its functions may be called from any thread.
+unsafe impl Send for Opened {}
+// SAFETY: as above.
+unsafe impl Sync for Opened {}
+
+impl Opened {
+    #[inline]
+    pub(super) fn check(&self, status: Status) -> Result<(), DeviceError> {
+        if status == OK {
+            Ok(())
+        } else {
+            Err(self.error(status, 0, 0))
+        }
+    }
+
+    #[cold]
+    fn error(&self, status: Status, need: u64, free: u64) -> DeviceError {
+        // SAFETY: takes nothing; the text is valid until the next call on this thread.
+        let said = unsafe { (self.last_error)() };
+        // SAFETY: no call stands between.
+        let what = unsafe { text(said) };
+        let device = self.name;
+        match status {
+            OUT_OF_MEMORY => DeviceError::OutOfMemory { device, need, free },
+            UNSUPPORTED => DeviceError::Unsupported { device, what },
+            DEVICE_LOST => DeviceError::Lost { device, what },
+            _ => DeviceError::Failed { device, what },
+        }
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        if !self.handle.is_null() {
+            // SAFETY: the handle is open and nobody uses it any more. Nothing can be done about a failure.
+            unsafe { (self.close)(self.handle) };
+        }
+    }
+}
+
 /// A device behind a table.
 pub struct Loaded {
     entries: Entries,
     handle: Handle,
+    opened: Arc<Opened>,
+    vmm: Option<Arc<dyn Vmm>>,
     caps: Caps,
 }
 
-// SAFETY: the contract of the table demands that its functions may be called from any thread.
+// SAFETY: the handle is that of `opened`, which may be used from any thread.
 unsafe impl Send for Loaded {}
 // SAFETY: as above.
 unsafe impl Sync for Loaded {}
@@ -135,8 +189,6 @@ impl Loaded {
         let missing = |entry| LoadError::Missing { entry };
         let open = table.open.ok_or(missing("open"))?;
         let entries = Entries {
-            close: table.close.ok_or(missing("close"))?,
-            last_error: table.last_error.ok_or(missing("last_error"))?,
             caps: table.caps.ok_or(missing("caps"))?,
             alloc: table.alloc.ok_or(missing("alloc"))?,
             free: table.free.ok_or(missing("free"))?,
@@ -147,94 +199,80 @@ impl Loaded {
             poll: table.poll.ok_or(missing("poll"))?,
             host_ptr: table.host_ptr,
         };
-        let mut loaded = Loaded {
-            entries,
+        let mut opened = Opened {
             handle: ptr::null_mut(),
-            caps: Caps {
-                name: "loaded",
-                detail: String::new(),
-                threads: 1,
-                memory: 0,
-                unified: false,
-                fused: false,
-                abilities: Abilities::ALL,
-            },
+            name: "loaded",
+            close: table.close.ok_or(missing("close"))?,
+            last_error: table.last_error.ok_or(missing("last_error"))?,
+            table,
         };
         let mut handle = ptr::null_mut();
         // SAFETY: the entry takes a number and a place for a pointer.
-        loaded.check(unsafe { open(index, &raw mut handle) })?;
-        loaded.handle = handle;
-        loaded.caps = loaded.ask()?;
-        Ok(loaded)
-    }
-
-    /// What the device says of itself.
-    fn ask(&self) -> Result<Caps, DeviceError> {
-        let empty = CText {
-            data: ptr::null(),
-            len: 0,
-        };
-        let mut c = CCaps {
-            size: u32::try_from(size_of::<CCaps>()).unwrap_or(0),
-            flags: 0,
-            threads: 1,
-            dtypes: 0,
-            forms: 0,
-            reserved: 0,
-            memory: u64::MAX,
-            prims: [0; 2],
-            name: empty,
-            detail: empty,
-        };
-        // SAFETY: the record is ours and says its size.
-        self.check(unsafe { (self.entries.caps)(self.handle, &raw mut c) })?;
-        let has = |bit: u32| c.flags & bit != 0;
-        // SAFETY: texts of the record live as long as the device.
-        let name = unsafe { text(c.name) };
-        // SAFETY: as above.
-        let detail = unsafe { text(c.detail) };
-        Ok(Caps {
-            name: intern(if name.is_empty() { "loaded" } else { &name }),
-            detail,
-            threads: c.threads.max(1) as usize,
-            memory: c.memory,
-            unified: has(CAPS_UNIFIED),
-            fused: has(CAPS_FUSED),
-            abilities: Abilities {
-                prims: u128::from(c.prims[1]) << 64 | u128::from(c.prims[0]),
-                dtypes: c.dtypes,
-                forms: c.forms,
-                unaligned: has(CAPS_UNALIGNED),
-                numpy_order: has(CAPS_NUMPY_ORDER),
-                flags: has(CAPS_FLAGS),
-                values: true,
-            },
+        opened.check(unsafe { open(index, &raw mut handle) })?;
+        opened.handle = handle;
+        let caps = ask(&opened, entries.caps)?;
+        opened.name = caps.name;
+        let opened = Arc::new(opened);
+        Ok(Loaded {
+            vmm: load_options::vmm(&opened),
+            entries,
+            handle,
+            opened,
+            caps,
         })
     }
 
     #[inline]
     fn check(&self, status: Status) -> Result<(), DeviceError> {
-        if status == OK {
-            Ok(())
-        } else {
-            Err(self.error(status, 0, 0))
-        }
+        self.opened.check(status)
     }
+}
 
-    #[cold]
-    fn error(&self, status: Status, need: u64, free: u64) -> DeviceError {
-        // SAFETY: takes nothing; the text is valid until the next call on this thread.
-        let said = unsafe { (self.entries.last_error)() };
-        // SAFETY: no call stands between.
-        let what = unsafe { text(said) };
-        let device = self.caps.name;
-        match status {
-            OUT_OF_MEMORY => DeviceError::OutOfMemory { device, need, free },
-            UNSUPPORTED => DeviceError::Unsupported { device, what },
-            DEVICE_LOST => DeviceError::Lost { device, what },
-            _ => DeviceError::Failed { device, what },
-        }
-    }
+/// What the device says of itself.
+fn ask(
+    opened: &Opened,
+    entry: unsafe extern "C" fn(Handle, *mut CCaps) -> Status,
+) -> Result<Caps, DeviceError> {
+    let empty = CText {
+        data: ptr::null(),
+        len: 0,
+    };
+    let mut c = CCaps {
+        size: u32::try_from(size_of::<CCaps>()).unwrap_or(0),
+        flags: 0,
+        threads: 1,
+        dtypes: 0,
+        forms: 0,
+        reserved: 0,
+        memory: u64::MAX,
+        prims: [0; 2],
+        name: empty,
+        detail: empty,
+    };
+    // SAFETY: the record is ours and says its size.
+    opened.check(unsafe { entry(opened.handle, &raw mut c) })?;
+    let has = |bit: u32| c.flags & bit != 0;
+    // SAFETY: texts of the record live as long as the device.
+    let name = unsafe { text(c.name) };
+    // SAFETY: as above.
+    let detail = unsafe { text(c.detail) };
+    Ok(Caps {
+        name: intern(if name.is_empty() { "loaded" } else { &name }),
+        detail,
+        threads: c.threads.max(1) as usize,
+        memory: c.memory,
+        unified: has(CAPS_UNIFIED),
+        fused: has(CAPS_FUSED),
+        abilities: Abilities {
+            prims: u128::from(c.prims[1]) << 64 | u128::from(c.prims[0]),
+            dtypes: c.dtypes,
+            forms: c.forms,
+            unaligned: has(CAPS_UNALIGNED),
+            numpy_order: has(CAPS_NUMPY_ORDER),
+            flags: has(CAPS_FLAGS),
+            values: true,
+        },
+    })
 }
 
 /// The table as this loader knows it: what it lacks is absent.
@@ -242,24 +280,7 @@ impl Loaded {
 /// # Safety
 /// It has as many readable bytes as its first field says.
 unsafe fn whole(table: *const CTable) -> CTable {
-    let mut known = CTable {
-        size: 0,
-        major: 0,
-        minor: 0,
-        reserved: 0,
-        open: None,
-        close: None,
-        last_error: None,
-        caps: None,
-        alloc: None,
-        free: None,
-        copy: None,
-        run: None,
-        record: None,
-        wait: None,
-        poll: None,
-        host_ptr: None,
-    };
+    let mut known = CTable::EMPTY;
     // SAFETY: the caller vouches for the first field.
     let size = unsafe { table.cast::<u32>().read() } as usize;
     let to = (&raw mut known).cast::<u8>();
@@ -305,7 +326,7 @@ impl Device for Loaded {
         if status == OK {
             Ok(Buf(buf))
         } else {
-            Err(self.error(status, need_free[0], need_free[1]))
+            Err(self.opened.error(status, need_free[0], need_free[1]))
         }
     }
 
@@ -363,13 +384,24 @@ impl Device for Loaded {
         let found = unsafe { (self.entries.host_ptr?)(self.handle, buf.0) };
         (!found.is_null()).then_some(found)
     }
-}
 
-impl Drop for Loaded {
-    fn drop(&mut self) {
-        if !self.handle.is_null() {
-            // SAFETY: the handle is open and nobody uses it any more. Nothing can be done about a failure.
-            unsafe { (self.entries.close)(self.handle) };
-        }
+    fn ext(&self, queue: Queue, call: &ExtCall<'_>) -> Result<(), DeviceError> {
+        load_options::ext(&self.opened, queue, call)
+    }
+
+    fn vmm(&self) -> Option<Arc<dyn Vmm>> {
+        self.vmm.clone()
+    }
+
+    fn prepare(&self, kernels: &[&Kernel]) -> Result<(), DeviceError> {
+        load_options::prepare(&self.opened, kernels)
+    }
+
+    fn import(&self, foreign: Foreign) -> Result<Imported, DeviceError> {
+        load_options::import(&self.opened, foreign)
+    }
+
+    fn export(&self, buf: Buf, bytes: u64, queue: Queue) -> Result<Foreign, DeviceError> {
+        load_options::export(&self.opened, buf, bytes, queue)
     }
 }

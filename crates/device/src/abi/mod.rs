@@ -6,7 +6,9 @@
 //! that come from the other side are checked, never transmuted, and no panic crosses.
 
 mod export;
+mod export_options;
 mod load;
+mod load_options;
 mod receive;
 mod send;
 mod table;
@@ -15,8 +17,9 @@ pub use export::{Open, table_of};
 pub use load::{LoadError, Loaded, load};
 pub use table::{
     ARG_SCALAR, ARG_VIEW, CAPS_FLAGS, CAPS_FUSED, CAPS_NUMPY_ORDER, CAPS_UNALIGNED, CAPS_UNIFIED,
-    CArg, CCaps, CFold, CIns, CKernel, CLaunch, COutput, CTable, CText, DEVICE_LOST, FAILED,
-    FORM_ARG, FORM_REDUCE, FORM_SCAN, FORM_STORE, MAJOR, MINOR, OK, OUT_OF_MEMORY, UNSUPPORTED,
+    CArg, CCaps, CExt, CFold, CForeign, CIns, CKernel, CLaunch, COutput, CTable, CTensor, CText,
+    DEVICE_LOST, FAILED, FOREIGN_CONTEXT, FOREIGN_MEMORY, FOREIGN_QUEUE, FORM_ARG, FORM_REDUCE,
+    FORM_SCAN, FORM_SCATTER, FORM_STORE, MAJOR, MINOR, OK, OUT_OF_MEMORY, UNSUPPORTED,
 };
 
 /// The name of the symbol.

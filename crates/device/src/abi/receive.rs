@@ -3,13 +3,13 @@
 #![expect(unsafe_code, reason = "records come as pointers from another library")]
 
 use super::table::{
-    ARG_SCALAR, ARG_VIEW, CArg, CFold, CIns, CKernel, CLaunch, COutput, FORM_ARG, FORM_REDUCE,
-    FORM_SCAN, FORM_STORE,
+    ARG_SCALAR, ARG_VIEW, CArg, CFold, CIns, CKernel, CLaunch, COutput, CTensor, FORM_ARG,
+    FORM_REDUCE, FORM_SCAN, FORM_SCATTER, FORM_STORE,
 };
-use crate::{Arg, Buf, Launch, ReduceArgs};
-use arrayloom_ir::{Form, Ins, Kernel, Output, Prim, ReduceOp};
+use crate::{Arg, Buf, Launch, ReduceArgs, Tensor};
+use arrayloom_ir::{Form, Ins, Kernel, Output, Prim, ReduceOp, ScatterMode};
 use arrayloom_plan::ReduceOrder;
-use arrayloom_types::{DType, Scalar};
+use arrayloom_types::{DType, Layout, Scalar};
 use std::sync::atomic::AtomicU8;
 
 const FOLDS: [ReduceOp; 9] = [
@@ -28,7 +28,7 @@ const FOLDS: [ReduceOp; 9] = [
 ///
 /// # Safety
 /// So many records are there and stay unchanged for `'a`.
-unsafe fn records<'a, T>(data: *const T, len: usize) -> Result<&'a [T], String> {
+pub(super) unsafe fn records<'a, T>(data: *const T, len: usize) -> Result<&'a [T], String> {
     if len == 0 {
         return Ok(&[]);
     }
@@ -77,6 +77,13 @@ fn output(output: &COutput) -> Result<Output, String> {
             op: fold_op(output.op)?,
             axis: u8::try_from(axes).map_err(|_large| format!("axis {axes} does not exist"))?,
         },
+        FORM_SCATTER => Form::Scatter {
+            mode: ScatterMode::ALL
+                .get(output.op as usize)
+                .copied()
+                .ok_or_else(|| format!("way to scatter {} is unknown", output.op))?,
+            at: axes,
+        },
         other => return Err(format!("form {other} is unknown")),
     };
     Ok(Output {
@@ -106,6 +113,32 @@ pub(super) unsafe fn kernel(record: &CKernel) -> Result<Kernel, String> {
         outputs: outputs.iter().map(output).collect::<Result<_, _>>()?,
         rank: rank.map_err(|_large| format!("rank {} is too large", record.rank))?,
     })
+}
+
+/// The arrays of an operation that is no kernel.
+///
+/// # Safety
+/// The records and what they point to are readable.
+pub(super) unsafe fn tensors(first: *const CTensor, len: usize) -> Result<Vec<Tensor>, String> {
+    // SAFETY: the caller vouches for them.
+    let all = unsafe { records(first, len) }?;
+    let mut tensors = Vec::with_capacity(len);
+    for record in all {
+        // SAFETY: the caller vouches for an extent for each axis.
+        let shape = unsafe { records(record.shape, record.rank as usize) }?;
+        // SAFETY: and for a step.
+        let strides = unsafe { records(record.strides, record.rank as usize) }?;
+        tensors.push(Tensor {
+            buf: Buf(record.buf),
+            layout: Layout {
+                dtype: dtype(record.dtype)?,
+                offset: isize::try_from(record.offset).unwrap_or(0),
+                shape: shape.into(),
+                strides: strides.into(),
+            },
+        });
+    }
+    Ok(tensors)
 }
 
 /// The parts of a launch that have another form in C.

@@ -2,7 +2,7 @@
 
 use super::table::{
     ARG_SCALAR, ARG_VIEW, CArg, CFold, CIns, CKernel, CLaunch, COutput, FORM_ARG, FORM_REDUCE,
-    FORM_SCAN, FORM_STORE,
+    FORM_SCAN, FORM_SCATTER, FORM_STORE,
 };
 use crate::{Arg, Launch, ReduceArgs};
 use arrayloom_ir::{Form, Ins, Kernel};
@@ -33,25 +33,21 @@ pub(super) struct Sent {
 impl Sent {
     pub(super) fn new(kernel: &Kernel, launch: &Launch<'_>) -> Sent {
         Sent {
-            outputs: kernel.outputs.iter().map(output).collect(),
+            outputs: Sent::outputs(kernel),
             ins: launch.ins.iter().map(arg).collect(),
             outs: launch.outs.iter().map(arg).collect(),
             folds: launch.reduces.iter().map(|r| fold(r.as_ref())).collect(),
         }
     }
 
+    /// The outputs of a kernel.
+    pub(super) fn outputs(kernel: &Kernel) -> SmallVec<[COutput; 4]> {
+        kernel.outputs.iter().map(output).collect()
+    }
+
     /// The record of the kernel; it points into both.
     pub(super) fn kernel(&self, kernel: &Kernel) -> CKernel {
-        CKernel {
-            size: size::<CKernel>(),
-            rank: u32::from(kernel.rank),
-            code_len: length(kernel.code.len()),
-            inputs_len: length(kernel.inputs.len()),
-            outputs_len: length(self.outputs.len()),
-            code: kernel.code.as_ptr().cast(),
-            inputs: kernel.inputs.as_ptr().cast(),
-            outputs: self.outputs.as_ptr(),
-        }
+        kernel_record(kernel, &self.outputs)
     }
 
     /// The record of the launch; it points into both.
@@ -70,6 +66,20 @@ impl Sent {
     }
 }
 
+/// The record of a kernel with these outputs; it points into both.
+pub(super) fn kernel_record(kernel: &Kernel, outputs: &[COutput]) -> CKernel {
+    CKernel {
+        size: size::<CKernel>(),
+        rank: u32::from(kernel.rank),
+        code_len: length(kernel.code.len()),
+        inputs_len: length(kernel.inputs.len()),
+        outputs_len: length(outputs.len()),
+        code: kernel.code.as_ptr().cast(),
+        inputs: kernel.inputs.as_ptr().cast(),
+        outputs: outputs.as_ptr(),
+    }
+}
+
 fn size<T>() -> u32 {
     length(size_of::<T>())
 }
@@ -84,6 +94,7 @@ fn output(output: &arrayloom_ir::Output) -> COutput {
         Form::Reduce { op, axes } => (FORM_REDUCE, op as u32, axes),
         Form::Arg { max, axes } => (FORM_ARG, u32::from(max), axes),
         Form::Scan { op, axis } => (FORM_SCAN, op as u32, u32::from(axis)),
+        Form::Scatter { mode, at } => (FORM_SCATTER, mode as u32, at),
     };
     COutput {
         value: output.value,

@@ -16,7 +16,7 @@ pub const DEVICE_LOST: i32 = 4;
 /// Loaders refuse tables of another major version.
 pub const MAJOR: u32 = 1;
 /// Grows with every entry at the end of the table.
-pub const MINOR: u32 = 0;
+pub const MINOR: u32 = 1;
 
 /// Flag of `CCaps`: buffers are host addresses that both sides may use.
 pub const CAPS_UNIFIED: u32 = 1;
@@ -37,11 +37,21 @@ pub const FORM_REDUCE: u32 = 1;
 pub const FORM_ARG: u32 = 2;
 /// `COutput::form`: running fold with `op` along axis number `axes`.
 pub const FORM_SCAN: u32 = 3;
+/// `COutput::form`: to the element that lies value number `axes` (int64) in bytes away from the output's
+/// place, in C order; the smallest int64 is nowhere. `op` is 0 set, 1 add, 2 min, 3 max.
+pub const FORM_SCATTER: u32 = 4;
 
 /// `CArg::kind`: elements in memory.
 pub const ARG_VIEW: u32 = 0;
 /// `CArg::kind`: one value.
 pub const ARG_SCALAR: u32 = 1;
+
+/// `CForeign::kind`: memory of the device.
+pub const FOREIGN_MEMORY: u32 = 0;
+/// `CForeign::kind`: a queue or stream.
+pub const FOREIGN_QUEUE: u32 = 1;
+/// `CForeign::kind`: a context.
+pub const FOREIGN_CONTEXT: u32 = 2;
 
 /// UTF-8 text, not terminated.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +75,7 @@ pub struct CCaps {
     pub threads: u32,
     /// A bit for each dtype, by its number.
     pub dtypes: u32,
-    /// Bit 0 store, 1 reduce, 2 arg, 3 scan, 4 gather.
+    /// Bit 0 store, 1 reduce, 2 arg, 3 scan, 4 gather, 5 scatter.
     pub forms: u32,
     /// Zero.
     pub reserved: u32,
@@ -196,6 +206,62 @@ pub struct CLaunch {
     pub flags: *mut u8,
 }
 
+/// An array, as an operation that is no kernel takes it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct CTensor {
+    /// The buffer.
+    pub buf: u64,
+    /// Bytes from the start of the buffer to the first element.
+    pub offset: i64,
+    /// Number of the dtype.
+    pub dtype: u32,
+    /// Number of axes.
+    pub rank: u32,
+    /// Extents.
+    pub shape: *const usize,
+    /// Steps in bytes.
+    pub strides: *const isize,
+}
+
+/// An operation that is no kernel.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct CExt {
+    /// Bytes of this record.
+    pub size: u32,
+    /// Number of results.
+    pub outs_len: u32,
+    /// Number of operands.
+    pub ins_len: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// Its name, such as `matmul`.
+    pub name: CText,
+    /// The results.
+    pub outs: *const CTensor,
+    /// The operands.
+    pub ins: *const CTensor,
+    /// More facts, as the operation defines them.
+    pub attrs: *const u8,
+    /// Their bytes.
+    pub attrs_len: usize,
+}
+
+/// Something of another library's.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct CForeign {
+    /// A `FOREIGN_*` number.
+    pub kind: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// Address of the memory, or what the driver calls the queue or context.
+    pub value: u64,
+    /// Of memory: its length.
+    pub bytes: u64,
+}
+
 /// The functions of a backend. `size` says how many bytes of it exist; what a shorter table lacks is
 /// absent, what a longer one has more is unknown to this loader and ignored.
 #[derive(Clone, Copy, Debug)]
@@ -263,4 +329,78 @@ pub struct CTable {
     >,
     /// Optional: the host address of a buffer, or null.
     pub host_ptr: Option<unsafe extern "C" fn(device: *mut c_void, buf: u64) -> *mut u8>,
+    /// Optional: these kernels will run soon.
+    pub prepare: Option<
+        unsafe extern "C" fn(
+            device: *mut c_void,
+            kernels: *const *const CKernel,
+            count: usize,
+        ) -> i32,
+    >,
+    /// Optional: an operation that is no kernel.
+    pub ext:
+        Option<unsafe extern "C" fn(device: *mut c_void, queue: u32, call: *const CExt) -> i32>,
+    /// Optional: takes something of another library in. `number` gets the buffer or the queue that it is
+    /// from now on.
+    pub import: Option<
+        unsafe extern "C" fn(
+            device: *mut c_void,
+            foreign: *const CForeign,
+            number: *mut u64,
+        ) -> i32,
+    >,
+    /// Optional: a buffer as others may use it, once the work that the queue has now is done.
+    pub export: Option<
+        unsafe extern "C" fn(
+            device: *mut c_void,
+            buf: u64,
+            bytes: u64,
+            queue: u32,
+            foreign: *mut CForeign,
+        ) -> i32,
+    >,
+    /// Optional, as the four that follow: virtual memory is mapped in multiples of this.
+    pub vmm_granule: Option<unsafe extern "C" fn(device: *mut c_void, granule: *mut u64) -> i32>,
+    /// Reserves address space.
+    pub vmm_reserve:
+        Option<unsafe extern "C" fn(device: *mut c_void, bytes: u64, buf: *mut u64) -> i32>,
+    /// Puts memory behind a range of whole granules.
+    pub vmm_map:
+        Option<unsafe extern "C" fn(device: *mut c_void, buf: u64, offset: u64, bytes: u64) -> i32>,
+    /// Takes the memory behind a range away.
+    pub vmm_unmap:
+        Option<unsafe extern "C" fn(device: *mut c_void, buf: u64, offset: u64, bytes: u64) -> i32>,
+    /// Gives address space back.
+    pub vmm_release: Option<unsafe extern "C" fn(device: *mut c_void, buf: u64, bytes: u64) -> i32>,
+}
+
+impl CTable {
+    /// A table without entries.
+    pub const EMPTY: CTable = CTable {
+        size: 0,
+        major: 0,
+        minor: 0,
+        reserved: 0,
+        open: None,
+        close: None,
+        last_error: None,
+        caps: None,
+        alloc: None,
+        free: None,
+        copy: None,
+        run: None,
+        record: None,
+        wait: None,
+        poll: None,
+        host_ptr: None,
+        prepare: None,
+        ext: None,
+        import: None,
+        export: None,
+        vmm_granule: None,
+        vmm_reserve: None,
+        vmm_map: None,
+        vmm_unmap: None,
+        vmm_release: None,
+    };
 }

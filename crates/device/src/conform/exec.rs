@@ -4,7 +4,7 @@ use super::data::{self, Rng, Values};
 use super::place::{block_bytes, offsets};
 use crate::{Arg, Buf, Device, DeviceError, End, Launch, Queue, ReduceArgs};
 use arrayloom_ir::Kernel;
-use arrayloom_types::{Layout, Scalar, Shape};
+use arrayloom_types::{Layout, Scalar, Shape, Strides};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// What fills the gaps between elements, so that a stray write is seen.
@@ -48,6 +48,8 @@ pub(super) struct Job {
     pub(super) reduces: Vec<Option<ReduceArgs>>,
     /// For each result, the operand in whose block it lies.
     pub(super) on_top: Vec<Option<usize>>,
+    /// For each result that goes by number, its bytes before; its view has no steps.
+    pub(super) before: Vec<Option<Vec<u8>>>,
     /// True when the conditions of the instructions are wanted.
     pub(super) flags: bool,
     /// Where everything is put in.
@@ -60,6 +62,7 @@ impl Job {
         Job {
             reduces: vec![None; outs.len()],
             on_top: vec![None; outs.len()],
+            before: vec![None; outs.len()],
             kernel,
             shape: shape.into(),
             ins,
@@ -155,15 +158,24 @@ pub(super) fn execute(device: &dyn Device, job: &Job) -> Result<Found, DeviceErr
     }
     let mut outs = Vec::new();
     let mut results = Vec::new();
-    for (layout, on_top) in job.outs.iter().zip(&job.on_top) {
+    for (i, (layout, on_top)) in job.outs.iter().zip(&job.on_top).enumerate() {
         let below = on_top.map(|i| (&ins[i], &job.ins[i]));
         let (buf, bytes) = if let Some((Arg::View { buf, .. }, Input::View(_, block))) = below {
             (*buf, block.len())
         } else {
             let bytes = block_bytes(layout);
-            (blocks.upload(&vec![GAP; bytes])?, bytes)
+            let before = job.before[i].clone();
+            let before = before.unwrap_or_else(|| vec![GAP; bytes]);
+            (blocks.upload(&before)?, bytes)
         };
-        outs.push(view(buf, layout));
+        outs.push(match &job.before[i] {
+            None => view(buf, layout),
+            Some(_) => Arg::View {
+                buf,
+                offset: layout.offset,
+                strides: Strides::from_elem(0, job.shape.len()),
+            },
+        });
         results.push((buf, bytes));
     }
     let flags: Vec<AtomicU8> = job.kernel.code.iter().map(|_| AtomicU8::new(0)).collect();

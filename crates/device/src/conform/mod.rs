@@ -19,6 +19,7 @@ mod map;
 mod memory;
 mod order;
 mod place;
+mod scatter;
 mod table;
 mod threads;
 
@@ -62,6 +63,8 @@ pub enum Group {
     Reduce,
     /// Places of extremes, and running folds.
     ArgScan,
+    /// Results at places by number.
+    Scatter,
     /// Random kernels against their single instructions.
     Fusion,
     /// Results on top of operands.
@@ -84,7 +87,7 @@ impl Group {
             Group::Memory => 0,
             Group::Order => 1,
             Group::Map | Group::Casts | Group::Ops | Group::InPlace | Group::Flags => 2,
-            Group::Reduce | Group::ArgScan => 3,
+            Group::Reduce | Group::ArgScan | Group::Scatter => 3,
             Group::Fusion => 4,
             Group::Limits => 5,
             Group::Threads => 8,
@@ -93,13 +96,14 @@ impl Group {
 }
 
 /// All groups.
-pub const GROUPS: [Group; 12] = [
+pub const GROUPS: [Group; 13] = [
     Group::Memory,
     Group::Map,
     Group::Casts,
     Group::Ops,
     Group::Reduce,
     Group::ArgScan,
+    Group::Scatter,
     Group::Fusion,
     Group::InPlace,
     Group::Flags,
@@ -155,6 +159,7 @@ pub fn run_group_with(
         Group::Ops => map::operations(&mut suite),
         Group::Reduce => forms::reduce(&mut suite),
         Group::ArgScan => forms::arg_and_scan(&mut suite),
+        Group::Scatter => scatter::run(&mut suite),
         Group::Fusion => fusion::run(&mut suite),
         Group::InPlace => map::in_place(&mut suite),
         Group::Flags => flags::run(&mut suite),
@@ -199,7 +204,7 @@ macro_rules! conform_suite {
     ($device:expr, $oracle:expr) => {
         $crate::conform_suite!(@each $device, $oracle,
             memory Memory, map Map, casts Casts, ops Ops, reduce Reduce, arg_and_scan ArgScan,
-            fusion Fusion, in_place InPlace, flags Flags, order Order, limits Limits, threads Threads);
+            scatter Scatter, fusion Fusion, in_place InPlace, flags Flags, order Order, limits Limits, threads Threads);
     };
     (@each $device:expr, $oracle:expr, $($name:ident $group:ident),*) => {$(
         #[test]

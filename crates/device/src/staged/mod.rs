@@ -8,7 +8,7 @@ mod parts;
 mod session;
 
 use crate::{Arg, Buf, Caps, Device, DeviceError, End, Event, Launch, Queue, ReduceArgs, Sweep};
-use arrayloom_ir::{Form, Kernel, Prim};
+use arrayloom_ir::{Form, Kernel, Output, Prim};
 use arrayloom_types::{DType, Shape, contiguous_strides};
 use parts::{Part, Place, parts};
 use session::{Session, View, finish, range};
@@ -259,8 +259,7 @@ impl<'a> Work<'a> {
     fn on_device(&mut self, call: &Call<'_>) -> Result<(), DeviceError> {
         let caps = self.device.caps();
         let mut lacks = caps.abilities.lacks(call.kernel);
-        // Which elements a gather reads is known to its indices only.
-        if !caps.unified && call.kernel.code.iter().any(|i| i.prim == Prim::Gather) {
+        if !caps.unified && goes_by_number(call.kernel) {
             lacks = Some("a table in the memory of the host".to_owned());
         }
         if let Some(what) = lacks {
@@ -344,16 +343,22 @@ impl<'a> Work<'a> {
 fn extents(shape: &[usize], form: Form) -> Shape {
     let folded = match form {
         Form::Reduce { axes, .. } | Form::Arg { axes, .. } => axes,
-        Form::Store | Form::Scan { .. } => 0,
+        Form::Store | Form::Scan { .. } | Form::Scatter { .. } => 0,
     };
     let axes = shape.iter().enumerate();
     axes.map(|(i, &n)| if folded >> i & 1 == 1 { 1 } else { n })
         .collect()
 }
 
+/// True for kernels that read or write elements by number: only the numbers say which.
+fn goes_by_number(kernel: &Kernel) -> bool {
+    let scatters = |output: &Output| matches!(output.form, Form::Scatter { .. });
+    kernel.code.iter().any(|ins| ins.prim == Prim::Gather) || kernel.outputs.iter().any(scatters)
+}
+
 fn all_stored(kernel: &Kernel) -> bool {
     let mut forms = kernel.outputs.iter().map(|output| output.form);
-    forms.all(|form| matches!(form, Form::Store | Form::Scan { .. }))
+    forms.all(|form| matches!(form, Form::Store | Form::Scan { .. } | Form::Scatter { .. }))
 }
 
 fn is_unsupported(error: &DeviceError) -> bool {
@@ -367,6 +372,9 @@ fn name_of(kernel: &Kernel) -> String {
         (Some(Form::Reduce { op, .. }), Some(last)) => format!("{op:?} fold of {}", last.dtype),
         (Some(Form::Scan { op, .. }), Some(last)) => format!("{op:?} scan of {}", last.dtype),
         (Some(Form::Arg { .. }), Some(last)) => format!("place in {}", last.dtype),
+        (Some(Form::Scatter { mode, .. }), Some(last)) => {
+            format!("{mode:?} scatter of {}", last.dtype)
+        }
         (_, Some(last)) if last.prim == Prim::Input => format!("copy of {}", last.dtype),
         (_, Some(last)) => format!("{} of {}", last.prim.name(), last.dtype),
         _ => "nothing".to_owned(),

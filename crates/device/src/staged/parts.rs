@@ -1,7 +1,7 @@
 //! A kernel of several operations as kernels of one each, with memory for every value in between.
 
 use crate::ReduceArgs;
-use arrayloom_ir::{Arity, Builder, Form, Ins, Kernel, Output, Prim};
+use arrayloom_ir::{Arity, Builder, Form, Ins, Kernel, Output, Prim, ScatterMode};
 use arrayloom_types::{DType, Scalar};
 
 /// Where a part reads or writes.
@@ -62,6 +62,9 @@ pub(super) fn parts(whole: &Kernel, reduces: &[Option<ReduceArgs>]) -> Vec<Part>
             from = kept;
         }
         let mut part = leave(dtype, whole.rank, output.form, from, Place::Out(i));
+        if let Form::Scatter { mode, at } = output.form {
+            scatter_by(&mut part, mode, places[at as usize]);
+        }
         part.reduce.clone_from(&reduces[i]);
         part.origin = Some(output.value as usize);
         leaving.push(part);
@@ -144,6 +147,18 @@ fn leave(dtype: DType, rank: u8, form: Form, from: Place, to: Place) -> Part {
         reduce: None,
         origin: None,
     }
+}
+
+/// Gives a part that scatters its only value the value that says where.
+fn scatter_by(part: &mut Part, mode: ScatterMode, by: Place) {
+    let mut b = Builder::new();
+    let value = b.input(0, part.kernel.inputs[0]).0;
+    let at = b.input(1, DType::I64).0;
+    let form = Form::Scatter { mode, at };
+    part.kernel.code = b.finish();
+    part.kernel.inputs.push(DType::I64);
+    part.kernel.outputs = vec![Output { value, form }];
+    part.ins.push(by);
 }
 
 /// Bytes of one value.

@@ -11,7 +11,7 @@ use crate::eval;
 use arrayloom_device::{
     Abilities, Arg, Buf, Caps, Device, DeviceError, End, Event, Launch, Queue, host_pointer,
 };
-use arrayloom_ir::{Kernel, Prim};
+use arrayloom_ir::{Form, Kernel, Output, Prim};
 use arrayloom_types::Scalar;
 use memory::Memory;
 use queues::{Queues, Task, Work};
@@ -133,7 +133,9 @@ fn unsupported(what: impl Into<String>) -> DeviceError {
 /// Tells now what the interpreter would say of one point.
 fn try_one_point(kernel: &Kernel) -> Result<(), DeviceError> {
     arrayloom_ir::verify(kernel).map_err(|error| unsupported(error.to_string()))?;
-    if kernel.code.iter().any(|ins| ins.prim == Prim::Gather) {
+    let scatters = |output: &Output| matches!(output.form, Form::Scatter { .. });
+    if kernel.code.iter().any(|ins| ins.prim == Prim::Gather) || kernel.outputs.iter().any(scatters)
+    {
         return Ok(());
     }
     let zero = |&dtype| Arg::Scalar(Scalar::from_i64(dtype, 0));

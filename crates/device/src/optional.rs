@@ -1,0 +1,78 @@
+//! What a device may have beyond the eight methods, and the words that those options speak in.
+
+use crate::{Buf, DeviceError, Queue};
+use arrayloom_types::Layout;
+
+/// An array of a device, as an operation beyond kernels takes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tensor {
+    /// The block that it lies in.
+    pub buf: Buf,
+    /// Dtype, bytes from the start of the block, extents and steps.
+    pub layout: Layout,
+}
+
+/// An operation that is no kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct ExtCall<'a> {
+    /// Its name, such as `matmul`.
+    pub name: &'a str,
+    /// The results.
+    pub outs: &'a [Tensor],
+    /// The operands.
+    pub ins: &'a [Tensor],
+    /// More facts, as the operation defines them.
+    pub attrs: &'a [u8],
+}
+
+/// Something that another library made, or may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Foreign {
+    /// Memory of the device, by the address that its driver knows.
+    Memory {
+        /// Where it starts.
+        address: u64,
+        /// Its length.
+        bytes: u64,
+    },
+    /// A queue or stream, as the driver names it.
+    Queue(u64),
+    /// A context, as the driver names it.
+    Context(u64),
+}
+
+/// What became of something foreign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Imported {
+    /// Memory. [`crate::Device::free`] lets go of it; its owner frees it.
+    Buf(Buf),
+    /// A queue whose work is in order with the foreign one.
+    Queue(Queue),
+    /// Nothing to hold: the device works with it from now on.
+    Nothing,
+}
+
+/// Copies that a device keeps of the memory of the host, between kernels. Addresses are those of the host.
+/// Nobody calls two of these at a time, or one while a kernel is put in.
+pub trait Residency: Send + Sync {
+    /// Somebody else will use these bytes: what the device has newer is there afterwards.
+    ///
+    /// # Errors
+    /// [`DeviceError`] when the device fails.
+    fn bring(&self, address: u64, bytes: u64) -> Result<(), DeviceError>;
+
+    /// These bytes are gone or were written by somebody else: copies of them are worth nothing.
+    fn forget(&self, address: u64, bytes: u64);
+
+    /// The last kernel of a series was put in. Copies may stay of ranges for which `keeps` holds, whose
+    /// bytes nobody else uses before [`Residency::bring`]; all others are brought and forgotten.
+    ///
+    /// # Errors
+    /// [`DeviceError`] when the device fails.
+    fn settle(&self, keeps: &dyn Fn(u64, u64) -> bool) -> Result<(), DeviceError>;
+
+    /// True if the newest bytes of some of this range are on the device only.
+    fn holds_newer(&self, address: u64, bytes: u64) -> bool;
+}
