@@ -1,6 +1,6 @@
 //! The facts of one launch: sizes, places and values.
 
-use arrayloom_ir::Kernel;
+use arrayloom_ir::{Form, Kernel, Prim};
 use arrayloom_plan::{ReduceOrder, Ring, Route, Schedule};
 use arrayloom_types::{Scalar, Strides};
 use std::sync::atomic::AtomicU8;
@@ -114,4 +114,17 @@ impl Launch<'_> {
                 .flags
                 .is_none_or(|flags| flags.len() == kernel.code.len())
     }
+}
+
+/// True if the rows of a domain do not depend on one another or on where they stand.
+pub fn rows_are_apart(kernel: &Kernel) -> bool {
+    let stored = kernel
+        .outputs
+        .iter()
+        .all(|out| matches!(out.form, Form::Store));
+    stored
+        && kernel
+            .code
+            .iter()
+            .all(|ins| ins.prim != Prim::Iota || ins.a != 0)
 }

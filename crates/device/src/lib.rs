@@ -21,7 +21,7 @@ pub use ability::{
 pub use arrayloom_types::{Event, Queue};
 pub use error::DeviceError;
 pub use host::{HostMemory, host_pointer, points};
-pub use launch::{Arg, Buf, Launch, ReduceArgs, Rows, Stage, Sweep};
+pub use launch::{Arg, Buf, Launch, ReduceArgs, Rows, Stage, Sweep, rows_are_apart};
 pub use names::intern;
 pub use null::{Null, NullCounts};
 pub use optional::{ExtCall, Foreign, Imported, Residency, Tensor};

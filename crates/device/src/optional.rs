@@ -57,21 +57,25 @@ pub enum Imported {
 /// Copies that a device keeps of the memory of the host, between kernels. Addresses are those of the host.
 /// Nobody calls two of these at a time, or one while a kernel is put in.
 pub trait Residency: Send + Sync {
-    /// Somebody else will use these bytes: what the device has newer is there afterwards.
+    /// From now on copies stay. `private` tells for an address and a number of bytes whether nobody but
+    /// kernels uses that memory unless [`Residency::bring`] was called.
+    fn start(&self, private: Box<dyn Fn(u64, u64) -> bool + Send + Sync>);
+
+    /// Somebody else will read these bytes: what the device has newer is there afterwards.
     ///
     /// # Errors
     /// [`DeviceError`] when the device fails.
     fn bring(&self, address: u64, bytes: u64) -> Result<(), DeviceError>;
 
-    /// These bytes are gone or were written by somebody else: copies of them are worth nothing.
+    /// These bytes are gone, or will be written by somebody else: copies of them are worth nothing.
     fn forget(&self, address: u64, bytes: u64);
 
-    /// The last kernel of a series was put in. Copies may stay of ranges for which `keeps` holds, whose
-    /// bytes nobody else uses before [`Residency::bring`]; all others are brought and forgotten.
+    /// A series of kernels is over: what is not private is brought and forgotten, and everything unless
+    /// copies may stay.
     ///
     /// # Errors
     /// [`DeviceError`] when the device fails.
-    fn settle(&self, keeps: &dyn Fn(u64, u64) -> bool) -> Result<(), DeviceError>;
+    fn settle(&self, may_stay: bool) -> Result<(), DeviceError>;
 
     /// True if the newest bytes of some of this range are on the device only.
     fn holds_newer(&self, address: u64, bytes: u64) -> bool;

@@ -2,9 +2,8 @@
 //! what is done of them leaves main memory before the next box.
 
 use crate::Engine;
-use arrayloom_device::{Arg, DeviceError, Launch, Queue};
+use arrayloom_device::{Arg, DeviceError, Launch, Queue, rows_are_apart};
 use arrayloom_fuse::Group;
-use arrayloom_ir::{Form, Kernel, Prim};
 
 /// Bytes of results in one box, about.
 const BOX_BYTES: usize = if cfg!(test) { 1 << 12 } else { 8 << 20 };
@@ -14,7 +13,7 @@ impl Engine {
     pub(crate) fn run_kernel(&self, group: &Group, launch: &Launch<'_>) -> Result<(), DeviceError> {
         let queue = Queue::default();
         let rows = launch.shape.first().copied().unwrap_or(0);
-        if !self.pool().overflows() || rows < 2 || !is_apart(&group.kernel) {
+        if !self.pool().overflows() || rows < 2 || !rows_are_apart(&group.kernel) {
             return self.device.run(queue, &group.kernel, launch);
         }
         let points: usize = launch.shape.iter().product();
@@ -62,17 +61,4 @@ impl Engine {
         let from = start.wrapping_add_signed(*offset);
         self.pool().page_out(from, step.saturating_mul(rows));
     }
-}
-
-/// True if rows do not depend on one another or on where they stand.
-fn is_apart(kernel: &Kernel) -> bool {
-    let stored = kernel
-        .outputs
-        .iter()
-        .all(|out| matches!(out.form, Form::Store));
-    stored
-        && kernel
-            .code
-            .iter()
-            .all(|ins| ins.prim != Prim::Iota || ins.a != 0)
 }

@@ -49,6 +49,8 @@ pub struct Engine {
     pub(crate) peak: Mutex<(u64, u32)>,
     pub(crate) predicted: AtomicU64,
     pub(crate) scopes: Mutex<Scopes>,
+    /// Blocks that go when the device lets go of its copies.
+    pub(crate) leaving: Mutex<Vec<Block>>,
     pub(crate) notice: OnceLock<fn()>,
     /// A touch left something to be told.
     pub(crate) news: AtomicBool,
@@ -94,11 +96,19 @@ impl Engine {
             peak: Mutex::default(),
             predicted: AtomicU64::new(0),
             scopes: Mutex::default(),
+            leaving: Mutex::default(),
             notice: OnceLock::new(),
             news: AtomicBool::new(false),
             #[cfg(test)]
             allocations_left: std::sync::atomic::AtomicI64::new(i64::MAX),
         });
+        if let Some(residency) = engine.device.residency() {
+            let memory = Arc::<HostMemory>::clone(&engine.memory);
+            let place = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+            residency.start(Box::new(move |address, bytes| {
+                memory.is_given_out(place(address), place(bytes))
+            }));
+        }
         if lazy {
             let owner = Arc::<Engine>::clone(&engine);
             if let Ok(guard) = Guard::install_over(&GuardConfig::default(), memory, owner) {
@@ -145,9 +155,22 @@ impl Engine {
             .map_err(|_refused| self.out_of_memory(nbytes))
     }
 
+    /// Gives a block back, with what the device keeps of it.
+    pub(crate) fn put(&self, block: Block) {
+        if self.device.residency().is_none() {
+            self.pool().put(block);
+            return;
+        }
+        // The device must not copy to a block that is gone: blocks go while nothing runs.
+        lock(&self.leaving).push(block);
+        if let Some(_turn) = self.turns.try_take() {
+            self.let_go();
+        }
+    }
+
     pub(crate) fn give_back(&self, left: impl IntoIterator<Item = Leftover>) {
         for left in left {
-            give_back(left, self.guard(), |block| self.pool().put(block));
+            give_back(left, self.guard(), |block| self.put(block));
         }
     }
 

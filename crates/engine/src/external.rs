@@ -3,7 +3,6 @@
 use crate::table::{Home, Table, accesses};
 use crate::{Engine, EngineError};
 use arrayloom_device::{Buf, End, Queue};
-use arrayloom_guard::Pages as _;
 use arrayloom_ir::SlotId;
 
 impl Engine {
@@ -30,7 +29,7 @@ impl Engine {
         let (to, from) = (End::Host(to), End::Host(from));
         let size = bytes.len() as u64;
         if let Err(error) = self.device.copy(Queue::default(), to, from, size) {
-            self.pool().put(block);
+            self.put(block);
             return Err(error.into());
         }
         let mut table = self.table();
@@ -91,7 +90,7 @@ impl Engine {
             .device
             .copy(Queue::default(), to, from, entry.nbytes as u64);
         if let Err(error) = copied {
-            self.pool().put(block);
+            self.put(block);
             return Err(error.into());
         }
         entry.block = Some(block);

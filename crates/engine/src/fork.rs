@@ -29,6 +29,7 @@ impl Engine {
             self.keep_failure(error);
         }
         self.turns.acquire();
+        self.settle_device(false);
         self.unspill();
         let take_table = || HELD.with_borrow_mut(|held| held.table = Some(self.table()));
         match self.guard() {

@@ -137,7 +137,10 @@ impl Engine {
     fn climb(&self, rung: Rung, need: u64) -> u64 {
         let started = Instant::now();
         let freed = match rung {
-            Rung::Trim => self.pool().trim(usize::MAX) as u64,
+            Rung::Trim => {
+                self.let_go();
+                self.pool().trim(usize::MAX) as u64
+            }
             Rung::Spill => self.spill(need),
             Rung::Boxes if self.settings.spill && self.pool().can_spill() => need,
             _ => 0,

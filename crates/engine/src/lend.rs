@@ -5,7 +5,7 @@
 
 use crate::table::{Home, Table};
 use crate::{Engine, EngineError};
-use arrayloom_guard::{Block, Pages as _};
+use arrayloom_guard::Block;
 use arrayloom_ir::{Action, LoopSig, Node, Operand, SlotId, ops};
 use arrayloom_types::{DType, Layout};
 use smallvec::smallvec;
@@ -77,7 +77,7 @@ impl Engine {
     /// Takes back what nobody reads any more. A slot that still waits for its copy gets it now.
     pub fn take_back(&self, lent: Lent) {
         self.forget_external(lent.source);
-        self.pool().put(lent.block);
+        self.put(lent.block);
     }
 }
 

@@ -23,6 +23,7 @@ mod pending;
 mod predict;
 mod put_off;
 mod rename;
+mod resident;
 mod run;
 mod scopes;
 mod settings;

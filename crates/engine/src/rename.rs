@@ -229,12 +229,12 @@ impl Engine {
             .device
             .run(Queue::default(), &copy_kernel(&value), &launch);
         if let Err(error) = ran {
-            self.pool().put(own);
+            self.put(own);
             return Err(error.into());
         }
         entry.shadow = None;
         if let Some(old) = entry.block.replace(own) {
-            self.pool().put(old);
+            self.put(old);
         }
         self.was_wrong(entry.site);
         Ok(())

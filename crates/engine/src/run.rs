@@ -117,6 +117,7 @@ impl Engine {
             self.put_off(&mut batch, wanted);
         }
         let result = self.run_batch(&mut batch);
+        self.settle_device(true);
         self.hand_over(batch);
         let mut stats = lock(&self.stats);
         stats.flushes += 1;
@@ -195,6 +196,8 @@ impl Engine {
         lock(&self.stats).dropped += fused.dead.len() as u64;
         self.settle(batch, &fused.dead);
         self.make_room(batch, &fused.groups, &fused.passes);
+        let kernels = fused.groups.iter().map(|group| &*group.kernel);
+        self.device.prepare(&kernels.collect::<Vec<_>>())?;
         for pass in &fused.passes {
             let kernels = match pass {
                 Pass::Kernel(place) => std::slice::from_ref(place),
@@ -252,6 +255,7 @@ impl Engine {
 
     /// Runs one kernel and settles its nodes.
     fn launch(&self, batch: &mut Batch, group: &Group) -> Result<(), EngineError> {
+        self.let_go();
         self.check_shadows(group)?;
         if self.rename(batch, group)? {
             self.settle(batch, &group.nodes);
@@ -406,10 +410,19 @@ impl Engine {
             }
             let has_reader = entry.reads > 0;
             let nbytes = entry.nbytes;
+            let published = guard.state(guarded).is_published();
+            if entry
+                .block
+                .as_ref()
+                .is_some_and(|block| !published && self.is_away(block))
+            {
+                self.pending.set(slot.0, false);
+                continue;
+            }
             if let Some(block) = entry.block.take() {
                 self.pending.set(slot.0, false);
                 self.hand(guard, guarded, block, nbytes);
-            } else if guard.state(guarded).is_published() {
+            } else if published {
                 self.pending.set(slot.0, false);
             }
             if has_reader {

@@ -5,7 +5,6 @@ use crate::holdings::Owner;
 use crate::ladder::Rung;
 use crate::table::Home;
 use crate::{Engine, EngineError};
-use arrayloom_guard::Pages as _;
 use arrayloom_ir::SlotId;
 
 /// What happened while a scope was open.
@@ -142,7 +141,7 @@ impl Engine {
         entry.freed = Some(place.into());
         drop(table);
         self.pending.set(slot.0, true);
-        self.pool().put(block);
+        self.put(block);
         Ok(true)
     }
 }

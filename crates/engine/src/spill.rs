@@ -16,6 +16,7 @@ impl Engine {
         if !self.settings.spill || !self.pool().can_spill() {
             return 0;
         }
+        self.settle_device(false);
         let mut freed = 0;
         let slots = oldest(&self.table());
         for slot in slots {
@@ -70,11 +71,11 @@ impl Engine {
         match self.move_bytes(&block, &file) {
             Ok(()) => {
                 self.pool().page_out(file.ptr().addr(), file.len());
-                self.pool().put(block);
+                self.put(block);
                 (file, bytes)
             }
             Err(_failed) => {
-                self.pool().put(file);
+                self.put(file);
                 (block, 0)
             }
         }
@@ -134,10 +135,10 @@ impl Engine {
             return file;
         };
         if self.move_bytes(&file, &block).is_err() {
-            self.pool().put(block);
+            self.put(block);
             return file;
         }
-        self.pool().put(file);
+        self.put(file);
         block
     }
 }

@@ -4,7 +4,7 @@ use crate::engine::unknown;
 use crate::table::Home;
 use crate::{Engine, EngineError};
 use arrayloom_device::{Buf, End, Queue};
-use arrayloom_guard::{Block, Guard, Pages as _, Slot, State};
+use arrayloom_guard::{Block, Guard, Slot, State};
 use arrayloom_ir::SlotId;
 
 impl Engine {
@@ -133,6 +133,9 @@ impl Engine {
         self.unshadow(entry)?;
         let state = guard.state(guarded);
         let has_value = state == State::Computed || state.is_published();
+        if let Some(block) = &entry.block {
+            self.bring(block)?;
+        }
         let block = match entry.block.take() {
             Some(block) => block,
             None if has_value => return Ok(()),
@@ -150,6 +153,9 @@ impl Engine {
     /// Hands a value to the guard. Where a failed evaluation left other bytes at the user address, the
     /// value is copied over them.
     pub(crate) fn hand(&self, guard: &Guard, slot: Slot, block: Block, nbytes: usize) {
+        if let Err(error) = self.bring(&block) {
+            self.keep_failure(error);
+        }
         if !guard.state(slot).is_published() {
             guard.computed(slot, block);
             return;
@@ -167,6 +173,6 @@ impl Engine {
                 .map_err(|error| self.keep_failure(error.into()))
                 .is_ok();
         debug_assert!(copied, "a value could not be copied to its address");
-        self.pool().put(block);
+        self.put(block);
     }
 }

@@ -30,6 +30,16 @@ impl Turns {
         Turn(Some(self))
     }
 
+    /// The turn, if nobody has it.
+    pub(crate) fn try_take(&self) -> Option<Turn<'_>> {
+        let mut holder = self.holder.lock().unwrap_or_else(PoisonError::into_inner);
+        if *holder != Holder::Nobody {
+            return None;
+        }
+        *holder = Holder::Somebody;
+        Some(Turn(Some(self)))
+    }
+
     /// Waits for the turn on the guard's service thread.
     pub(crate) fn take_for_service(&self) -> Turn<'_> {
         let holder = self.holder.lock().unwrap_or_else(PoisonError::into_inner);

@@ -46,7 +46,7 @@ pub struct HostMemory {
     layers: Stats,
     spill_directory: Option<PathBuf>,
     spill: OnceLock<Option<Arena>>,
-    live: Lock<BTreeMap<usize, (Addr, Side)>>,
+    live: Lock<BTreeMap<usize, (Addr, Side, usize)>>,
     overflow: AtomicBool,
     spilled: AtomicU64,
     spilled_peak: AtomicU64,
@@ -136,6 +136,14 @@ impl HostMemory {
         Some(self.block(addr, len, Side::Spill))
     }
 
+    /// True for bytes of one block that was given out.
+    pub fn is_given_out(&self, at: usize, bytes: usize) -> bool {
+        self.live.with(|live| {
+            let last = live.range(..=at).next_back();
+            last.is_some_and(|(start, block)| at - start + bytes <= block.2)
+        })
+    }
+
     /// True for an address in the spill file.
     pub fn is_spilled_at(&self, at: usize) -> bool {
         self.spilled_range(at, 1)
@@ -162,7 +170,7 @@ impl HostMemory {
 
     fn block(&self, addr: Addr, len: usize, side: Side) -> Block {
         let at = usize::try_from(addr.host()).unwrap_or(0);
-        self.live.with(|live| live.insert(at, (addr, side)));
+        self.live.with(|live| live.insert(at, (addr, side, len)));
         let start = std::ptr::with_exposed_provenance_mut(at);
         // SAFETY: the layers gave these pages to this call alone and keep them mapped until `put`.
         unsafe { Block::from_raw(start, len) }
@@ -174,10 +182,12 @@ impl HostMemory {
             let known = live.get(&start).copied();
             if whole {
                 live.remove(&start);
+            } else if let Some(block) = live.get_mut(&start) {
+                block.2 = from;
             }
             known
         });
-        let Some((addr, side)) = known else {
+        let Some((addr, side, _)) = known else {
             debug_assert!(false, "a block of {len} bytes was never given out");
             return;
         };

@@ -64,8 +64,15 @@ impl SegmentPool {
     }
 
     fn open(&self, state: &mut State, len: u64) -> Result<u64, MemoryError> {
-        let bytes = len.max(self.segment);
-        let buf = self.source.open(bytes)?;
+        let mut bytes = len.max(self.segment);
+        let opened = self.source.open(bytes).or_else(|error| {
+            if bytes == len {
+                return Err(error);
+            }
+            bytes = len;
+            self.source.open(len)
+        });
+        let buf = opened?;
         let place = state.next;
         // Segments never touch on the line, so that pieces of two are never merged.
         state.next += bytes + UNIT;

@@ -1,25 +1,10 @@
 //! The memory of one launch on both sides: which bytes are where, and which copy is the newer one.
 
-use super::StagedStats;
-use crate::{Arg, Buf, Device, DeviceError, End, Event, Launch, Queue};
+use super::store::{Region, Store};
+use super::{Staged, StagedStats, finish, pointer};
+use crate::{Arg, Buf, Device, DeviceError, End, Launch, Queue};
 use arrayloom_ir::{Builder, Form, Kernel, Output};
 use arrayloom_types::{DType, Layout, Strides};
-use std::ptr;
-
-/// Bytes in front of a region on the device, so that elements are aligned there as they are here.
-const PHASE: u64 = 64;
-
-/// A range of bytes of the host, and its copy on the device.
-pub(super) struct Region {
-    /// Host address; 0 while a value in between has no memory there.
-    low: u64,
-    bytes: u64,
-    device: Option<Buf>,
-    on_host: bool,
-    on_device: bool,
-    /// The host memory is ours.
-    own: bool,
-}
 
 /// A view of a region.
 #[derive(Clone)]
@@ -30,10 +15,12 @@ pub(super) struct View {
     pub(super) strides: Strides,
 }
 
-/// Regions of a launch. Whatever happens, its memory is given back.
+/// Regions of a launch. Whatever happens, its memory is given back, or stays with the store.
 pub(super) struct Session<'a> {
+    staged: &'a Staged,
     device: &'a dyn Device,
     host: &'a dyn Device,
+    store: &'a mut Store,
     regions: Vec<Region>,
     pub(super) stats: StagedStats,
 }
@@ -63,17 +50,21 @@ pub(super) fn range(arg: &Arg, shape: &[usize], dtype: DType) -> Option<(u64, u6
 }
 
 impl<'a> Session<'a> {
-    pub(super) fn new(device: &'a dyn Device, host: &'a dyn Device) -> Session<'a> {
+    pub(super) fn new(staged: &'a Staged, store: &'a mut Store) -> Session<'a> {
         Session {
-            device,
-            host,
+            staged,
+            device: &*staged.device,
+            host: &*staged.host,
+            store,
             regions: Vec::new(),
             stats: StagedStats::default(),
         }
     }
 
-    /// Makes regions of ranges; those that overlap are one.
-    pub(super) fn cover(&mut self, mut ranges: Vec<(u64, u64)>) {
+    /// Makes regions of ranges; those that overlap are one. What the device has of them is used.
+    pub(super) fn cover(&mut self, ranges: Vec<(u64, u64)>) -> Result<(), DeviceError> {
+        let widened = ranges.into_iter().map(|range| self.store.widened(range));
+        let mut ranges: Vec<(u64, u64)> = widened.collect();
         ranges.sort_unstable();
         let mut joined: Vec<(u64, u64)> = Vec::new();
         for (low, high) in ranges {
@@ -82,27 +73,44 @@ impl<'a> Session<'a> {
                 _ => joined.push((low, high)),
             }
         }
-        let region = |(low, high): (u64, u64)| Region {
-            low,
-            bytes: high - low,
-            device: None,
-            on_host: true,
-            on_device: false,
-            own: false,
-        };
-        self.regions.extend(joined.into_iter().map(region));
+        for range in joined {
+            let sides = (self.device, &self.staged.memory);
+            let region = self.store.take(range, sides, &mut self.stats)?;
+            self.regions.push(region);
+        }
+        Ok(())
+    }
+
+    /// What the device has newer of any memory goes to the host: a kernel will use bytes that nobody can
+    /// name before.
+    pub(super) fn bring_everything(&mut self) -> Result<(), DeviceError> {
+        for region in &mut self.regions {
+            region.fetch(self.device, &mut self.stats)?;
+        }
+        let sides = (self.device, &self.staged.memory);
+        let all = (0, u64::MAX);
+        self.store.bring(all, sides, false, &mut self.stats)
+    }
+
+    /// Device memory; what other launches left there makes room.
+    fn alloc(&mut self, bytes: u64) -> Result<super::memory::Spot, DeviceError> {
+        let memory = &self.staged.memory;
+        loop {
+            match memory.alloc(bytes) {
+                Err(error @ DeviceError::OutOfMemory { .. }) => {
+                    let sides = (self.device, memory);
+                    if !self.store.evict(sides, &mut self.stats)? {
+                        return Err(error);
+                    }
+                }
+                other => return other,
+            }
+        }
     }
 
     /// A region for a value in between; it has no memory yet.
     pub(super) fn value(&mut self, bytes: usize) -> usize {
-        self.regions.push(Region {
-            low: 0,
-            bytes: bytes as u64,
-            device: None,
-            on_host: false,
-            on_device: false,
-            own: true,
-        });
+        self.regions.push(Region::between(bytes as u64));
         self.regions.len() - 1
     }
 
@@ -127,31 +135,30 @@ impl<'a> Session<'a> {
         })
     }
 
-    fn phase(region: &Region) -> u64 {
-        if region.own { 0 } else { region.low % PHASE }
-    }
-
     /// The view as the device sees it. The newest bytes are there unless `fresh`: all are overwritten.
     pub(super) fn device_arg(&mut self, view: &View, fresh: bool) -> Result<Arg, DeviceError> {
         if self.device.caps().unified {
             return self.host_arg(view, fresh);
         }
-        let (device, region) = (self.device, &mut self.regions[view.region]);
-        let phase = Session::phase(region);
-        let buf = match region.device {
-            Some(buf) => buf,
-            None => *region.device.insert(device.alloc(region.bytes + phase)?),
+        let region = &self.regions[view.region];
+        let phase = region.phase();
+        let spot = match region.spot {
+            Some(spot) => spot,
+            None => self.alloc(region.bytes + phase)?,
         };
+        let region = &mut self.regions[view.region];
+        region.spot = Some(spot);
         if !fresh && !region.on_device && region.on_host {
             let from = End::Host(pointer(region.low));
-            device.copy(Queue(0), End::Dev(buf, phase), from, region.bytes)?;
+            let to = End::Dev(spot.buf(), spot.offset() + phase);
+            self.device.copy(Queue(0), to, from, region.bytes)?;
             region.on_device = true;
             self.stats.uploads += 1;
             self.stats.upload_bytes += region.bytes;
         }
         Ok(Arg::View {
-            buf,
-            offset: view.offset + by(phase, 0),
+            buf: spot.buf(),
+            offset: view.offset + by(spot.offset() + phase, 0),
             strides: view.strides.clone(),
         })
     }
@@ -174,20 +181,7 @@ impl<'a> Session<'a> {
 
     /// Brings a region to the host.
     fn fetch(&mut self, number: usize) -> Result<(), DeviceError> {
-        let (device, region) = (self.device, &mut self.regions[number]);
-        let Some(buf) = region
-            .device
-            .filter(|_| region.on_device && !region.on_host)
-        else {
-            return Ok(());
-        };
-        let from = End::Dev(buf, Session::phase(region));
-        device.copy(Queue(0), End::Host(pointer(region.low)), from, region.bytes)?;
-        finish(device)?;
-        region.on_host = true;
-        self.stats.downloads += 1;
-        self.stats.download_bytes += region.bytes;
-        Ok(())
+        self.regions[number].fetch(self.device, &mut self.stats)
     }
 
     /// A view was written on one side.
@@ -210,7 +204,7 @@ impl<'a> Session<'a> {
     }
 
     /// Brings what was written on the device to the elements of `view` in the user's memory, and to no
-    /// byte between them.
+    /// byte between them; not yet, where nobody looks before he asks.
     pub(super) fn bring_back(
         &mut self,
         view: &View,
@@ -218,14 +212,14 @@ impl<'a> Session<'a> {
         dtype: DType,
     ) -> Result<(), DeviceError> {
         let region = &self.regions[view.region];
-        if region.on_host {
+        if region.on_host || self.staged.is_private(region.low, region.bytes) {
             return Ok(());
         }
         if self.covers(view, shape, dtype) {
             return self.fetch(view.region);
         }
-        let (bytes, phase) = (region.bytes, Session::phase(region));
-        let (Some(buf), low) = (region.device, region.low) else {
+        let (bytes, phase) = (region.bytes, region.phase());
+        let (Some(spot), low) = (region.spot, region.low) else {
             return Ok(());
         };
         let block = self.host.alloc(bytes)?;
@@ -234,7 +228,7 @@ impl<'a> Session<'a> {
             .copy(
                 Queue(0),
                 End::Host(pointer(block.0)),
-                End::Dev(buf, phase),
+                End::Dev(spot.buf(), spot.offset() + phase),
                 bytes,
             )
             .and_then(|()| finish(self.device))
@@ -247,6 +241,7 @@ impl<'a> Session<'a> {
                 spread(self.host, [at(block.0), at(low)], shape, dtype)
             });
         self.host.free(block);
+        self.regions[view.region].on_host = copied.is_ok();
         self.stats.downloads += 1;
         self.stats.download_bytes += bytes;
         copied
@@ -286,24 +281,17 @@ fn spread(
     host.run(Queue(0), &kernel, &launch)
 }
 
-/// Waits for everything in queue 0.
-pub(super) fn finish(device: &dyn Device) -> Result<(), DeviceError> {
-    let event: Event = device.record(Queue(0))?;
-    device.poll(event, true).map(|_passed| ())
-}
-
-fn pointer(address: u64) -> *mut u8 {
-    ptr::with_exposed_provenance_mut(usize::try_from(address).unwrap_or(0))
-}
-
 impl Drop for Session<'_> {
     fn drop(&mut self) {
-        for region in &self.regions {
-            if let Some(buf) = region.device {
-                self.device.free(buf);
-            }
+        for region in self.regions.drain(..) {
             if region.own && region.low != 0 {
                 self.host.free(Buf(region.low));
+            }
+            let stays = self.staged.keeps() && !region.own && region.on_device;
+            match region.spot {
+                Some(_) if stays => self.store.keep(region),
+                Some(spot) => self.staged.memory.free(spot),
+                None => {}
             }
         }
     }

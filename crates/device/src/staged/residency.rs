@@ -1,0 +1,48 @@
+//! The copies that stay on the device, for whoever owns the memory of the host.
+
+use super::{Staged, StagedStats, lock};
+use crate::{DeviceError, Residency};
+
+impl Staged {
+    /// Runs `work` on what stays, and counts what it did.
+    fn with_store<T>(&self, work: impl FnOnce(&mut super::Store, &mut StagedStats) -> T) -> T {
+        let mut stats = StagedStats::default();
+        let result = work(&mut self.store(), &mut stats);
+        lock(&self.stats).add(stats);
+        result
+    }
+}
+
+impl Residency for Staged {
+    fn start(&self, private: Box<dyn Fn(u64, u64) -> bool + Send + Sync>) {
+        self.private.get_or_init(|| private);
+    }
+
+    fn bring(&self, address: u64, bytes: u64) -> Result<(), DeviceError> {
+        let range = (address, address.saturating_add(bytes));
+        let sides = (&*self.device, &self.memory);
+        self.with_store(|store, stats| store.bring(range, sides, true, stats))
+    }
+
+    fn forget(&self, address: u64, bytes: u64) {
+        let range = (address, address.saturating_add(bytes));
+        let sides = (&*self.device, &self.memory);
+        // A region that reaches out of the range and cannot be brought is lost with its device.
+        let _lost = self.with_store(|store, stats| store.forget(range, sides, stats));
+    }
+
+    fn settle(&self, may_stay: bool) -> Result<(), DeviceError> {
+        let sides = (&*self.device, &self.memory);
+        let stays = |low, bytes| may_stay && self.stays && self.is_private(low, bytes);
+        self.with_store(|store, stats| store.settle(&stays, sides, stats))?;
+        if !may_stay {
+            self.memory.trim();
+        }
+        Ok(())
+    }
+
+    fn holds_newer(&self, address: u64, bytes: u64) -> bool {
+        self.store()
+            .holds_newer(address, address.saturating_add(bytes))
+    }
+}

@@ -1,0 +1,227 @@
+//! Copies of host memory that stay on the device between launches.
+
+use super::memory::{DeviceMemory, Spot};
+use super::{StagedStats, finish, pointer};
+use crate::{Device, DeviceError, End, Queue};
+use std::collections::BTreeMap;
+
+/// Bytes in front of a region on the device, so that elements are aligned there as they are here.
+const PHASE: u64 = 64;
+
+/// A range of bytes of the host, and its copy on the device.
+pub(super) struct Region {
+    /// Host address; 0 while a value in between has no memory there.
+    pub(super) low: u64,
+    pub(super) bytes: u64,
+    pub(super) spot: Option<Spot>,
+    pub(super) on_host: bool,
+    pub(super) on_device: bool,
+    /// The host memory belongs to the launch.
+    pub(super) own: bool,
+    /// When a launch used it last.
+    used: u64,
+}
+
+impl Region {
+    /// Memory of the host.
+    pub(super) fn of_host((low, high): (u64, u64)) -> Region {
+        Region {
+            low,
+            bytes: high - low,
+            spot: None,
+            on_host: true,
+            on_device: false,
+            own: false,
+            used: 0,
+        }
+    }
+
+    /// A value in between, without memory.
+    pub(super) fn between(bytes: u64) -> Region {
+        Region {
+            on_host: false,
+            own: true,
+            ..Region::of_host((0, bytes))
+        }
+    }
+
+    /// Bytes between the start of its piece of device memory and its own.
+    pub(super) fn phase(&self) -> u64 {
+        if self.own { 0 } else { self.low % PHASE }
+    }
+
+    /// The device has newer bytes than the host.
+    pub(super) fn is_newer(&self) -> bool {
+        self.on_device && !self.on_host
+    }
+
+    fn high(&self) -> u64 {
+        self.low + self.bytes
+    }
+
+    /// Brings it to the host, if the device has newer bytes.
+    pub(super) fn fetch(
+        &mut self,
+        device: &dyn Device,
+        stats: &mut StagedStats,
+    ) -> Result<(), DeviceError> {
+        let Some(spot) = self.spot.filter(|_| self.is_newer()) else {
+            return Ok(());
+        };
+        let from = End::Dev(spot.buf(), spot.offset() + self.phase());
+        device.copy(Queue(0), End::Host(pointer(self.low)), from, self.bytes)?;
+        finish(device)?;
+        self.on_host = true;
+        stats.downloads += 1;
+        stats.download_bytes += self.bytes;
+        Ok(())
+    }
+}
+
+/// Regions that stay, by their host addresses. They never overlap.
+#[derive(Default)]
+pub(super) struct Store {
+    regions: BTreeMap<u64, Region>,
+    clock: u64,
+}
+
+impl Store {
+    /// Host addresses of the regions that share bytes with a range.
+    fn within(&self, low: u64, high: u64) -> Vec<u64> {
+        let below = self.regions.range(..high).rev();
+        let shared = below.take_while(|(_, region)| region.high() > low);
+        shared.map(|(&key, _)| key).collect()
+    }
+
+    /// The range of the region that holds a range, or the range itself.
+    pub(super) fn widened(&self, (low, high): (u64, u64)) -> (u64, u64) {
+        let last = self.regions.range(..=low).next_back();
+        let holder = last.filter(|(_, region)| region.high() >= high);
+        holder.map_or((low, high), |(_, region)| (region.low, region.high()))
+    }
+
+    /// Takes the region of exactly this range out; brings and drops others that share bytes with it.
+    pub(super) fn take(
+        &mut self,
+        (low, high): (u64, u64),
+        (device, memory): (&dyn Device, &DeviceMemory),
+        stats: &mut StagedStats,
+    ) -> Result<Region, DeviceError> {
+        let mut found = None;
+        for key in self.within(low, high) {
+            let Some(mut region) = self.regions.remove(&key) else {
+                continue;
+            };
+            if (region.low, region.high()) == (low, high) {
+                found = Some(region);
+                continue;
+            }
+            if let Err(error) = region.fetch(device, stats) {
+                self.regions.insert(key, region);
+                return Err(error);
+            }
+            drop_copy(&region, memory);
+        }
+        Ok(found.unwrap_or_else(|| Region::of_host((low, high))))
+    }
+
+    /// Keeps a region whose bytes are on the device.
+    pub(super) fn keep(&mut self, mut region: Region) {
+        self.clock += 1;
+        region.used = self.clock;
+        self.regions.insert(region.low, region);
+    }
+
+    /// Brings every region of a range, and drops them unless they stay.
+    pub(super) fn bring(
+        &mut self,
+        (low, high): (u64, u64),
+        (device, memory): (&dyn Device, &DeviceMemory),
+        stays: bool,
+        stats: &mut StagedStats,
+    ) -> Result<(), DeviceError> {
+        for key in self.within(low, high) {
+            let Some(region) = self.regions.get_mut(&key) else {
+                continue;
+            };
+            region.fetch(device, stats)?;
+            if !stays && let Some(region) = self.regions.remove(&key) {
+                drop_copy(&region, memory);
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings and drops every region that does not stay.
+    pub(super) fn settle(
+        &mut self,
+        stays: &dyn Fn(u64, u64) -> bool,
+        sides: (&dyn Device, &DeviceMemory),
+        stats: &mut StagedStats,
+    ) -> Result<(), DeviceError> {
+        let regions = self.regions.values();
+        let going = regions.filter(|region| !stays(region.low, region.bytes));
+        let going: Vec<(u64, u64)> = going.map(|r| (r.low, r.high())).collect();
+        for range in going {
+            self.bring(range, sides, false, stats)?;
+        }
+        Ok(())
+    }
+
+    /// Drops the regions of a range, whatever they hold; those that reach out of it are brought first.
+    pub(super) fn forget(
+        &mut self,
+        (low, high): (u64, u64),
+        (device, memory): (&dyn Device, &DeviceMemory),
+        stats: &mut StagedStats,
+    ) -> Result<(), DeviceError> {
+        for key in self.within(low, high) {
+            let Some(mut region) = self.regions.remove(&key) else {
+                continue;
+            };
+            let inside = region.low >= low && region.high() <= high;
+            let brought = if inside {
+                Ok(())
+            } else {
+                region.fetch(device, stats)
+            };
+            drop_copy(&region, memory);
+            brought?;
+        }
+        Ok(())
+    }
+
+    /// Makes room: the region used longest ago goes to the host. False if there is none.
+    pub(super) fn evict(
+        &mut self,
+        (device, memory): (&dyn Device, &DeviceMemory),
+        stats: &mut StagedStats,
+    ) -> Result<bool, DeviceError> {
+        let oldest = self.regions.iter().min_by_key(|(_, region)| region.used);
+        let Some(key) = oldest.map(|(&key, _)| key) else {
+            return Ok(false);
+        };
+        let Some(region) = self.regions.get_mut(&key) else {
+            return Ok(false);
+        };
+        region.fetch(device, stats)?;
+        if let Some(region) = self.regions.remove(&key) {
+            stats.evictions += 1;
+            stats.evicted_bytes += region.bytes;
+            drop_copy(&region, memory);
+        }
+        Ok(true)
+    }
+
+    /// True if the device has newer bytes of some region of the range.
+    pub(super) fn holds_newer(&self, low: u64, high: u64) -> bool {
+        let keys = self.within(low, high);
+        keys.iter().any(|key| self.regions[key].is_newer())
+    }
+}
+
+fn drop_copy(region: &Region, memory: &DeviceMemory) {
+    if let Some(spot) = region.spot {
+        memory.free(spot);
+    }
+}

@@ -1,0 +1,51 @@
+//! Values whose newest bytes are on a device with memory of its own: they come when somebody looks.
+
+use crate::engine::lock;
+use crate::{Engine, EngineError};
+use arrayloom_guard::{Block, Pages as _};
+
+impl Engine {
+    /// The device has newer bytes of a block than its memory here.
+    pub(crate) fn is_away(&self, block: &Block) -> bool {
+        let (address, bytes) = range(block);
+        let residency = self.device.residency();
+        residency.is_some_and(|residency| residency.holds_newer(address, bytes))
+    }
+
+    /// Brings a block that is about to be seen by the program; the device forgets it.
+    pub(crate) fn bring(&self, block: &Block) -> Result<(), EngineError> {
+        if let Some(residency) = self.device.residency() {
+            let (address, bytes) = range(block);
+            residency.bring(address, bytes)?;
+            residency.forget(address, bytes);
+        }
+        Ok(())
+    }
+
+    /// A series of kernels is over. The caller has the turn.
+    pub(crate) fn settle_device(&self, may_stay: bool) {
+        let Some(residency) = self.device.residency() else {
+            return;
+        };
+        self.let_go();
+        if let Err(error) = residency.settle(may_stay) {
+            self.keep_failure(error.into());
+        }
+    }
+
+    /// Gives the blocks back that are not used any more. The caller has the turn.
+    pub(crate) fn let_go(&self) {
+        let blocks = std::mem::take(&mut *lock(&self.leaving));
+        for block in blocks {
+            if let Some(residency) = self.device.residency() {
+                let (address, bytes) = range(&block);
+                residency.forget(address, bytes);
+            }
+            self.pool().put(block);
+        }
+    }
+}
+
+fn range(block: &Block) -> (u64, u64) {
+    (block.ptr().expose_provenance() as u64, block.len() as u64)
+}
