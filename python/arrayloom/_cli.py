@@ -22,10 +22,11 @@ __all__ = ["main", "parse"]
 _WITH_VALUE = frozenset(
     {"--threads", "--min-bytes", "--scope", "--output", "--dump-kernels", "--backend"}
 )
-_COMMANDS = frozenset({"backends", "filter", "convert", "plan", "view"})
+_COMMANDS = frozenset({"backends", "replay", "filter", "convert", "plan", "view"})
 _USAGE = """python -m arrayloom [options] (script.py | -m module | -c code | -) [args ...]
        python -m arrayloom info [--json]
        python -m arrayloom backends
+       python -m arrayloom replay TRACE [--limit SIZE]
        python -m arrayloom (filter | convert | plan | view) --help"""
 
 
@@ -172,6 +173,23 @@ def _backends() -> int:
     return 0
 
 
+def _replay(words: Sequence[str]) -> int:
+    """Repeat a trace of requests for memory, under a limit."""
+    from arrayloom import memory  # noqa: PLC0415 - needs the native module
+
+    parser = argparse.ArgumentParser(prog="arrayloom replay")
+    parser.add_argument("trace", help="a file of arrayloom.memory.save_trace")
+    parser.add_argument("--limit", help="bytes that may be in use, such as 512MiB (default: any)")
+    options = parser.parse_args(words)
+    try:
+        found = memory.replay(options.trace, options.limit)
+    except (OSError, ValueError) as error:
+        sys.stderr.write(f"arrayloom: {error}\n")
+        return 2
+    sys.stdout.write(f"{found}\n")
+    return 0
+
+
 def _info(options: Options) -> int:
     from arrayloom import _info as info  # noqa: PLC0415 - slow, and only needed here
 
@@ -184,6 +202,8 @@ def _command(name: str, words: Sequence[str]) -> int:
     """Run a command that is no program."""
     if name == "backends":
         return _backends()
+    if name == "replay":
+        return _replay(words)
     from arrayloom import _volume_cli  # noqa: PLC0415 - slow, and only needed here
 
     return _volume_cli.main(name, words)

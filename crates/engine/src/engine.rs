@@ -13,7 +13,7 @@ use arrayloom_device::{Device, DeviceError};
 use arrayloom_fuse::{Cache, split};
 use arrayloom_guard::{Block, Guard, GuardConfig, GuardError, Pages as _, Slot, State};
 use arrayloom_ir::{Node, SlotId};
-use arrayloom_memory::{HostLimits, HostMemory, physical_memory};
+use arrayloom_memory::{HostLimits, HostMemory, Request, physical_memory};
 use arrayloom_types::ErrorKind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -435,6 +435,11 @@ impl Engine {
         self.table().recorded = 0;
         lock(&self.cache).reset_counts();
         *lock(&self.stats) = Stats::default();
+    }
+
+    /// The last requests for memory.
+    pub fn memory_trace(&self) -> Vec<Request> {
+        self.pool().trace()
     }
 
     /// Gives memory that is kept for re-use back to the system. Tells how many bytes.

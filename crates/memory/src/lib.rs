@@ -20,6 +20,7 @@ mod sim;
 mod spill;
 mod stats;
 mod system;
+mod trace;
 mod track;
 mod vmm;
 
@@ -37,5 +38,6 @@ pub use sim::{SimMemory, SimQueues, Step};
 pub use spill::SpillFile;
 pub use stats::{Counters, Stats};
 pub use system::{address_space_left, physical_memory, swap_memory};
+pub use trace::{Replayed, Request, Trace, replay};
 pub use track::{Leak, Track};
 pub use vmm::{Unbacked, Vmm};

@@ -7,8 +7,8 @@
 #![expect(unsafe_code, reason = "blocks are ranges of the layers below")]
 
 use crate::{
-    Addr, Arena, ArenaSize, AtOnce, Counters, Limit, MemInfo, MemoryError, MemoryResource,
-    SpillFile, Stats, host_memory,
+    Addr, Arena, ArenaSize, AtOnce, Counters, Limit, MemInfo, MemoryError, MemoryResource, Request,
+    SpillFile, Stats, Trace, host_memory,
 };
 use arrayloom_guard::{Block, GuardError, Lock, Pages, PoolStats};
 use arrayloom_types::Queue;
@@ -47,6 +47,7 @@ pub struct HostMemory {
     spill_directory: Option<PathBuf>,
     spill: OnceLock<Option<Arena>>,
     live: Lock<BTreeMap<usize, (Addr, Side, usize)>>,
+    trace: Lock<Trace>,
     overflow: AtomicBool,
     spilled: AtomicU64,
     spilled_peak: AtomicU64,
@@ -67,6 +68,7 @@ impl HostMemory {
             spill_directory: limits.spill,
             spill: OnceLock::new(),
             live: Lock::new(BTreeMap::new()),
+            trace: Lock::new(Trace::default()),
             overflow: AtomicBool::new(false),
             spilled: AtomicU64::new(0),
             spilled_peak: AtomicU64::new(0),
@@ -86,6 +88,11 @@ impl HostMemory {
     /// Everything since the start.
     pub fn counters(&self) -> Counters {
         self.layers.counters()
+    }
+
+    /// The last requests for memory, the spill file's among them.
+    pub fn trace(&self) -> Vec<Request> {
+        self.trace.with(|trace| trace.steps())
     }
 
     /// Bytes in the spill file now, and at most so far.
@@ -171,6 +178,9 @@ impl HostMemory {
     fn block(&self, addr: Addr, len: usize, side: Side) -> Block {
         let at = usize::try_from(addr.host()).unwrap_or(0);
         self.live.with(|live| live.insert(at, (addr, side, len)));
+        let (name, bytes) = (at as u64, len as u64);
+        self.trace
+            .with(|trace| trace.note(Request::Get { at: name, bytes }));
         let start = std::ptr::with_exposed_provenance_mut(at);
         // SAFETY: the layers gave these pages to this call alone and keep them mapped until `put`.
         unsafe { Block::from_raw(start, len) }
@@ -191,6 +201,14 @@ impl HostMemory {
             debug_assert!(false, "a block of {len} bytes was never given out");
             return;
         };
+        let (at, kept, bytes) = (start as u64, from as u64, len as u64);
+        self.trace.with(|trace| {
+            trace.note(if whole {
+                Request::Free { at, bytes }
+            } else {
+                Request::Shorten { at, kept }
+            });
+        });
         let addr = addr.plus(from as u64);
         match (side, self.spill.get()) {
             (Side::Spill, Some(Some(spill))) => {
@@ -271,6 +289,7 @@ impl Pages for HostMemory {
 
     fn hold_for_fork(&self) {
         self.live.acquire();
+        self.trace.acquire();
         self.layers.hold_for_fork();
         if let Some(Some(spill)) = self.spill.get() {
             spill.hold_for_fork();
@@ -282,6 +301,7 @@ impl Pages for HostMemory {
             spill.release_after_fork();
         }
         self.layers.release_after_fork();
+        self.trace.release();
         self.live.release();
     }
 }

@@ -24,7 +24,14 @@ pub(crate) fn open(py: Python<'_>, settings: &Settings) -> PyResult<Arc<dyn Devi
         return Ok(cpu);
     }
     let device = find(py, &settings.backend, Callers::WithLock)?;
-    let staged = STAGED.get_or_init(|| Arc::new(Staged::new(device, cpu)));
+    let staged = STAGED.get_or_init(|| {
+        let in_python = PYTHON.load(Relaxed);
+        Arc::new(if in_python {
+            Staged::confined(device, cpu)
+        } else {
+            Staged::new(device, cpu)
+        })
+    });
     Ok(Arc::<Staged>::clone(staged))
 }
 

@@ -66,8 +66,8 @@ mod ext {
     use super::explain::{dump_kernels, explain, is_pending, take_dumps};
     #[pymodule_export]
     use super::memory::{
-        memory_amount, memory_cached, memory_free, memory_limit, memory_report,
-        memory_restart_peak, note_rung, scope_close, scope_figures, scope_open,
+        memory_amount, memory_cached, memory_free, memory_limit, memory_replay, memory_report,
+        memory_restart_peak, memory_trace, note_rung, scope_close, scope_figures, scope_open,
     };
     #[pymodule_export]
     use super::process::{after_fork_child, after_fork_parent, before_fork, reinstall_handler};

@@ -2,10 +2,11 @@
 #![expect(unsafe_code, reason = "reads a context variable through C functions")]
 
 use crate::np::Arr;
-use crate::{bridge, error, site, state, sync};
+use crate::{backends, bridge, error, site, state, sync};
+use arrayloom_device::{Device as _, Staged};
 use arrayloom_engine::{EngineError, Owner, Rung};
 use arrayloom_ir::SlotId;
-use arrayloom_memory::{parse_limit, physical_memory};
+use arrayloom_memory::{Request, parse_limit, physical_memory, replay};
 use arrayloom_types::ErrorKind;
 use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::ffi;
@@ -101,7 +102,18 @@ pub(crate) fn memory_report(py: Python<'_>, owners: usize) -> PyResult<Bound<'_,
         row.set_item("seconds", stats.seconds)?;
         rungs.set_item(rung.name(), row)?;
     }
+    let on_cpu = backends::staged().map_or(0, |staged| staged.stats().on_host_for_memory);
+    let row = PyDict::new(py);
+    row.set_item("times", on_cpu)?;
+    row.set_item("bytes", 0)?;
+    row.set_item("seconds", 0.0)?;
+    rungs.set_item("cpu", row)?;
     all.set_item("rungs", rungs)?;
+    let devices = PyList::empty(py);
+    if let Some(staged) = backends::staged().filter(|staged| staged.memory().peak > 0) {
+        devices.append(device_row(py, staged)?)?;
+    }
+    all.set_item("devices", devices)?;
     all.set_item("owners", owner_rows(py, &report.owners)?)?;
     Ok(all)
 }
@@ -154,10 +166,86 @@ pub(crate) fn memory_amount(text: &str) -> PyResult<u64> {
     parse_limit(text, physical_memory()).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
-/// Change the limit on bytes in use, `None` for no limit; returns the old one.
+/// Change the limit on bytes in use of a device, `None` for no limit; returns the old one.
 #[pyfunction]
-pub(crate) fn memory_limit(bytes: Option<u64>) -> Option<u64> {
-    unlimited(state::engine().set_memory_limit(bytes.unwrap_or(u64::MAX)))
+#[pyo3(signature = (bytes, device="cpu"))]
+pub(crate) fn memory_limit(bytes: Option<u64>, device: &str) -> PyResult<Option<u64>> {
+    let bytes = bytes.unwrap_or(u64::MAX);
+    if device == "cpu" {
+        return Ok(unlimited(state::engine().set_memory_limit(bytes)));
+    }
+    match backends::staged().filter(|staged| staged.caps().name == device) {
+        Some(staged) => Ok(unlimited(staged.set_limit(bytes))),
+        None => Err(PyValueError::new_err(format!(
+            "device {device:?} is not in use; 'cpu' and the backend of this process have limits"
+        ))),
+    }
+}
+
+/// The last requests for memory: kind, name of the block, bytes.
+#[pyfunction]
+pub(crate) fn memory_trace() -> Vec<(&'static str, u64, u64)> {
+    let steps = state::engine().memory_trace();
+    let row = |step: Request| match step {
+        Request::Get { at, bytes } => ("get", at, bytes),
+        Request::Shorten { at, kept } => ("shorten", at, kept),
+        Request::Free { at, bytes } => ("free", at, bytes),
+    };
+    steps.into_iter().map(row).collect()
+}
+
+/// Repeat a trace without any memory, under a limit.
+#[pyfunction]
+pub(crate) fn memory_replay(
+    py: Python<'_>,
+    trace: Vec<(String, u64, u64)>,
+    limit: Option<u64>,
+) -> PyResult<Bound<'_, PyDict>> {
+    let mut steps = Vec::with_capacity(trace.len());
+    for (kind, at, bytes) in trace {
+        steps.push(match kind.as_str() {
+            "get" => Request::Get { at, bytes },
+            "shorten" => Request::Shorten { at, kept: bytes },
+            "free" => Request::Free { at, bytes },
+            _ => {
+                let message = format!("a trace has no step {kind:?}");
+                return Err(PyValueError::new_err(message));
+            }
+        });
+    }
+    let found = py
+        .detach(|| replay(&steps, limit.unwrap_or(u64::MAX)))
+        .map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let row = PyDict::new(py);
+    row.set_item("peak", found.info.peak)?;
+    row.set_item("peak_reserved", found.info.peak_reserved)?;
+    row.set_item("requests", found.info.requests)?;
+    row.set_item("grown", found.info.grown)?;
+    row.set_item("refused", found.refused)?;
+    row.set_item("refused_bytes", found.refused_bytes)?;
+    Ok(row)
+}
+
+/// The memory of a device that is not ours, and what became of kernels for lack of it.
+fn device_row<'py>(py: Python<'py>, staged: &Staged) -> PyResult<Bound<'py, PyDict>> {
+    let (memory, stats) = (staged.memory(), staged.stats());
+    let row = PyDict::new(py);
+    row.set_item("name", staged.caps().name)?;
+    row.set_item("limit", unlimited(memory.limit))?;
+    let counts = [
+        ("live", memory.in_use),
+        ("cached", memory.cached()),
+        ("peak", memory.peak),
+        ("peak_reserved", memory.peak_reserved),
+        ("evictions", stats.evictions),
+        ("evicted_bytes", stats.evicted_bytes),
+        ("boxed", stats.boxed),
+        ("on_cpu", stats.on_host_for_memory),
+    ];
+    for (name, count) in counts {
+        row.set_item(name, count)?;
+    }
+    Ok(row)
 }
 
 /// Change how many bytes may wait for re-use, `None` for any number; returns the old number.

@@ -73,6 +73,10 @@ fn backend<'py>(py: Python<'py>, stats: &StagedStats) -> PyResult<Bound<'py, PyD
         ("upload_bytes", stats.upload_bytes),
         ("downloads", stats.downloads),
         ("download_bytes", stats.download_bytes),
+        ("evictions", stats.evictions),
+        ("evicted_bytes", stats.evicted_bytes),
+        ("boxed", stats.boxed),
+        ("on_host_for_memory", stats.on_host_for_memory),
     ];
     for (name, count) in counts {
         row.set_item(name, count)?;
