@@ -73,6 +73,24 @@ def test_many_times_the_limit_in_temporaries_runs_steadily() -> None:
     assert memory.report().rungs["spill"].bytes == spilled
 
 
+@pytest.mark.slow
+def test_eight_gigabytes_a_step_run_under_one() -> None:
+    before = live()
+    with memory.limit(before + 1024 * MIB):
+        peaks: list[int] = []
+        for step in range(3):
+            with memory.scope(f"step {step}") as scope:
+                for _ in range(16):
+                    a = np.ones((8192, 8192)) + 1.0
+                    assert float(a.sum()) == 2.0 * 8192 * 8192
+                    del a
+            assert scope.allocated >= 8192 * MIB
+            peaks.append(scope.peak)
+        assert memory.report().rungs["spill"].times == 0
+    assert max(peaks) <= 1024 * MIB
+    assert len(set(peaks[1:])) == 1, "later steps need what the one before needed"
+
+
 def test_results_larger_than_the_limit_are_right() -> None:
     before = live()
     with memory.limit(before + 4 * MIB):
@@ -213,6 +231,20 @@ def test_an_exported_array_is_not_freed() -> None:
         a.free()
     del capsule
     assert a.free()
+
+
+def test_a_view_of_freed_memory_cannot_be_used_in_silence() -> None:
+    a = np.ones((1000, 1000)) + 1.0
+    bytes_of_it = memoryview(a)
+    assert bytes_of_it[3, 4] == 2.0
+    try:
+        a.free()
+    except BufferError:
+        assert bytes_of_it[3, 4] == 2.0
+        return
+    with pytest.raises(ValueError, match="was freed at"):
+        for _ in range(3):
+            assert numpy.isnan(bytes_of_it[3, 4])
 
 
 def test_a_freed_array_cannot_be_used() -> None:

@@ -171,7 +171,8 @@ impl Staged {
     /// Runs a kernel, in boxes of rows where the device has not enough memory for the whole.
     fn run_boxed(&self, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), DeviceError> {
         let rows = launch.shape.first().copied().unwrap_or(0);
-        let divides = rows > 1 && rows_are_apart(kernel);
+        let limit = self.memory.limit().most();
+        let divides = rows > 1 && rows_are_apart(kernel) && least(kernel, launch) <= limit;
         let mut store = self.store();
         let mut work = Work::new(self, &mut store, (kernel, launch), divides);
         let result = work.run();
@@ -184,6 +185,8 @@ impl Staged {
             other => return other,
         }
         lock(&self.stats).boxed += 1;
+        // What stays of whole arrays would stand in the way of their boxes.
+        self.settle(false)?;
         let half = rows / 2;
         for (first, count) in [(0, half), (half, rows - half)] {
             let mut shape = launch.shape.to_vec();
@@ -200,6 +203,17 @@ impl Staged {
         }
         Ok(())
     }
+}
+
+/// Bytes of device memory that one row of a kernel needs.
+fn least(kernel: &Kernel, launch: &Launch<'_>) -> u64 {
+    let mut row = launch.shape.to_vec();
+    row[0] = 1;
+    let ins = launch.ins.iter().zip(kernel.inputs.iter().copied());
+    let outs = launch.outs.iter().enumerate();
+    let all = ins.chain(outs.map(|(i, arg)| (arg, kernel.output_dtype(i))));
+    let ranges = all.filter_map(|(arg, dtype)| session::range(arg, &row, dtype));
+    ranges.map(|(low, high)| high - low).sum()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -84,7 +84,7 @@ impl<'a> Session<'a> {
     /// What the device has newer of any memory goes to the host: a kernel will use bytes that nobody can
     /// name before.
     pub(super) fn bring_everything(&mut self) -> Result<(), DeviceError> {
-        for region in &mut self.regions {
+        for region in self.regions.iter_mut().filter(|region| !region.own) {
             region.fetch(self.device, &mut self.stats)?;
         }
         let sides = (self.device, &self.staged.memory);
