@@ -60,6 +60,8 @@ fn what_it_lacks_runs_elsewhere_and_is_counted() {
     let stats = staged.stats();
     assert!(stats.native > 1000 && stats.decomposed > 100, "{stats:?}");
     assert!(stats.uploads > 1000 && stats.downloads > 1000);
+    assert_eq!(staged.memory().in_use, 0);
+    staged.trim();
     assert_eq!(sim.blocks(), 0);
 }
 
@@ -76,7 +78,9 @@ fn any_allocation_and_any_kernel_may_fail() {
             let sim = Arc::new(open(config));
             let staged = Staged::new(Arc::<Sim>::clone(&sim), Arc::new(Reference::new()));
             conform::check(Group::Threads, &staged, &Reference::new());
-            assert!(staged.stats().fallbacks > 0);
+            // Memory that is refused once can be had by the next attempt.
+            assert!(!run || staged.stats().fallbacks > 0);
+            staged.trim();
             assert_eq!(sim.blocks(), 0);
         }
     }
