@@ -9,6 +9,7 @@
 //! only and never while user memory is touched. The order is turn, then table.
 
 mod boxes;
+mod count;
 mod engine;
 mod error;
 mod events;
