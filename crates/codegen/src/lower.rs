@@ -89,6 +89,7 @@ pub fn lower(kernel: &Kernel, launch: &Launch<'_>, target: Target) -> Result<Ste
             ir::Form::Reduce { op, axes } => work.reduce(number, op, axes)?,
             ir::Form::Arg { max, axes } => work.place(number, max, axes)?,
             ir::Form::Scan { op, axis } => work.scan(number, op, usize::from(axis))?,
+            ir::Form::Scatter { .. } => return Err("results at places by number".to_owned()),
         }
     }
     work.map()?;

@@ -12,7 +12,8 @@
 use arrayloom_codegen::{ArgValue, Dialect, Entry, Memory, Step, Target, lower, source};
 use arrayloom_device::conform::{CaseResult, Group, Options, Outcome, run_group_with};
 use arrayloom_device::{
-    Abilities, Arg, Buf, Caps, Device, DeviceError, End, Event, HostMemory, Launch, Queue,
+    Abilities, Arg, Buf, Caps, Device, DeviceError, End, Event, FORM_SCATTER, HostMemory, Launch,
+    Queue,
 };
 use arrayloom_ir::{Kernel, verify};
 use arrayloom_reference::Reference;
@@ -39,6 +40,7 @@ impl Shim {
     fn new(library: Option<Library>) -> Shim {
         let abilities = Abilities {
             flags: false,
+            forms: Abilities::ALL.forms & !FORM_SCATTER,
             ..Abilities::ALL
         };
         Shim {

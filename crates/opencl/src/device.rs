@@ -5,8 +5,8 @@ use crate::driver::{self, CommandQueue, Context, DeviceId, Failure, Mark, Mem};
 use crate::programs::{Programs, Ready};
 use arrayloom_codegen::{ArgValue, GROUP, ImageCache, Memory, Step, Steps, Target, lower};
 use arrayloom_device::{
-    Abilities, Arg, Buf, Caps, Device, DeviceError, End, Event, HostMemory, Launch, Queue,
-    host_pointer,
+    Abilities, Arg, Buf, Caps, Device, DeviceError, End, Event, FORM_SCATTER, HostMemory, Launch,
+    Queue, host_pointer,
 };
 use arrayloom_ir::{Form, Kernel, verify};
 use arrayloom_types::Layout;
@@ -145,6 +145,7 @@ impl OpenCl {
                 fused: true,
                 abilities: Abilities {
                     flags: false,
+                    forms: Abilities::ALL.forms & !FORM_SCATTER,
                     ..Abilities::ALL
                 },
             },
