@@ -99,7 +99,7 @@ def test_the_environment_names_backends(monkeypatch):
     with pytest.raises(SettingError, match="name:target"):
         _backends.announced()
     monkeypatch.setenv("ARRAYLOOM_BACKENDS", "")
-    with pytest.raises(SettingError, match="cpu, reference, sim"):
+    with pytest.raises(SettingError, match="cpu, opencl, reference, sim"):
         _backends.find("nonsense")
     with pytest.raises(TypeError, match="no arrayloom"):
         _backends.adapter(3)

@@ -57,7 +57,7 @@ pub(crate) fn conform(
         None => Arc::clone(&reference),
     };
     Ok(py.detach(move || {
-        let staged = Staged::new(Arc::clone(&under_test), host);
+        let staged = Staged::confined(Arc::clone(&under_test), host);
         let options = Options {
             seed,
             dtypes: &chosen,
