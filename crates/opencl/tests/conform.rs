@@ -10,6 +10,7 @@ use arrayloom_opencl::{Config, OpenCl, Place};
 use arrayloom_reference::Reference;
 use arrayloom_types::DType::{self, Bool, C64, F16, F32, F64, I32, I64, U8};
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 fn open(place: Place) -> OpenCl {
     let cache = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("kernels");
@@ -22,8 +23,13 @@ fn open(place: Place) -> OpenCl {
     OpenCl::open(config).expect("an OpenCL driver")
 }
 
+/// One group at a time: PoCL 3.1 loses count of a kernel's users, and ends the process, while several
+/// contexts run kernels.
+static DRIVER: Mutex<()> = Mutex::new(());
+
 /// All cases of a group with these dtypes are native and right.
 fn strict(group: Group, place: Place, dtypes: &[DType]) {
+    let _alone = DRIVER.lock().unwrap_or_else(PoisonError::into_inner);
     let options = Options {
         dtypes,
         ..Options::default()
