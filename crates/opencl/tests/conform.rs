@@ -23,7 +23,7 @@ fn open(place: Place) -> OpenCl {
     OpenCl::open(config).expect("an OpenCL driver")
 }
 
-/// One group at a time: PoCL 3.1 loses count of a kernel's users, and ends the process, while several
+/// One group at a time: `PoCL` 3.1 loses count of a kernel's users, and ends the process, while several
 /// contexts run kernels.
 static DRIVER: Mutex<()> = Mutex::new(());
 
