@@ -38,7 +38,9 @@ def test_more_registers_and_spills_are_told():
     assert "not recorded" in next(nvrtc.complaints({"new": {"sm_90": {"k": [1, 0]}}}, recorded))
 
 
-@pytest.mark.skipif(not LIBRARIES, reason="needs `pip install nvidia-cuda-nvrtc`, for Linux on x86-64")
+@pytest.mark.skipif(
+    not LIBRARIES, reason="needs `pip install nvidia-cuda-nvrtc`, for Linux on x86-64"
+)
 def test_every_kernel_compiles_without_spills():
     for path in LIBRARIES:
         compiler = nvrtc.Nvrtc(path)
