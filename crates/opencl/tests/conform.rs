@@ -56,7 +56,7 @@ macro_rules! groups {
 groups! {
     memory Memory Device [];
     memory_of_the_host Memory Natural [];
-    maps Map Device [F64];
+    maps Map Device [F64 F32];
     maps_of_the_host Map Natural [I32];
     casts Casts Device [F16 I64 Bool];
     reduce Reduce Device [F64 I32];
