@@ -55,4 +55,4 @@ def accumulate(op, out, a, axis):
 
 
 def extmethod(name, out, in1, in2):
-    out.ndarray[...] = getattr(np, name)(in1.ndarray, in2)
+    out.ndarray[...] = getattr(np, name)(in1.ndarray, getattr(in2, "ndarray", in2))

@@ -2,13 +2,14 @@
 
 ``ARRAYLOOM_BACKENDS`` is a list ``name:target,name:target``; a package announces targets in the entry
 point group ``arrayloom.backends``. A target is a shared library (a path) or ``package.module:Class``;
-``package.module`` alone is a module with npbackend's functions.
+``package.module`` alone is a module with npbackend's functions, as is a bare name that can be imported.
 """
 
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module, metadata
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, cast
 
@@ -19,7 +20,7 @@ from arrayloom.errors import SettingError
 
 __all__ = ["OWN", "Backend", "Probe", "adapter", "announced", "find", "probe_all"]
 
-OWN = ("cpu", "opencl", "reference", "sim")
+OWN = ("cpu", "opencl", "reference", "sim", "null")
 _GROUP = "arrayloom.backends"
 _VARIABLE = "ARRAYLOOM_BACKENDS"
 _SUFFIXES = (".so", ".dylib", ".dll")
@@ -115,7 +116,7 @@ def find(name: str) -> str | Adapter:
     known = {backend.name: backend.target for backend in announced()}
     if name in known:
         return _load(known[name])
-    if ":" in name or "." in name or os.sep in name:
+    if ":" in name or "." in name or os.sep in name or find_spec(name) is not None:
         return _load(name)
     takes = ", ".join((*OWN, *known))
     message = f"ARRAYLOOM_BACKEND cannot be {name!r}: it takes {takes}, or package.module:Class"

@@ -220,6 +220,10 @@ _Taps: TypeAlias = tuple[int, list[float], int, str, float]
 _Need: TypeAlias = tuple[int, int, int] | None
 _Corners: TypeAlias = tuple[list[int], list[int]]
 
+class BufferExport:
+    @property
+    def array(self) -> object: ...
+
 class VolumeExpr:
     def __init__(self) -> None: ...
     def array(self, array: ndarray[Any, Any], letter: str, mapped: bool) -> int: ...

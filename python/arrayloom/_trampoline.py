@@ -275,6 +275,17 @@ class Adapter:
             results = [self._view(arg, d, shape) for arg, d in zip(outs, dtypes, strict=True)]
             self.device.run(kernel, results, views)
 
+    def ext(
+        self,
+        name: str,
+        outs: Sequence[tuple[tuple[Any, ...], str, tuple[int, ...]]],
+        ins: Sequence[tuple[tuple[Any, ...], str, tuple[int, ...]]],
+    ) -> None:
+        """Run an operation that is no kernel, such as ``matmul``; NotImplementedError without it."""
+        (out,) = (self._view(*row) for row in outs)
+        with np.errstate(all="ignore"):
+            self.device.extmethod(Op(name), out, *(self._view(*row) for row in ins))
+
     def _single(
         self,
         listing: Sequence[Ins],
@@ -309,6 +320,8 @@ class Adapter:
             raise NotImplementedError(last.prim)
 
     def _iota(self, result: Any, axis: int, shape: tuple[int, ...]) -> None:
+        if 0 in shape:
+            return
         numbers = self.device.range(shape[axis], np.dtype(np.int64))
         steps = tuple(int(i == axis) for i in range(len(shape)))
         spread = self.device.view(len(shape), 0, shape, steps, numbers.base)

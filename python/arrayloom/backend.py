@@ -170,7 +170,10 @@ class Device:
         raise NotImplementedError(op, out, a, axis)
 
     def extmethod(self, name: str, out: Any, in1: Any, in2: Any) -> None:
-        """Compute ``out = name(in1, in2)`` for what is no ufunc, such as ``argmax`` along axis `in2`."""
+        """Compute ``out = name(in1, in2)`` for what is no ufunc.
+
+        ``matmul`` multiplies two matrices; ``argmax`` and ``argmin`` find places along the axis `in2`.
+        """
         raise NotImplementedError(name, out, in1, in2)
 
     def range(self, size: int, dtype: "np.dtype[Any]") -> Any:

@@ -5,7 +5,7 @@ with NumPy, bit by bit or within units of the last place for functions that have
 case ends native, fallback (the device said that it does not have it, and it came out right elsewhere),
 unsupported, or FAIL.
 
-TARGET is ``cpu``, ``reference``, ``sim``, ``numpy``, a name from ``arrayloom backends``, the path of a
+TARGET is ``cpu``, ``reference``, ``sim``, ``null``, ``numpy``, a name from ``arrayloom backends``, the path of a
 shared library, or ``package.module:Class``.
 """
 
@@ -65,6 +65,10 @@ _PROGRAMS = {
             "import numpy as np\nfor t in '?bhiqBHIQefdFD':\n"
             "    x = (np.arange(30000) % 97).astype(t)\n    y = x + x\n"
             "    print(t, y.dtype, (y * x).sum(), y[::-3][:5], (y == x).sum())\n"
+        ),
+        "programs/products": (
+            "import numpy as np\nx = (np.arange(30000.) % 13).reshape(100, 300)\ny = x[::-1].T + 1\n"
+            "p = x @ y\nprint(p.sum(), p[3, 4:9], np.dot(x, y)[7, :3], np.matmul(y, x).max())\n"
         ),
         "programs/folds": (
             "import numpy as np\nx = np.sin(np.arange(60000.)).reshape(3, 200, 100)\n"
@@ -161,7 +165,8 @@ def run(
     target : str or Device or type or module
         A name, a path, ``package.module:Class``, or a device in Python itself.
     levels : iterable of int
-        Which parts; see `LEVELS`. Levels 6 and 7 run programs, so they need a device by name.
+        Which parts; see `LEVELS`. Levels 6 and 7 run programs and compare what they print, so they need
+        a device by name, and one that computes: ``null`` only counts.
     dtypes : sequence of str
         Only cases of these dtypes; all by default.
     seed : int
@@ -193,7 +198,10 @@ def run(
     name = target if isinstance(target, str) else type(target).__name__
     if isinstance(target, str):
         backend = "arrayloom._numpy_device:NumpyDevice" if target == "numpy" else target
-        for level in sorted(wanted & set(_PROGRAMS)):
+        programs = wanted & set(_PROGRAMS)
+        if programs and _ext.probe(backend)[3] == "counts only":
+            programs = set[int]()
+        for level in sorted(programs):
             cases += [
                 _program(level, case, text, backend) for case, text in _PROGRAMS[level].items()
             ]

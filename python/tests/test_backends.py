@@ -77,10 +77,143 @@ def test_examples_are_short():
 def test_backends_are_listed_and_tried():
     done = run("backends", ARRAYLOOM_BACKENDS=f"mine:{NUMPY},broken:no.such.module:Thing")
     lines = {line.split()[0]: line for line in done.stdout.splitlines()}
+    assert "counts only" in lines["null"]
     for name in ("cpu", "opencl", "reference", "sim", "mine"):
         assert "PASS" in lines[name]
     assert "unavailable" in lines["broken"]
     assert "ModuleNotFoundError" in lines["broken"]
+
+
+def test_a_program_on_the_null_device_only_costs_what_is_around_its_kernels():
+    done = run("--backend", "null", "--min-bytes", "0", "-c", PROGRAM)
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)) == 10
+    stats = json.loads(done.stderr.splitlines()[-1])
+    assert stats["native"] > 0
+    assert stats["fallbacks"] == stats["uploads"] == stats["downloads"] == 0
+
+
+PRODUCTS = """
+import json, sys
+import numpy as np
+import arrayloom._ext as ext
+x = (np.arange(12000.0) % 13).reshape(100, 120)
+y = x[::-1].T + 1
+results = [x @ y, np.matmul(y, x), np.dot(x, y), x.dot(y), x[:, ::2] @ y[::2]]
+others = [x @ y[:, 0], np.matmul(x, y, dtype="f4"), x[:0] @ y, x.astype("i4") @ y]
+print([(p.shape, p.dtype.str, float(p.sum()), [float(v) for v in p.ravel()[:3]]) for p in results + others])
+print(json.dumps(ext.stats().get("backend")), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("backend", [NUMPY, "sim"])
+def test_a_backend_multiplies_matrices_if_it_can(backend):
+    found = run("--backend", backend, "--min-bytes", "0", "-c", PRODUCTS)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout == run("--backend", "cpu", "--min-bytes", "0", "-c", PRODUCTS).stdout
+    stats = json.loads(found.stderr.splitlines()[-1])
+    refused = sum(count for reason, count in stats["reasons"].items() if "matmul" in reason)
+    assert refused == (5 if backend == "sim" else 0)
+
+
+# Written for npbackend: names, arguments and habits are those of modules that were published for it.
+TARGET = """
+from bohrium.target import interface
+import ctypes, mmap
+import numpy as np
+
+class Base(interface.Base):
+    def __init__(self, size, dtype):
+        super(Base, self).__init__(size, dtype)
+        self.memory = mmap.mmap(-1, size * np.dtype(self.dtype_name).itemsize, mmap.MAP_PRIVATE)
+
+class View(interface.View):
+    def __init__(self, ndim, start, shape, strides, base):
+        super(View, self).__init__(ndim, start, shape, strides, base)
+        flat = np.frombuffer(base.memory, dtype=self.dtype_name, offset=self.start)
+        self.ndarray = np.lib.stride_tricks.as_strided(flat, shape, self.strides)
+
+def arrays(*views):
+    return [v.ndarray if isinstance(v, View) else v for v in views]
+
+def get_data_pointer(ary, copy2host=True, allocate=False, nullify=False):
+    assert copy2host
+    return ary.ndarray.ctypes.data
+
+def set_bhc_data_from_ary(self, ary):
+    ctypes.memmove(get_data_pointer(self, allocate=True), ary.ctypes.data, ary.nbytes)
+
+def ufunc(op, *args):
+    out, *ins = arrays(*args)
+    if op.info["name"] == "identity":
+        out[...] = ins[0]
+    else:
+        getattr(np, op.info["name"])(*ins, out=out)
+
+def reduce(op, out, ary, axis):
+    ary, out = arrays(ary, out)
+    getattr(np, op.info["name"]).reduce(ary, axis=axis, out=out, keepdims=ary.ndim == 1)
+
+def accumulate(op, out, ary, axis):
+    ary, out = arrays(ary, out)
+    getattr(np, op.info["name"]).accumulate(ary, axis=axis, out=out)
+
+def extmethod(name, out, in1, in2):
+    out, in1, in2 = arrays(out, in1, in2)
+    if name != "matmul":
+        raise NotImplementedError("no extension method '%s'" % name)
+    np.matmul(in1, in2, out=out)
+
+def range(size, dtype):
+    return np.arange(size, dtype=dtype)
+
+def random(size, seed):
+    return np.random.default_rng(seed).integers(0, 2**64, size, dtype=np.uint64)
+"""
+
+
+def test_a_module_for_npbackend_runs_with_its_import_changed(tmp_path, expected):
+    changed = TARGET.replace(
+        "from bohrium.target import interface",
+        "from arrayloom.compat import npbackend as interface",
+    )
+    same = [old == new for old, new in zip(TARGET.split("\n"), changed.split("\n"), strict=True)]
+    assert same.count(False) == 1
+    (tmp_path / "their_target.py").write_text(changed)
+    paths = os.pathsep.join([str(tmp_path), *sys.path])
+    done = run("--backend", "their_target", "--min-bytes", "0", "-c", PROGRAM, PYTHONPATH=paths)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == expected
+    stats = json.loads(done.stderr.splitlines()[-1])
+    assert stats["native"] > 5
+    found = run("--backend", "their_target", "--min-bytes", "0", "-c", PRODUCTS, PYTHONPATH=paths)
+    assert "matmul" not in str(json.loads(found.stderr.splitlines()[-1])["reasons"])
+    paths = [str(tmp_path), *sys.path]
+    code = "from arrayloom import conform; import sys; sys.exit(conform.main(['their_target', '--dtypes', 'float64,int32']))"
+    judged = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+    )
+    assert judged.returncode == 0, judged.stdout[-2000:] + judged.stderr[-2000:]
+
+
+def test_what_a_module_cannot_do_runs_on_the_cpu(tmp_path, expected):
+    module = TARGET.replace("from bohrium.target", "from arrayloom.compat").replace(
+        "import interface", "import npbackend as interface"
+    )
+    module = module.replace(
+        "return np.arange(size, dtype=dtype)", "return np.arange((size,), dtype)"
+    )
+    module = module.replace("accumulate(ary, axis=axis, out=out)", "accumulate(ary, keepdims=True)")
+    (tmp_path / "old_target.py").write_text(module)
+    paths = os.pathsep.join([str(tmp_path), *sys.path])
+    done = run("--backend", "old_target", "--min-bytes", "0", "-c", PROGRAM, PYTHONPATH=paths)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == expected
+    reasons = json.loads(done.stderr.splitlines()[-1])["reasons"]
+    assert any("keepdims" in reason for reason in reasons)
 
 
 def test_a_backend_that_nobody_has_is_named():
@@ -99,7 +232,7 @@ def test_the_environment_names_backends(monkeypatch):
     with pytest.raises(SettingError, match="name:target"):
         _backends.announced()
     monkeypatch.setenv("ARRAYLOOM_BACKENDS", "")
-    with pytest.raises(SettingError, match="cpu, opencl, reference, sim"):
+    with pytest.raises(SettingError, match="cpu, opencl, reference, sim, null"):
         _backends.find("nonsense")
     with pytest.raises(TypeError, match="no arrayloom"):
         _backends.adapter(3)
@@ -140,7 +273,7 @@ def test_a_device_that_raises_is_found():
     assert any("ZeroDivisionError" in case.what for case in report.failed)
 
 
-@pytest.mark.parametrize("target", ["numpy", NUMPY, "cpu", "sim"])
+@pytest.mark.parametrize("target", ["numpy", NUMPY, "cpu", "sim", "null"])
 def test_the_suite_passes(target, monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT))
     report = conform.run(target, levels=[0, 1, 3, 4, 5, 8])
@@ -152,11 +285,18 @@ def test_the_suite_passes(target, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", ["numpy", "cpu", "reference", "sim"])
+@pytest.mark.parametrize("target", ["numpy", "cpu", "reference", "sim", "null"])
 def test_the_whole_suite_passes(target):
     report = conform.run(target)
     assert report.failed == ()
-    assert {case.level for case in report.cases} == set(conform.LEVELS)
+    programs = {6, 7} if target == "null" else set()
+    assert {case.level for case in report.cases} == set(conform.LEVELS) - programs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["cpu", "reference", "sim", "null"])
+def test_our_devices_do_everything_themselves(target):
+    assert conform.main([target, "--strict"]) == 0
 
 
 @pytest.mark.slow

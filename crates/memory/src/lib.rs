@@ -3,7 +3,8 @@
 //! Every layer is a [`MemoryResource`] that owns the layer below it, so layers stack as
 //! `Arc<dyn MemoryResource>` in any order: [`Track`] over [`Stats`] over [`OnOom`] over [`Limit`] over
 //! [`Arena`]. The bottom is an [`Arena`] over a [`Vmm`] (host pages, pinned pages, a spill file,
-//! simulated memory) or, where a device has no virtual memory, a [`SegmentPool`].
+//! simulated memory) or, where a device has no virtual memory, a [`SegmentPool`]. Copies to and from a device
+//! that wants pinned pages go through [`Staging`].
 
 mod arena;
 mod by_size;
@@ -18,6 +19,7 @@ mod resource;
 mod segments;
 mod sim;
 mod spill;
+mod staging;
 mod stats;
 mod system;
 mod trace;
@@ -36,6 +38,7 @@ pub use resource::{Addr, MemInfo, MemoryResource, Piece};
 pub use segments::{SegmentPool, Segments};
 pub use sim::{SimMemory, SimQueues, Step};
 pub use spill::SpillFile;
+pub use staging::Staging;
 pub use stats::{Counters, Stats};
 pub use system::{address_space_left, physical_memory, swap_memory};
 pub use trace::{Replayed, Request, Trace, replay};

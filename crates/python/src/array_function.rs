@@ -6,7 +6,7 @@
 use crate::map::Outcome;
 use crate::methods::Call;
 use crate::operand::Reason;
-use crate::{creation, delegate, functions, parts};
+use crate::{creation, delegate, functions, parts, products};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
@@ -79,6 +79,11 @@ pub(crate) fn call<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         Outcome::Done(result) => return Ok(result),
         Outcome::Numpy(why) => functions::why_not(why, reason),
     };
+    if let ("dot", [a, b], true) = (name, &items[..], kwargs.is_empty())
+        && let Some(result) = products::matmul(py, a, b)?
+    {
+        return Ok(result);
+    }
     let Ok(implementation) = function.getattr("_implementation") else {
         return base(call);
     };

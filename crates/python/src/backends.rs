@@ -4,10 +4,12 @@ use crate::error::to_python;
 use crate::host_loops::{self, Replaced};
 use crate::pydevice::{Callers, PyDevice};
 use arrayloom_cpu::{Cpu, CpuConfig, Isa};
-use arrayloom_device::{Device, DeviceError, Staged, abi};
+use arrayloom_device::{Device, DeviceError, Null, Staged, abi};
 use arrayloom_engine::{EngineError, Settings};
+use arrayloom_memory::{Limit, MemoryResource, host_memory, physical_memory};
 use arrayloom_opencl::{self as opencl, OpenCl};
 use arrayloom_reference::{Reference, Sim, SimConfig};
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -45,6 +47,7 @@ pub(crate) fn find(py: Python<'_>, name: &str, callers: Callers) -> PyResult<Arc
         "cpu" => return Ok(open_cpu(py, &Settings::default())?),
         "reference" => return Ok(Arc::new(Reference::new())),
         "sim" => return Ok(Arc::new(Sim::open(SimConfig::default()).map_err(failed)?)),
+        "null" => return Ok(Arc::new(Null::new(limited_host_memory()?))),
         _ => {}
     }
     if let Some(index) = number_of(name, "opencl") {
@@ -66,6 +69,12 @@ pub(crate) fn find(py: Python<'_>, name: &str, callers: Callers) -> PyResult<Arc
     }
     PYTHON.store(true, Relaxed);
     Ok(Arc::new(PyDevice::new(&found, callers)?))
+}
+
+/// Host memory that refuses what the machine does not have.
+fn limited_host_memory() -> PyResult<Arc<dyn MemoryResource>> {
+    let memory = host_memory().map_err(|error| PyMemoryError::new_err(error.to_string()))?;
+    Ok(Arc::new(Limit::new(memory, physical_memory())))
 }
 
 /// The number of a device of a family: 0 for `family`, 3 for `family:3`.

@@ -1,12 +1,13 @@
 //! The net for C code: exports of an array's memory sync first.
 //!
 //! The same functions serve lazy arrays and, put into `numpy.ndarray` itself, plain views of their
-//! memory. Whatever comes past them touches protected pages and is served there.
+//! memory. Whatever comes past them touches protected pages and is served there. While a buffer is out,
+//! the memory behind it cannot be freed early.
 #![expect(unsafe_code, reason = "C slots of the array types")]
 
 use crate::np::{self, Arr};
 use crate::slot::{checked, enter, lend, object, owned};
-use crate::sync;
+use crate::{bridge, state, sync};
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -79,8 +80,59 @@ pub(crate) unsafe extern "C" fn get_buffer(
             sync::read(py, array)?;
         }
         // SAFETY: `ndarray`'s own slot with its own arguments.
-        checked(py, unsafe { (own().buffer)(this, view, flags) })
+        let done = checked(py, unsafe { (own().buffer)(this, view, flags) })?;
+        if done == 0 && state::engine().slot_at(array.addr()).is_some() {
+            // SAFETY: the interpreter lends the array.
+            let lent = unsafe { lend(py, this) };
+            // SAFETY: NumPy has just filled the buffer for it.
+            unsafe { count_until_release(&lent, view) }?;
+        }
+        Ok(done)
     })
+}
+
+/// What a buffer of our memory says that it belongs to. It keeps the array, and is dropped when the buffer
+/// is released, so that the export is counted for as long.
+#[pyclass(frozen, module = "arrayloom._ext")]
+pub(crate) struct BufferExport {
+    #[expect(dead_code, reason = "it only counts")]
+    owner: bridge::Owner,
+    array: Py<PyAny>,
+}
+
+#[pymethods]
+impl BufferExport {
+    /// The array whose memory it is.
+    #[getter]
+    fn array(&self, py: Python<'_>) -> Py<PyAny> {
+        self.array.clone_ref(py)
+    }
+}
+
+/// Puts an owner that counts into a buffer.
+///
+/// # Safety
+/// `view` was filled by `ndarray` for `array`.
+unsafe fn count_until_release(array: &Bound<'_, PyAny>, view: *mut ffi::Py_buffer) -> PyResult<()> {
+    let py = array.py();
+    let export = BufferExport {
+        owner: bridge::Owner::new(array),
+        array: array.clone().unbind(),
+    };
+    let export = match Bound::new(py, export) {
+        Ok(export) => export.into_ptr(),
+        Err(error) => {
+            // SAFETY: the buffer is filled and nobody has it yet.
+            unsafe { ffi::PyBuffer_Release(view) };
+            return Err(error);
+        }
+    };
+    // SAFETY: promised by the caller; nobody else has the buffer yet.
+    let view = unsafe { &mut *view };
+    let old = std::mem::replace(&mut view.obj, export);
+    // SAFETY: the buffer's reference to the array is not used any more; the new owner has its own.
+    unsafe { ffi::Py_XDECREF(old) };
+    Ok(())
 }
 
 unsafe extern "C" fn tofile(

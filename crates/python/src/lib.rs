@@ -41,6 +41,7 @@ mod parts;
 mod places;
 mod power;
 mod process;
+mod products;
 mod pydevice;
 mod ranges;
 mod record;
@@ -60,6 +61,8 @@ use pyo3::prelude::*;
 #[pymodule]
 #[pyo3(name = "_ext")]
 mod ext {
+    #[pymodule_export]
+    use super::buffer::BufferExport;
     #[pymodule_export]
     use super::conform::{conform, mutants, probe};
     #[pymodule_export]

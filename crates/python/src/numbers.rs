@@ -7,7 +7,7 @@ use crate::np::{self, Arr};
 use crate::operand::Reason;
 use crate::ops::{self, OpEntry};
 use crate::slot::{checked, enter, lend, object, owned};
-use crate::{delegate, elision, power, state, sync};
+use crate::{delegate, elision, power, products, state, sync};
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::ffi::{self, PyNumberMethods, PyObject};
 use pyo3::prelude::*;
@@ -397,7 +397,7 @@ pub(crate) unsafe extern "C" fn truth(a: *mut PyObject) -> c_int {
     })
 }
 
-/// `a @ b`: NumPy's BLAS does it.
+/// `a @ b`: NumPy's BLAS does it, unless a backend has it.
 pub(crate) unsafe extern "C" fn matmul(a: *mut PyObject, b: *mut PyObject) -> *mut PyObject {
     object(|py| {
         // SAFETY: the interpreter lends both operands.
@@ -406,6 +406,9 @@ pub(crate) unsafe extern "C" fn matmul(a: *mut PyObject, b: *mut PyObject) -> *m
             return Ok(result);
         }
         let stranger = stranger(&a) || stranger(&b);
+        if !stranger && let Some(result) = products::matmul(py, &a, &b)? {
+            return Ok(result);
+        }
         let reason = if stranger {
             Reason::Operand
         } else {

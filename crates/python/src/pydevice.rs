@@ -6,8 +6,8 @@
 #![expect(unsafe_code, reason = "asks who holds the interpreter lock")]
 
 use arrayloom_device::{
-    Abilities, Arg, Buf, Caps, Device, DeviceError, End, Event, FORM_GATHER, FORM_SCATTER,
-    HostMemory, Launch, Queue, intern,
+    Abilities, Arg, Buf, Caps, Device, DeviceError, End, Event, ExtCall, FORM_GATHER, FORM_SCATTER,
+    HostMemory, Launch, Queue, Tensor, intern,
 };
 use arrayloom_ir::{Form, Kernel, Prim};
 use arrayloom_plan::{DEFAULT_BUFSIZE, ReduceFacts, SumRules, reduce_order};
@@ -135,6 +135,18 @@ fn argument<'py>(py: Python<'py>, arg: &Arg, bytes: usize) -> PyResult<Bound<'py
     }
 }
 
+/// Place, dtype and extents of each array of an operation that is no kernel.
+fn tensors<'py>(py: Python<'py>, all: &[Tensor]) -> PyResult<Bound<'py, PyList>> {
+    let rows = PyList::empty(py);
+    for Tensor { buf, layout } in all {
+        let steps = PyTuple::new(py, layout.strides.iter())?;
+        let extents = PyTuple::new(py, layout.shape.iter())?;
+        let place = (buf.0, layout.offset, steps);
+        rows.append((place, layout.dtype.name(), extents))?;
+    }
+    Ok(rows)
+}
+
 /// Instructions as tuples of names and numbers.
 fn code<'py>(py: Python<'py>, kernel: &Kernel) -> PyResult<Bound<'py, PyList>> {
     let rows = kernel.code.iter().map(|ins| {
@@ -235,6 +247,16 @@ impl Device for PyDevice {
                 folds(kernel, launch),
             );
             adapter.call_method1("run", args).map(|_| ())
+        })
+    }
+
+    fn ext(&self, _: Queue, call: &ExtCall<'_>) -> Result<(), DeviceError> {
+        self.call(|py, adapter| {
+            let outs = tensors(py, call.outs)?;
+            let ins = tensors(py, call.ins)?;
+            adapter
+                .call_method1("ext", (call.name, outs, ins))
+                .map(|_| ())
         })
     }
 

@@ -85,7 +85,7 @@ pub(crate) fn force(
 
 /// Runs `work` without the interpreter's lock. A device in Python works under it: waiting for the lock while
 /// another thread holds it, and waits for us, would be for ever.
-fn detached<T: Send>(py: Python<'_>, work: impl Send + FnOnce() -> T) -> T {
+pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl Send + FnOnce() -> T) -> T {
     if backends::needs_python() {
         work()
     } else {

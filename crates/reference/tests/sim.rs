@@ -113,3 +113,29 @@ fn a_device_that_only_counts_passes_what_it_can() {
         assert!(wrong.is_empty(), "{group:?}: {wrong:?}");
     }
 }
+
+#[test]
+fn large_copies_go_through_a_little_pinned_memory() {
+    for seed in 0..5 {
+        let sim = open(SimConfig {
+            seed,
+            ..SimConfig::default()
+        });
+        let bytes = 3 << 20;
+        let number = |i: usize| u8::try_from(i * 7 / 3 % 251).unwrap();
+        let expected: Vec<u8> = (0..bytes).map(number).collect();
+        let mut host = expected.clone();
+        let buf = sim.alloc(bytes as u64).unwrap();
+        let end = End::Host(host.as_mut_ptr());
+        sim.copy(Queue(1), End::Dev(buf, 0), end, bytes as u64)
+            .unwrap();
+        host.fill(0);
+        let pinned = sim.staging();
+        assert!(pinned.peak > 256 << 10 && pinned.peak <= 1 << 20);
+        sim.copy(Queue(1), end, End::Dev(buf, 0), bytes as u64)
+            .unwrap();
+        let event = sim.record(Queue(1)).unwrap();
+        assert!(sim.poll(event, true).unwrap());
+        assert!(host == expected);
+    }
+}

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from arrayloom import _ext
 from arrayloom.bridge import registry
 from arrayloom.bridge.dtypes import numpy_dtype
 from arrayloom.bridge.errors import LossyConversionError
@@ -102,8 +103,15 @@ def _owned_by_array(array: HostArray) -> bool:
     return (
         registry.resolve(type(owner)) is not None
         or "PyCapsule" in type(owner).__name__
-        or (isinstance(owner, memoryview) and registry.resolve(type(owner.obj)) is not None)
+        or (isinstance(owner, memoryview) and _lends(owner.obj))
     )
+
+
+def _lends(exporter: object) -> bool:
+    """Whether the memory of a buffer is an array's."""
+    if isinstance(exporter, _ext.BufferExport):
+        exporter = exporter.array
+    return registry.resolve(type(exporter)) is not None
 
 
 def _compact(facts: Facts, *, fortran: bool) -> bool:

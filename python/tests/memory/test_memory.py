@@ -1,6 +1,8 @@
 """``arrayloom.memory``: limits, the ladder, scopes, caches, early frees, reports."""
 
+import ctypes
 import gc
+import io
 import json
 import threading
 from pathlib import Path
@@ -233,17 +235,48 @@ def test_an_exported_array_is_not_freed() -> None:
     assert a.free()
 
 
-def test_a_view_of_freed_memory_cannot_be_used_in_silence() -> None:
+def test_memory_that_others_have_as_a_buffer_is_not_freed() -> None:
     a = np.ones((1000, 1000)) + 1.0
-    bytes_of_it = memoryview(a)
-    assert bytes_of_it[3, 4] == 2.0
-    try:
+    exports = [
+        lambda: memoryview(a),
+        lambda: memoryview(a[10:, ::2]),
+        lambda: a.data,
+        lambda: memoryview(memoryview(a)),
+        lambda: numpy.frombuffer(memoryview(a)),
+        lambda: (ctypes.c_double * 10).from_buffer(a),
+        lambda: numpy.asarray(a).data,
+    ]
+    for number, export in enumerate(exports):
+        view = export()
+        with pytest.raises(BufferError, match="1 exported view: free the array when"):
+            a.free()
+        with pytest.raises(BufferError, match="1 exported view"):
+            memory.free(a)
+        assert a[3, 4] == 2.0, number
+        del view
+        gc.collect()
+    two = memoryview(a), memoryview(a)
+    with pytest.raises(BufferError, match="2 exported views"):
         a.free()
-    except BufferError:
-        assert bytes_of_it[3, 4] == 2.0
-        return
+    two[0].release()
+    with pytest.raises(BufferError, match="1 exported view"):
+        a.free()
+    assert two[1][3, 4] == 2.0
+    two[1].release()
+    io.BytesIO().write(a)
+    assert a.free()
     with pytest.raises(ValueError, match="was freed at"):
-        numpy.isnan([bytes_of_it[3, i] for i in range(4)])
+        memoryview(a)
+
+
+def test_a_buffer_keeps_its_array() -> None:
+    view = memoryview(np.ones((1000, 1000)) + 1.0)
+    gc.collect()
+    assert view[999, 999] == 2.0
+    assert view.nbytes == 8_000_000
+    before = live()
+    view.release()
+    assert live() <= before - 8_000_000
 
 
 def test_a_freed_array_cannot_be_used() -> None:

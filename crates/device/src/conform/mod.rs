@@ -306,6 +306,9 @@ impl Suite<'_> {
             return;
         }
         let mut expected = exec::execute(self.oracle, job);
+        if let Err(DeviceError::Unsupported { .. }) = &expected {
+            expected = exec::execute_aligned(self.oracle, job);
+        }
         if let (Err(DeviceError::Unsupported { .. }), Some(second)) =
             (&expected, self.options.second)
         {

@@ -6,6 +6,7 @@
 //! runs on the host's device. Where the memory of the device is too small, copies that stayed there go first,
 //! then kernels run in boxes of rows, then on the host. Everything is counted with its reason.
 
+mod ext;
 mod memory;
 mod parts;
 mod residency;
@@ -296,7 +297,7 @@ impl Device for Staged {
         if self.device.caps().unified {
             return self.device.ext(queue, call);
         }
-        self.host.ext(queue, call)
+        self.ext_staged(call)
     }
 
     fn vmm(&self) -> Option<Arc<dyn Vmm>> {

@@ -15,7 +15,7 @@ mod table;
 mod ways;
 
 pub(crate) use export::dlpack;
-pub(crate) use owner::exports;
+pub(crate) use owner::{Owner, exports};
 
 use pyo3::prelude::*;
 

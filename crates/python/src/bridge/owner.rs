@@ -33,7 +33,7 @@ pub(crate) struct Owner {
     slot: Option<u32>,
 }
 
-/// How many consumers hold memory of a slot by DLPack. It must not be freed or moved before they let go.
+/// How many consumers hold memory of a slot, by DLPack or as a buffer. It must not be freed or moved before they let go.
 pub(crate) fn exports(slot: SlotId) -> usize {
     let lent = LENT.lock().unwrap_or_else(PoisonError::into_inner);
     lent.get(&slot.0).copied().unwrap_or(0)

@@ -156,17 +156,6 @@ impl Drop for Opened<'_> {
     }
 }
 
-/// The bytes at a host address now.
-///
-/// # Safety
-/// So many bytes are readable there.
-pub(super) unsafe fn take(host: *const u8, bytes: usize) -> Vec<u8> {
-    let mut copy = vec![0; bytes];
-    // SAFETY: the caller vouches for the source; the target is as long.
-    unsafe { ptr::copy_nonoverlapping(host, copy.as_mut_ptr(), bytes) };
-    copy
-}
-
 /// Puts bytes to a host address.
 ///
 /// # Safety

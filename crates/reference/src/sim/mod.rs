@@ -12,13 +12,16 @@ use arrayloom_device::{
     Abilities, Arg, Buf, Caps, Device, DeviceError, End, Event, Launch, Queue, host_pointer,
 };
 use arrayloom_ir::{Form, Kernel, Output, Prim};
+use arrayloom_memory::{HostPages, MemInfo, Staging};
 use arrayloom_types::Scalar;
 use memory::Memory;
-use queues::{Queues, Task, Work};
+use queues::{Queues, Shared, Task, Work};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 const NAME: &str = "sim";
+/// Bytes of pinned memory that copies go through, and of a part of a copy.
+const STAGING: (u64, u64) = (1 << 20, 256 << 10);
 
 /// Which queue does its next task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,7 +69,8 @@ impl Default for SimConfig {
 pub struct Sim {
     caps: Caps,
     config: SimConfig,
-    queues: Mutex<Queues>,
+    queues: Arc<Shared>,
+    staging: Staging,
     allocs: AtomicU64,
     runs: AtomicU64,
 }
@@ -77,11 +81,16 @@ impl Sim {
     /// # Errors
     /// [`DeviceError::OutOfMemory`] if the system has not so many addresses.
     pub fn open(config: SimConfig) -> Result<Sim, DeviceError> {
-        let memory = Memory::new(config.memory).ok_or(DeviceError::OutOfMemory {
+        let refused = || DeviceError::OutOfMemory {
             device: NAME,
             need: config.memory,
             free: 0,
-        })?;
+        };
+        let memory = Memory::new(config.memory).ok_or_else(refused)?;
+        let queues = Arc::new(Shared::new(Queues::new(memory, config.order, config.seed)));
+        let order = Arc::<Shared>::clone(&queues);
+        let staging = Staging::new(Arc::new(HostPages::pinned()), order, STAGING)
+            .map_err(|_no_addresses| refused())?;
         Ok(Sim {
             caps: Caps {
                 name: NAME,
@@ -93,14 +102,34 @@ impl Sim {
                 abilities: Abilities::ALL,
             },
             config,
-            queues: Mutex::new(Queues::new(memory, config.order, config.seed)),
+            queues,
+            staging,
             allocs: AtomicU64::new(0),
             runs: AtomicU64::new(0),
         })
     }
 
     fn queues(&self) -> MutexGuard<'_, Queues> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queues.lock()
+    }
+
+    /// Copies to a block, through pinned memory.
+    fn upload(
+        &self,
+        queue: Queue,
+        (to, offset): (Buf, u64),
+        bytes: &[u8],
+    ) -> Result<(), DeviceError> {
+        self.staging.upload(queue, bytes, |from, place, length| {
+            let task = Task::Write(to, offset + place, from.expose_provenance(), length);
+            self.queues().push(queue.0, task);
+            Ok(())
+        })
+    }
+
+    /// The pinned memory that copies go through.
+    pub fn staging(&self) -> MemInfo {
+        self.staging.info()
     }
 
     /// Does one task. False if there is none.
@@ -209,7 +238,8 @@ impl Device for Sim {
         }
         let task = match (dst, src) {
             (End::Dev(to, offset), End::Host(from)) => {
-                Task::Write(to, offset, snapshot(from, length))
+                drop(queues);
+                return self.upload(queue, (to, offset), host_bytes(from, length));
             }
             (End::Host(to), End::Dev(from, offset)) => {
                 Task::Read(to.expose_provenance(), from, offset, length)
@@ -218,7 +248,7 @@ impl Device for Sim {
                 Task::Move((to, at), (from, offset), length)
             }
             (End::Host(to), End::Host(from)) => {
-                Task::Put(to.expose_provenance(), snapshot(from, length))
+                Task::Put(to.expose_provenance(), host_bytes(from, length).to_vec())
             }
         };
         queues.push(queue.0, task);
@@ -276,10 +306,14 @@ impl Device for Sim {
 }
 
 /// The bytes at a host address, which may change as soon as a copy returns.
-fn snapshot(from: *mut u8, bytes: usize) -> Vec<u8> {
+fn host_bytes<'a>(from: *mut u8, bytes: usize) -> &'a [u8] {
+    if bytes == 0 {
+        return &[];
+    }
+    let from = host_pointer(from.expose_provenance() as u64);
     #[expect(unsafe_code, reason = "host memory comes by address")]
-    // SAFETY: whoever calls `Device::copy` vouches for the source during the call.
+    // SAFETY: whoever calls `Device::copy` vouches for the source during the call, and nobody keeps this.
     unsafe {
-        memory::take(host_pointer(from.expose_provenance() as u64), bytes)
+        std::slice::from_raw_parts(from, bytes)
     }
 }

@@ -5,14 +5,15 @@
 use super::Order;
 use super::memory::{self, Memory};
 use crate::eval;
-use arrayloom_device::{Arg, Buf, Launch, ReduceArgs};
+use arrayloom_device::{Arg, Buf, Event, Launch, Queue, ReduceArgs};
 use arrayloom_ir::Kernel;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Something that a queue will do.
 pub(super) enum Task {
-    /// Bytes to a block.
-    Write(Buf, u64, Vec<u8>),
+    /// Bytes of pinned memory to a block.
+    Write(Buf, u64, usize, usize),
     /// Bytes of a block to a host address.
     Read(usize, Buf, u64, usize),
     /// Bytes to a host address.
@@ -50,6 +51,38 @@ pub(super) struct Queues {
     leaving: Vec<(u64, Buf)>,
     /// Why a task failed, until somebody asks.
     pub(super) failure: Option<String>,
+}
+
+/// The queues behind their lock, as an order for memory.
+pub(super) struct Shared(Mutex<Queues>);
+
+impl Shared {
+    pub(super) fn new(queues: Queues) -> Shared {
+        Shared(Mutex::new(queues))
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Queues> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl arrayloom_memory::Order for Shared {
+    fn record(&self, queue: Queue) -> Event {
+        Event(self.lock().record(queue.0))
+    }
+
+    fn done(&self, event: Event) -> bool {
+        self.lock().has_passed(event.0)
+    }
+
+    fn wait(&self, queue: Queue, event: Event) {
+        self.lock().push(queue.0, Task::Wait(event.0));
+    }
+
+    fn sync(&self, event: Event) {
+        let mut queues = self.lock();
+        while !queues.has_passed(event.0) && queues.step() {}
+    }
 }
 
 impl Queues {
@@ -152,9 +185,13 @@ impl Queues {
                 self.passed.insert(event);
             }
             Task::Wait(_) => {}
-            Task::Write(to, offset, bytes) => {
+            Task::Write(to, offset, from, length) => {
                 let open = self.memory.open().ok_or(refused)?;
-                open.write(to, offset, &bytes);
+                let from = std::ptr::with_exposed_provenance(from);
+                // SAFETY: the block is this copy's until the event that was recorded after it passes.
+                open.write(to, offset, unsafe {
+                    std::slice::from_raw_parts(from, length)
+                });
             }
             Task::Read(host, from, offset, bytes) => {
                 let open = self.memory.open().ok_or(refused)?;
