@@ -189,7 +189,7 @@ def test_a_module_for_npbackend_runs_with_its_import_changed(tmp_path, expected)
     found = run("--backend", "their_target", "--min-bytes", "0", "-c", PRODUCTS, PYTHONPATH=paths)
     assert "matmul" not in str(json.loads(found.stderr.splitlines()[-1])["reasons"])
     paths = [str(tmp_path), *sys.path]
-    code = "from arrayloom import conform; import sys; sys.exit(conform.main(['their_target', '--dtypes', 'float64,int32']))"
+    code = "from arrayloom import conform; import sys; sys.exit(conform.main(['their_target', '--dtypes', 'int32']))"
     judged = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
