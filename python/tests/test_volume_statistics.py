@@ -1,5 +1,7 @@
 """Statistics of windows: variance, entropy, Wiener, thresholds, bilateral means, against plain NumPy."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.ndimage as nd
@@ -75,6 +77,44 @@ def test_footprints_origins_axes_and_clipped_windows():
     np.testing.assert_allclose(ours, clipped(x, lambda w: bits(w, 0, 20, 9), 3), atol=1e-6)
 
 
+def exact_windows(x, size, mode, cval):
+    """The voxels of every window as Python's whole numbers."""
+    pad = {"reflect": "symmetric", "mirror": "reflect", "nearest": "edge"}.get(mode, mode)
+    extra = {"constant_values": cval} if mode == "constant" else {}
+    wide = np.pad(x.astype(object), [(n // 2, n - 1 - n // 2) for n in size], mode=pad, **extra)
+    out = np.empty(x.shape, object)
+    for at in np.ndindex(x.shape):
+        out[at] = wide[tuple(slice(i, i + n) for i, n in zip(at, size, strict=True))].ravel()
+    return out
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i2", "?"])
+def test_means_and_variances_of_small_integers_are_rounded_once(dtype, mode):
+    rng = np.random.default_rng(3)
+    info = (0, 1) if dtype == "?" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    for size in [(2, 3), (4, 2), (3, 5), (1, 6)]:
+        x = rng.integers(info[0], info[1], (9, 75), endpoint=True).astype(dtype)
+        # Neighbours of a large value, whose variance is small.
+        x[4:] = info[1] - rng.integers(0, 2, (5, 75)).astype(dtype)
+        cval = min(200, info[1])
+        common = {"size": size, "mode": mode, "cval": cval}
+        windows = exact_windows(x, size, mode, int(cval)).ravel()
+        points = size[0] * size[1]
+        means = np.array([float(Fraction(int(w.sum()), points)) for w in windows])
+        means = means.reshape(x.shape)
+        found = f.uniform_filter(x, output="f8", **common)
+        np.testing.assert_allclose(found, means, rtol=3e-16)
+        if dtype != "?":
+            rounded = [round(Fraction(int(w.sum()), points)) for w in windows]
+            assert f.uniform_filter(x, **common).ravel().tolist() == rounded
+        spread = [
+            float(Fraction(int(points * (w * w).sum() - w.sum() ** 2), points**2)) for w in windows
+        ]
+        found = f.var_filter(x, output="f8", **common)
+        np.testing.assert_allclose(found.ravel(), spread, rtol=1e-15)
+
+
 def test_large_values_do_not_cancel():
     x = 1e9 + np.arange(27.0).reshape(3, 3, 3) % 2
     assert f.std_filter(x, 3)[1, 1, 1] == pytest.approx(0.499657, abs=1e-6)
@@ -148,13 +188,15 @@ def test_bilateral_means_are_those_of_every_window(mode):
     assert f.bilateral_filter(x, 1e9, 0.5).shape == x.shape
 
 
+@pytest.mark.parametrize("dtype", ["f4", "u2"])
 @pytest.mark.parametrize("limit", ["160KiB", "200KiB"])
-def test_blocks_do_not_change_a_bit(tmp_path, limit):
-    x = data((30, 32, 40), "f4")
+def test_blocks_do_not_change_a_bit(tmp_path, limit, dtype):
+    x = data((30, 32, 40), dtype)
     np.save(tmp_path / "in.npy", x)
     source = v.open(tmp_path / "in.npy")
     for name, kwargs in [
         ("std_filter", {"size": 3}),
+        ("uniform_filter", {"size": 4, "mode": "constant", "cval": 7}),
         ("cv_filter", {"size": 3, "mode": "renormalize"}),
         ("entropy_filter", {"size": 3}),
         ("wiener_filter", {"size": 3}),

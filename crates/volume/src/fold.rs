@@ -11,8 +11,6 @@
 use crate::load::Load;
 use bytemuck::Pod;
 
-/// Elements that are combined in registers at a time.
-pub(crate) const STRIP: usize = 32;
 /// Outputs that are computed at a time.
 pub(crate) const GROUP: usize = 4;
 
@@ -60,22 +58,6 @@ pub(crate) trait Rule: Sync {
         load: L,
         outs: &mut [&mut [Self::W]],
     );
-}
-
-/// `N` elements of a row.
-#[inline(always)]
-pub(crate) fn strip<T, const N: usize>(row: &[T], at: usize) -> &[T; N] {
-    row[at..]
-        .first_chunk()
-        .unwrap_or_else(|| unreachable!("a strip lies inside its row"))
-}
-
-/// `N` elements of a row, to be written.
-#[inline(always)]
-pub(crate) fn strip_mut<T, const N: usize>(row: &mut [T], at: usize) -> &mut [T; N] {
-    row[at..]
-        .first_chunk_mut()
-        .unwrap_or_else(|| unreachable!("a strip lies inside its row"))
 }
 
 /// Real arithmetic of filters.

@@ -31,8 +31,71 @@ pub(crate) struct Level<W> {
     pub(crate) out_row: usize,
     /// For each coordinate of the padded axis: its row, or -1.
     pub(crate) index: Vec<isize>,
+    /// Runs of coordinates whose rows follow each other.
+    pub(crate) runs: Vec<Run>,
     /// For each output: the taps, where rows are missing.
     pub(crate) edges: Vec<Option<EdgeTaps<W>>>,
+    /// The outputs where rows are missing.
+    pub(crate) faces: Vec<usize>,
+}
+
+/// Coordinates `at` of a padded axis, whose rows begin with `row`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) at: Range<usize>,
+    pub(crate) row: usize,
+}
+
+/// The runs of rows that exist.
+fn runs(index: &[isize]) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for (at, &row) in index.iter().enumerate() {
+        let Ok(row) = usize::try_from(row) else {
+            continue;
+        };
+        match runs.last_mut() {
+            Some(run) if run.at.end == at && run.row + run.at.len() == row => run.at.end += 1,
+            _ => runs.push(Run {
+                at: at..at + 1,
+                row,
+            }),
+        }
+    }
+    runs
+}
+
+impl<W> Level<W> {
+    /// The runs of the coordinates `range`.
+    pub(crate) fn runs_in(&self, range: Range<usize>) -> impl Iterator<Item = Run> + '_ {
+        let first = self.runs.partition_point(|r| r.at.end <= range.start);
+        let (start, end) = (range.start, range.end);
+        let there = self.runs[first..]
+            .iter()
+            .take_while(move |r| r.at.start < end);
+        there.map(move |r| {
+            let at = r.at.start.max(start)..r.at.end.min(end);
+            Run {
+                row: r.row + (at.start - r.at.start),
+                at,
+            }
+        })
+    }
+
+    /// The outputs of `range` where rows are missing, and their taps.
+    pub(crate) fn faces_in(
+        &self,
+        range: Range<usize>,
+    ) -> impl Iterator<Item = (usize, &EdgeTaps<W>)> {
+        let first = self.faces.partition_point(|&i| i < range.start);
+        let inside = self.faces[first..]
+            .iter()
+            .take_while(move |&&i| i < range.end);
+        inside.filter_map(|&i| self.edges[i].as_ref().map(|edge| (i, edge)))
+    }
+}
+
+fn faces<W>(edges: &[Option<EdgeTaps<W>>]) -> Vec<usize> {
+    (0..edges.len()).filter(|&i| edges[i].is_some()).collect()
 }
 
 /// A strip of planes.
@@ -75,6 +138,7 @@ pub(crate) fn levels<W>(
             let there: Vec<usize> = window.iter().enumerate().filter_map(there).collect();
             Some(edge_taps(number, &there))
         });
+        let edges: Vec<_> = edges.collect();
         levels.push(Level {
             pass: number,
             len: pass.len,
@@ -83,7 +147,9 @@ pub(crate) fn levels<W>(
             n_out: axis_len(region, a),
             row: product(input.region, a + 1..region.rank()),
             out_row: product(region, a + 1..region.rank()),
-            edges: edges.collect(),
+            faces: faces(&edges),
+            edges,
+            runs: runs(&index),
             index,
         });
         from = a + 1;
@@ -156,7 +222,9 @@ pub(crate) fn blocks<W: Clone>(passes: &[Pass], levels: &[Level<W>]) -> Vec<Bloc
             .iter()
             .map(|&i| if i < 0 { i } else { i - low })
             .collect();
+        cut[1].runs = runs(&cut[1].index);
         cut[1].edges = second.edges[outputs.clone()].to_vec();
+        cut[1].faces = faces(&cut[1].edges);
         (cut[1].n_in, cut[1].n_out) = (n_in, outputs.len());
         Block {
             columns: start..start + n_in * second.row,

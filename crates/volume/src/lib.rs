@@ -9,6 +9,7 @@ mod emit;
 mod error;
 mod expr;
 mod fold;
+mod joined;
 mod levels;
 mod load;
 mod low;
@@ -26,6 +27,8 @@ mod run;
 mod select;
 mod separable;
 mod state;
+mod strips;
+mod sums;
 
 pub use block::{Block, View, ViewMut, copy_box, region_bytes};
 pub use error::VolumeError;

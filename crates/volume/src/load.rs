@@ -7,8 +7,8 @@
     reason = "inlined into code compiled for wide vectors"
 )]
 
-use crate::fold::STRIP;
 use crate::pixel::{Key, Pixel, with_pixel};
+use crate::strips::STRIP;
 use arrayloom_cpu::{Wide, wide};
 use arrayloom_types::DType;
 use bytemuck::Pod;
@@ -77,6 +77,23 @@ numbers! {
     u16, f64, to_f64, u16; I16 => i16, F16 => f16;
     u32, f64, to_f64, u32; I32 => i32, F32 => f32;
     u64, f64, to_f64, u64; I64 => i64, F64 => f64;
+}
+
+macro_rules! whole_numbers {
+    ($($raw:ty, $signed:ident, $sign:expr;)*) => {$(
+        impl Load<$raw, i32> for Numbers {
+            #[inline(always)]
+            fn map<const N: usize>(self, from: &[$raw; N]) -> [i32; N] {
+                // Flipped and subtracted, the sign bit is extended; so there is one loop for both kinds.
+                let sign = if self.0 == DType::$signed { $sign } else { 0 };
+                each(from, |v| (i32::from(v) ^ sign) - sign)
+            }
+        }
+    )*};
+}
+whole_numbers! {
+    u8, I8, 0x80;
+    u16, I16, 0x8000;
 }
 
 /// How keys sort.
@@ -198,6 +215,9 @@ mod tests {
         let plain: [f32; 2] = Numbers(DType::U16).map(&words);
         let signed: [f32; 2] = Numbers(DType::I16).map(&words);
         assert_eq!((plain, signed), ([65533.0, 7.0], [-3.0, 7.0]));
+        let whole: [i32; 2] = Numbers(DType::U16).map(&words);
+        let signed: [i32; 2] = Numbers(DType::I16).map(&words);
+        assert_eq!((whole, signed), ([65533, 7], [-3, 7]));
         let mut out = [0.0f64; 67];
         let words: Vec<u64> = (0..67).map(|i| (f64::from(i) / 3.0).to_bits()).collect();
         Numbers(DType::F64).row(&words, &mut out);

@@ -11,8 +11,9 @@
     reason = "inlined into code compiled for wide vectors, several arrays at a time"
 )]
 
-use crate::fold::{EdgeTaps, Rule, STRIP, strip, strip_mut};
+use crate::fold::{EdgeTaps, Rule};
 use crate::load::Load;
+use crate::strips::{Strips, strip, strip_mut, strips};
 use arrayloom_cpu::{Wide, wide};
 use bytemuck::Pod;
 
@@ -38,7 +39,12 @@ struct Job<'a, 'o, S, L> {
     variance: &'o mut [f64],
 }
 
-impl<S: Pod, L: Load<S, f64>> Job<'_, '_, S, L> {
+impl<S: Pod, L: Load<S, f64>> Strips for Job<'_, '_, S, L> {
+    #[inline(always)]
+    fn elems(&self) -> usize {
+        self.mean.len()
+    }
+
     #[inline(always)]
     #[expect(clippy::cast_precision_loss, reason = "windows are small")]
     fn at<const N: usize>(&mut self, at: usize) {
@@ -88,25 +94,6 @@ impl<S: Pod, L: Load<S, f64>> Job<'_, '_, S, L> {
     }
 }
 
-impl<S: Pod, L: Load<S, f64>> Wide for Job<'_, '_, S, L> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run(mut self) {
-        let len = self.mean.len();
-        let mut at = if len < STRIP { len } else { 0 };
-        while at < len {
-            self.at::<STRIP>(at.min(len - STRIP));
-            at += STRIP;
-        }
-        if len < STRIP {
-            for i in 0..len {
-                self.at::<1>(i);
-            }
-        }
-    }
-}
-
 /// Copies a row.
 struct Copy<'a, S, L>(&'a [S], L, &'a mut [f64]);
 
@@ -139,7 +126,7 @@ impl Moments {
             wide(Copy(from, load, keep));
         }
         if let [mean, variance, ..] = outs {
-            wide(Job {
+            strips(Job {
                 means: &rows[..n],
                 variances: if pass == 0 { &[] } else { &rows[n..2 * n] },
                 center: rows[center],

@@ -78,8 +78,34 @@ macro_rules! key {
 }
 key!(u8 u16 u32 u64);
 
+/// Rounds to integers of 16 bits or less without a conversion that has to look for what does not fit: a number
+/// that is added to one and a half times the unit of the last place has its integer in its lowest bits.
+macro_rules! small {
+    ($name:ident, $f:ty) => {
+        #[inline(always)]
+        fn $name(value: $f, low: $f, high: $f) -> i32 {
+            let some = if value.is_nan() { 0.0 } else { value };
+            let high = if some < high { some } else { high };
+            let inside = if high > low { high } else { low };
+            let unit = 1.5 / <$f>::EPSILON;
+            (inside + unit).to_bits().wrapping_sub(unit.to_bits()) as i32
+        }
+    };
+}
+small!(small_f32, f32);
+small!(small_f64, f64);
+
+macro_rules! rounded {
+    ($value:expr, $t:ty, small, $by:ident) => {
+        $by($value, <$t>::MIN as _, <$t>::MAX as _) as $t
+    };
+    ($value:expr, $t:ty, wide, $by:ident) => {
+        $value.round_ties_even() as $t
+    };
+}
+
 macro_rules! integer {
-    ($($t:ty, $key:ty, $flip:expr;)*) => {$(
+    ($($t:ty, $key:ty, $flip:expr, $size:ident;)*) => {$(
         impl Pixel for $t {
             type Key = $key;
             #[inline(always)]
@@ -87,9 +113,9 @@ macro_rules! integer {
             #[inline(always)]
             fn to_f64(self) -> f64 { self as f64 }
             #[inline(always)]
-            fn from_f32(value: f32) -> Self { value.round_ties_even() as $t }
+            fn from_f32(value: f32) -> Self { rounded!(value, $t, $size, small_f32) }
             #[inline(always)]
-            fn from_f64(value: f64) -> Self { value.round_ties_even() as $t }
+            fn from_f64(value: f64) -> Self { rounded!(value, $t, $size, small_f64) }
             #[inline(always)]
             fn key(self, _: bool) -> $key { (self as $key) ^ $flip }
             #[inline(always)]
@@ -98,10 +124,10 @@ macro_rules! integer {
     )*};
 }
 integer! {
-    u8, u8, 0; i8, u8, 0x80;
-    u16, u16, 0; i16, u16, 0x8000;
-    u32, u32, 0; i32, u32, 0x8000_0000;
-    u64, u64, 0; i64, u64, 0x8000_0000_0000_0000;
+    u8, u8, 0, small; i8, u8, 0x80, small;
+    u16, u16, 0, small; i16, u16, 0x8000, small;
+    u32, u32, 0, wide; i32, u32, 0x8000_0000, wide;
+    u64, u64, 0, wide; i64, u64, 0x8000_0000_0000_0000, wide;
 }
 
 macro_rules! float {
@@ -234,5 +260,31 @@ mod tests {
             [0, 2, 2, 0, 255]
         );
         assert_eq!(i16::from_f64(-1e9), i16::MIN);
+        let quarters = (-140_000..280_000).map(|i| f64::from(i) / 4.0);
+        let others = [
+            f64::NAN,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            -0.0,
+            1e300,
+            -1e-300,
+        ];
+        for v in quarters.chain(others) {
+            let (single, whole) = (v as f32, v.round_ties_even());
+            assert_eq!(i16::from_f64(v), whole as i16, "{v}");
+            assert_eq!(u16::from_f64(v), whole as u16, "{v}");
+            assert_eq!(i8::from_f64(v), whole as i8, "{v}");
+            assert_eq!(
+                u16::from_f32(single),
+                single.round_ties_even() as u16,
+                "{v}"
+            );
+            assert_eq!(
+                i16::from_f32(single),
+                single.round_ties_even() as i16,
+                "{v}"
+            );
+            assert_eq!(u8::from_f32(single), single.round_ties_even() as u8, "{v}");
+        }
     }
 }

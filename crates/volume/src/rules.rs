@@ -1,14 +1,15 @@
-//! What separable filters do with the rows of a window: the loops that all of them share, weighted sums and
-//! Laplacians. Minima are in `low.rs`, moments in `moments.rs`.
+//! What separable filters do with the rows of a window: windows that are summed in the order of their taps,
+//! weighted sums and Laplacians. Minima are in `low.rs`, sums of whole numbers in `sums.rs`, moments in
+//! `moments.rs`.
 #![expect(
     clippy::inline_always,
     clippy::needless_range_loop,
     reason = "inlined into code compiled for wide vectors, several arrays at a time"
 )]
 
-use crate::fold::{EdgeTaps, GROUP, Real, Rule, STRIP, strip, strip_mut};
+use crate::fold::{EdgeTaps, GROUP, Real, Rule};
 use crate::load::Load;
-use arrayloom_cpu::{Wide, wide};
+use crate::strips::{Strips, strip, strip_mut, strips};
 use bytemuck::Pod;
 
 /// One tap of a window: how the `I` channels of `N` voxels are added to `O` sums.
@@ -102,33 +103,20 @@ impl<S: Pod, W: Pod, L: Load<S, W>, T: Tap<W, I, O>, const I: usize, const O: us
     }
 }
 
-impl<S: Pod, W: Pod, L: Load<S, W>, T: Tap<W, I, O>, const I: usize, const O: usize> Wide
+impl<S: Pod, W: Pod, L: Load<S, W>, T: Tap<W, I, O>, const I: usize, const O: usize> Strips
     for Job<'_, '_, S, W, L, T, I, O>
 {
-    type Out = ();
+    #[inline(always)]
+    fn elems(&self) -> usize {
+        self.outs[0].len()
+    }
 
     #[inline(always)]
-    fn run(mut self) {
-        let len = self.outs[0].len();
-        let four = self.outs.len() == O * GROUP;
-        let mut at = if len < STRIP { len } else { 0 };
-        while at < len {
-            let from = at.min(len - STRIP);
-            if four {
-                self.four::<STRIP>(from);
-            } else {
-                self.one::<STRIP>(from);
-            }
-            at += STRIP;
-        }
-        if len < STRIP {
-            for i in 0..len {
-                if four {
-                    self.four::<1>(i);
-                } else {
-                    self.one::<1>(i);
-                }
-            }
+    fn at<const N: usize>(&mut self, at: usize) {
+        if self.outs.len() == O * GROUP {
+            self.four::<N>(at);
+        } else {
+            self.one::<N>(at);
         }
     }
 }
@@ -153,7 +141,7 @@ pub(crate) fn full<
         for (m, outs) in outs.chunks_exact_mut(O).enumerate() {
             let each = (0..I).flat_map(|c| &rows[c * stride + m..c * stride + m + n]);
             let rows: Vec<&[S]> = each.copied().collect();
-            wide(Job::<S, W, L, T, I, O> {
+            strips(Job::<S, W, L, T, I, O> {
                 tap,
                 n,
                 rows: &rows,
@@ -163,7 +151,7 @@ pub(crate) fn full<
         }
         return;
     }
-    wide(Job::<S, W, L, T, I, O> {
+    strips(Job::<S, W, L, T, I, O> {
         tap,
         n,
         rows,
@@ -225,7 +213,12 @@ struct Odd<'a, S, W, L> {
     out: &'a mut [W],
 }
 
-impl<S: Pod, W: Real, L: Load<S, W>> Odd<'_, S, W, L> {
+impl<S: Pod, W: Real, L: Load<S, W>> Strips for Odd<'_, S, W, L> {
+    #[inline(always)]
+    fn elems(&self) -> usize {
+        self.out.len()
+    }
+
     #[inline(always)]
     fn at<const N: usize>(&mut self, at: usize) {
         let middle = self.taps.len() / 2;
@@ -238,25 +231,6 @@ impl<S: Pod, W: Real, L: Load<S, W>> Odd<'_, S, W, L> {
             }
         }
         *strip_mut(self.out, at) = sum;
-    }
-}
-
-impl<S: Pod, W: Real, L: Load<S, W>> Wide for Odd<'_, S, W, L> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run(mut self) {
-        let len = self.out.len();
-        let mut at = if len < STRIP { len } else { 0 };
-        while at < len {
-            self.at::<STRIP>(at.min(len - STRIP));
-            at += STRIP;
-        }
-        if len < STRIP {
-            for i in 0..len {
-                self.at::<1>(i);
-            }
-        }
     }
 }
 
@@ -284,7 +258,7 @@ impl<W: Real> Rule for Fir<W> {
             return;
         }
         for (m, out) in outs.iter_mut().enumerate() {
-            wide(Odd {
+            strips(Odd {
                 taps,
                 rows: &rows[m..m + taps.len()],
                 load,

@@ -12,7 +12,7 @@
 
 use crate::block::{View, axis_len};
 use crate::fold::{EdgeTaps, GROUP, Rule};
-use crate::levels::{Block, Level, SHORT_ROW, blocks, in_threads, levels, most_of_strip};
+use crate::levels::{Block, Level, Run, SHORT_ROW, blocks, in_threads, levels, most_of_strip};
 use crate::load::{Load, Plain};
 use crate::op::worth;
 use crate::{Meter, Scratch, VolumeError};
@@ -386,7 +386,8 @@ impl<R: Rule> Separable<'_, R> {
             let (lines, rest) = work.line.get_mut().split_at_mut(source.data.len() * padded);
             for (plane, line) in source.data.iter().zip(lines.chunks_exact_mut(padded)) {
                 wide(Pad {
-                    index: &level.index[at..],
+                    runs: level.runs_in(at..at + count + level.len - 1),
+                    at,
                     row,
                     source: plane,
                     load,
@@ -401,10 +402,8 @@ impl<R: Rule> Separable<'_, R> {
                 rows.extend((0..level.len).map(|t| shifted(line, t)));
             }
             self.rule.fold(level.pass, &rows, Plain, &mut outs);
-            for i in 0..count {
-                let Some(edge) = &level.edges[at + i] else {
-                    continue;
-                };
+            for (i, edge) in level.faces_in(at..at + count) {
+                let i = i - at;
                 rows.clear();
                 for line in 0..source.data.len() {
                     let place = |t: &usize| &lines[line * padded + (i + t) * row..][..row];
@@ -441,37 +440,25 @@ fn pieces<'o>(
     (pieces, out)
 }
 
-/// Copies the rows of a padded axis; rows that do not exist keep what was there.
-struct Pad<'a, S, W, L> {
-    index: &'a [isize],
+/// Copies runs of rows of a padded axis, from coordinate `at`; rows that do not exist keep what was there.
+struct Pad<'a, R, S, W, L> {
+    runs: R,
+    at: usize,
     row: usize,
     source: &'a [S],
     load: L,
     to: &'a mut [W],
 }
 
-impl<S: Pod, W: Pod, L: Load<S, W>> Wide for Pad<'_, S, W, L> {
+impl<R: Iterator<Item = Run>, S: Pod, W: Pod, L: Load<S, W>> Wide for Pad<'_, R, S, W, L> {
     type Out = ();
 
     #[inline(always)]
     fn run(self) {
-        let row = self.row;
-        let index = &self.index[..self.to.len() / row];
-        let mut i = 0;
-        while i < index.len() {
-            let first = index[i];
-            let mut run = 1;
-            while i + run < index.len() && index[i + run] == first + run.cast_signed() {
-                run += 1;
-            }
-            if let Ok(from) = usize::try_from(first) {
-                let to = &mut self.to[i * row..(i + run) * row];
-                self.load
-                    .row(&self.source[from * row..(from + run) * row], to);
-                i += run;
-            } else {
-                i += 1;
-            }
+        for run in self.runs {
+            let from = &self.source[run.row * self.row..][..run.at.len() * self.row];
+            let to = &mut self.to[(run.at.start - self.at) * self.row..][..from.len()];
+            self.load.row(from, to);
         }
     }
 }

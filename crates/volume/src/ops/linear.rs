@@ -1,7 +1,8 @@
 //! Separable weighted sums: Gaussian, box mean, derivatives, and sums of second derivatives.
 //!
 //! Arithmetic is in `f32` for small integers, `bool`, `f16` and `f32`, else in `f64`; taps are made in
-//! `f64` and rounded once; the result is rounded once.
+//! `f64` and rounded once; the result is rounded once. Means of small integers over boxes are quotients of
+//! exact sums.
 
 use crate::VolumeError;
 use crate::block::{View, ViewMut};
@@ -11,6 +12,7 @@ use crate::op::{Mode, Op, voxels, worth};
 use crate::pixel::{Pixel as _, with_pixel};
 use crate::rules::{Fir, Laplacian};
 use crate::separable::{Ctx, Emit, Pass, Separable, scratch_elems};
+use crate::sums::{Sums, missing, quotient, sums_fit};
 use arrayloom_plan::{AxisNeed, Window};
 use arrayloom_types::DType;
 
@@ -104,6 +106,64 @@ impl Linear {
             places: there.to_vec(),
             taps: [rounded(smooth), rounded(derive)],
             bias: [W::of(smooth_bias), W::of(derive_bias)],
+        }
+    }
+
+    /// The points of the box, if this is a mean over one whose sums are exact.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::float_cmp,
+        reason = "windows are small; a tap is this quotient or it is another filter"
+    )]
+    fn exact_points(&self, dtype: DType) -> Option<f64> {
+        let mean = |a: &LinearAxis| {
+            let share = 1.0 / a.taps.len() as f64;
+            a.derive.is_empty() && a.taps.iter().all(|&t| t == share)
+        };
+        let points = self.axes.iter().map(|a| a.taps.len() as f64).product();
+        let modes = self.axes.iter().map(|a| a.mode);
+        let exact = self.axes.iter().all(mean) && sums_fit(dtype, points, modes);
+        exact.then_some(points)
+    }
+
+    /// The mean over a box of so many points, from sums.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the sums of windows are below 2^31"
+    )]
+    fn run_sums(
+        &self,
+        ctx: &Ctx,
+        input: &View<'_>,
+        out: ViewMut<'_>,
+        points: f64,
+    ) -> Result<(), VolumeError> {
+        let edge_taps = |pass: usize, there: &[usize]| {
+            let value = match self.axes[pass].mode {
+                Mode::Constant(value) => missing(&self.passes, pass, value),
+                _ => 0.0,
+            };
+            let rows = i32::try_from(self.passes[pass].len - there.len()).unwrap_or(0);
+            EdgeTaps {
+                places: there.to_vec(),
+                taps: [Vec::new(), Vec::new()],
+                bias: [rows * value as i32; 2],
+            }
+        };
+        let dtype = out.dtype;
+        let engine = Separable {
+            rule: Sums {
+                lens: self.passes.iter().map(|p| p.len).collect(),
+            },
+            passes: &self.passes,
+            edge_taps: &edge_taps,
+            emit: &|sums, out: &mut [u8]| emit_quotients(dtype, points, sums[0], out),
+            out_size: dtype.size(),
+        };
+        let (numbers, to) = (Numbers(input.dtype), (out.region, out.data));
+        match input.dtype.size() {
+            1 => engine.run::<u8, _>(ctx, input, numbers, to),
+            _ => engine.run::<u16, _>(ctx, input, numbers, to),
         }
     }
 
@@ -224,6 +284,15 @@ pub(crate) fn emit_f64(dtype: DType, values: &[f64], out: &mut [u8]) {
     with_pixel!(dtype, T => crate::emit::cast(values, bytemuck::cast_slice_mut::<u8, T>(out), T::from_f64), complex => ());
 }
 
+/// Rounds quotients of sums and `points` to `dtype`.
+fn emit_quotients(dtype: DType, points: f64, sums: &[i32], out: &mut [u8]) {
+    let share = 1.0 / points;
+    with_pixel!(dtype, T => {
+        let out = bytemuck::cast_slice_mut::<u8, T>(out);
+        crate::emit::cast(sums, out, |sum| T::from_f64(quotient(sum, points, share)));
+    }, complex => ());
+}
+
 impl Op for Linear {
     fn name(&self) -> &'static str {
         "linear filter"
@@ -265,6 +334,9 @@ impl Op for Linear {
             op: "a linear filter",
             dtype: input.dtype,
         });
+        if let Some(points) = self.exact_points(input.dtype) {
+            return self.run_sums(ctx, input, out, points);
+        }
         match input.dtype {
             DType::C64 | DType::C128 => refused,
             in_64 if in_double(in_64) => {

@@ -5,11 +5,12 @@ use super::statistic::Statistic;
 use super::window::{self, WindowAxis};
 use crate::VolumeError;
 use crate::block::{View, ViewMut};
-use crate::fold::EdgeTaps;
+use crate::fold::{EdgeTaps, Rule};
 use crate::load::Numbers;
 use crate::moments::Moments;
 use crate::op::{Mode, Op, voxels, worth};
-use crate::separable::{Ctx, Pass, Separable, scratch_elems};
+use crate::separable::{Ctx, EdgeTapsOf, Emit, Pass, Separable, scratch_elems};
+use crate::sums::{Spreads, Squares, missing, squares_fit};
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::DType;
 
@@ -61,6 +62,77 @@ impl Spread {
         }
     }
 
+    /// Where rows are missing: what they add to sums and sums of squares.
+    #[expect(clippy::cast_precision_loss, reason = "windows are small")]
+    fn edge_sums(&self, pass: usize, there: &[usize]) -> EdgeTaps<f64> {
+        let axis = &self.axes[self.passes[pass].axis];
+        let rows = (axis.len - there.len()) as f64;
+        let bias = match axis.mode {
+            Mode::Constant(value) => {
+                [value, value * value].map(|v| rows * missing(&self.passes, pass, v))
+            }
+            _ => [0.0; 2],
+        };
+        EdgeTaps {
+            places: there.to_vec(),
+            taps: [Vec::new(), Vec::new()],
+            bias,
+        }
+    }
+
+    /// The points of the box, if sums over it are exact and the center itself is not asked for.
+    #[expect(clippy::cast_precision_loss, reason = "windows are small")]
+    fn exact_points(&self, dtype: DType) -> Option<f64> {
+        let points = self.passes.iter().map(|p| p.len as f64).product();
+        let modes = self.passes.iter().map(|p| self.axes[p.axis].mode);
+        (!self.statistic.is_of_center() && squares_fit(dtype, points, modes)).then_some(points)
+    }
+
+    fn emit_sums(&self, points: f64, rows: &[&[f64]], out: &mut [u8]) {
+        let [sums, squares] = rows else {
+            return;
+        };
+        let size = self.out.size();
+        let (mut found, mut variance) = ([0.0; PIECE], [0.0; PIECE]);
+        for (i, out) in out.chunks_mut(PIECE * size).enumerate() {
+            let part = i * PIECE..i * PIECE + out.len() / size;
+            let (found, variance) = (&mut found[..part.len()], &mut variance[..part.len()]);
+            Spreads {
+                points,
+                sums: &sums[part.clone()],
+                squares: &squares[part],
+                means: found,
+                variances: variance,
+            }
+            .find();
+            self.statistic.of_moments(variance, &[], found);
+            emit_f64(self.out, found, out);
+        }
+    }
+
+    fn drive<R: Rule<W = f64>>(
+        &self,
+        (ctx, input, out): (&Ctx, &View<'_>, ViewMut<'_>),
+        rule: R,
+        edge_taps: EdgeTapsOf<'_, f64>,
+        emit: Emit<'_, f64>,
+    ) -> Result<(), VolumeError> {
+        let engine = Separable {
+            rule,
+            passes: &self.passes,
+            edge_taps,
+            emit,
+            out_size: self.out.size(),
+        };
+        let (numbers, to) = (Numbers(input.dtype), (out.region, out.data));
+        match input.dtype.size() {
+            1 => engine.run::<u8, _>(ctx, input, numbers, to),
+            2 => engine.run::<u16, _>(ctx, input, numbers, to),
+            4 => engine.run::<u32, _>(ctx, input, numbers, to),
+            _ => engine.run::<u64, _>(ctx, input, numbers, to),
+        }
+    }
+
     fn emit(&self, rows: &[&[f64]], out: &mut [u8]) {
         let [mean, variance, center @ ..] = rows else {
             return;
@@ -104,30 +176,36 @@ impl Op for Spread {
 
     fn run(&self, ctx: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {
         let input = &inputs[0];
+        if matches!(input.dtype, DType::C64 | DType::C128) {
+            return Err(VolumeError::DType {
+                op: self.statistic.filter(),
+                dtype: input.dtype,
+            });
+        }
+        if let Some(points) = self.exact_points(input.dtype) {
+            let rule = Squares {
+                lens: self.passes.iter().map(|p| p.len).collect(),
+            };
+            return self.drive(
+                (ctx, input, out),
+                rule,
+                &|pass, there| self.edge_sums(pass, there),
+                &|rows, out| self.emit_sums(points, rows, out),
+            );
+        }
         let windows = self
             .passes
             .iter()
             .map(|p| (usize::try_from(p.before).unwrap_or(0), p.len));
-        let engine = Separable {
-            rule: Moments {
-                passes: windows.collect(),
-                center: matches!(self.statistic, Statistic::Wiener(_)),
-            },
-            passes: &self.passes,
-            edge_taps: &|pass, there| self.edge_taps(pass, there),
-            emit: &|rows, out| self.emit(rows, out),
-            out_size: self.out.size(),
+        let rule = Moments {
+            passes: windows.collect(),
+            center: self.statistic.is_of_center(),
         };
-        let (numbers, to) = (Numbers(input.dtype), (out.region, out.data));
-        match (input.dtype, input.dtype.size()) {
-            (DType::C64 | DType::C128, _) => Err(VolumeError::DType {
-                op: self.statistic.filter(),
-                dtype: input.dtype,
-            }),
-            (_, 1) => engine.run::<u8, _>(ctx, input, numbers, to),
-            (_, 2) => engine.run::<u16, _>(ctx, input, numbers, to),
-            (_, 4) => engine.run::<u32, _>(ctx, input, numbers, to),
-            _ => engine.run::<u64, _>(ctx, input, numbers, to),
-        }
+        self.drive(
+            (ctx, input, out),
+            rule,
+            &|pass, there| self.edge_taps(pass, there),
+            &|rows, out| self.emit(rows, out),
+        )
     }
 }

@@ -142,6 +142,11 @@ impl Statistic {
         )
     }
 
+    /// True if it looks at the center of the window itself.
+    pub(super) fn is_of_center(&self) -> bool {
+        matches!(self, Statistic::Wiener(_))
+    }
+
     /// Elements of working memory beside two rows.
     pub(super) fn work(&self, points: usize) -> usize {
         match self {
@@ -191,7 +196,8 @@ impl Statistic {
         self.of_moments(variance, center, out);
     }
 
-    /// The statistic for every voxel of a row of variances and centers; `means` becomes it.
+    /// The statistic for every voxel of a row of variances, and of centers if it looks at them; `means`
+    /// becomes it.
     pub(super) fn of_moments(&self, variances: &[f64], centers: &[f64], means: &mut [f64]) {
         wide(OfMoments {
             statistic: self,
@@ -309,11 +315,12 @@ impl Wide for OfMoments<'_> {
         match self.statistic {
             Statistic::Variance => each.for_each(|(m, &v)| *m = v),
             Statistic::Deviation => each.for_each(|(m, &v)| *m = v.sqrt()),
-            other => {
+            other if other.is_of_center() => {
                 for ((m, &v), &x) in each.zip(self.centers) {
                     *m = other.of_one(*m, v, x);
                 }
             }
+            other => each.for_each(|(m, &v)| *m = other.of_one(*m, v, 0.0)),
         }
     }
 }

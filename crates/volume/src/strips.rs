@@ -1,0 +1,69 @@
+//! The loop over the elements of rows that all filters of rows share: a strip of them at a time, in
+//! registers.
+#![expect(
+    clippy::inline_always,
+    reason = "inlined into code compiled for wide vectors"
+)]
+
+use arrayloom_cpu::{Wide, wide};
+
+/// Elements that are combined in registers at a time.
+pub(crate) const STRIP: usize = 32;
+
+/// Work on rows, element by element. An element may be computed twice: the last strip of a row overlaps
+/// the one before.
+pub(crate) trait Strips {
+    /// Elements of a row.
+    fn elems(&self) -> usize;
+
+    /// Computes `N` elements.
+    fn at<const N: usize>(&mut self, at: usize);
+}
+
+/// Computes all elements, with the widest vectors of this processor.
+pub(crate) fn strips(work: impl Strips) {
+    wide(All(work));
+}
+
+struct All<T>(T);
+
+impl<T: Strips> All<T> {
+    #[inline(always)]
+    fn by<const N: usize>(&mut self, len: usize) {
+        let mut at = 0;
+        while at < len {
+            self.0.at::<N>(at.min(len - N));
+            at += N;
+        }
+    }
+}
+
+impl<T: Strips> Wide for All<T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(mut self) {
+        let len = self.0.elems();
+        if len >= STRIP {
+            self.by::<STRIP>(len);
+        } else {
+            self.by::<1>(len);
+        }
+    }
+}
+
+/// `N` elements of a row.
+#[inline(always)]
+pub(crate) fn strip<T, const N: usize>(row: &[T], at: usize) -> &[T; N] {
+    row[at..]
+        .first_chunk()
+        .unwrap_or_else(|| unreachable!("a strip lies inside its row"))
+}
+
+/// `N` elements of a row, to be written.
+#[inline(always)]
+pub(crate) fn strip_mut<T, const N: usize>(row: &mut [T], at: usize) -> &mut [T; N] {
+    row[at..]
+        .first_chunk_mut()
+        .unwrap_or_else(|| unreachable!("a strip lies inside its row"))
+}

@@ -1,0 +1,307 @@
+//! Sums of small whole numbers over boxes, and sums of their squares. They are exact, so means and variances
+//! are rounded once.
+#![expect(
+    clippy::inline_always,
+    clippy::needless_range_loop,
+    reason = "inlined into code compiled for wide vectors, several arrays at a time"
+)]
+
+use crate::fold::{EdgeTaps, GROUP, Rule};
+use crate::joined::{Join, joined};
+use crate::load::Load;
+use crate::op::Mode;
+use crate::separable::Pass;
+use arrayloom_cpu::{Wide, wide};
+use arrayloom_types::DType;
+use bytemuck::Pod;
+use smallvec::SmallVec;
+
+/// The greatest magnitude of numbers that are summed exactly; none for dtypes that are not.
+fn greatest(dtype: DType) -> Option<f64> {
+    match dtype {
+        DType::Bool => Some(1.0),
+        DType::U8 | DType::I8 => Some(255.0),
+        DType::U16 | DType::I16 => Some(65_535.0),
+        _ => None,
+    }
+}
+
+/// Whether windows of `points` points at these faces have exact sums, of numbers raised to `power`, below
+/// `limit`.
+fn exact(
+    (dtype, points): (DType, f64),
+    mut modes: impl Iterator<Item = Mode>,
+    power: i32,
+    limit: f64,
+) -> bool {
+    let Some(greatest) = greatest(dtype) else {
+        return false;
+    };
+    let whole = |mode: Mode| match mode {
+        Mode::Constant(value) => value.fract() == 0.0 && value.abs() <= greatest,
+        Mode::Renormalize => false,
+        _ => true,
+    };
+    points * greatest.powi(power) < limit && modes.all(whole)
+}
+
+/// True if means of `points` points are made from [`Sums`].
+pub(crate) fn sums_fit(dtype: DType, points: f64, modes: impl Iterator<Item = Mode>) -> bool {
+    exact((dtype, points), modes, 1, f64::from(i32::MAX))
+}
+
+/// True if variances of `points` points are made from [`Squares`].
+pub(crate) fn squares_fit(dtype: DType, points: f64, modes: impl Iterator<Item = Mode>) -> bool {
+    exact((dtype, points), modes, 2, 2.0f64.powi(53))
+}
+
+/// What a missing row adds to the sums of pass `pass`: `value` for each voxel that it stands for.
+pub(crate) fn missing(passes: &[Pass], pass: usize, value: f64) -> f64 {
+    let voxels: usize = passes[..pass].iter().map(|p| p.len).product();
+    #[expect(clippy::cast_precision_loss, reason = "windows are small")]
+    let voxels = voxels as f64;
+    voxels * value
+}
+
+/// Sums below 2^31.
+pub(crate) struct Sums {
+    /// Points of the window along each filtered axis.
+    pub(crate) lens: Vec<usize>,
+}
+
+#[derive(Clone, Copy)]
+struct Add;
+
+impl Join<i32> for Add {
+    #[inline(always)]
+    fn join<const N: usize>(self, mut sum: [i32; N], v: [i32; N]) -> [i32; N] {
+        for j in 0..N {
+            sum[j] = sum[j].wrapping_add(v[j]);
+        }
+        sum
+    }
+}
+
+impl Join<f64> for Add {
+    #[inline(always)]
+    fn join<const N: usize>(self, mut sum: [f64; N], v: [f64; N]) -> [f64; N] {
+        for j in 0..N {
+            sum[j] += v[j];
+        }
+        sum
+    }
+}
+
+impl Rule for Sums {
+    type W = i32;
+
+    fn fold<S: Pod, L: Load<S, i32>>(
+        &self,
+        pass: usize,
+        rows: &[&[S]],
+        load: L,
+        outs: &mut [&mut [i32]],
+    ) {
+        joined(Add, self.lens[pass], rows, load, outs);
+    }
+
+    fn fold_edge<S: Pod, L: Load<S, i32>>(
+        &self,
+        _: usize,
+        edge: &EdgeTaps<i32>,
+        rows: &[&[S]],
+        load: L,
+        outs: &mut [&mut [i32]],
+    ) {
+        joined(Add, rows.len(), rows, load, outs);
+        for v in &mut *outs[0] {
+            *v += edge.bias[0];
+        }
+    }
+}
+
+/// Sums and sums of squares below 2^53, in double precision.
+pub(crate) struct Squares {
+    /// Points of the window along each filtered axis.
+    pub(crate) lens: Vec<usize>,
+}
+
+#[derive(Clone, Copy)]
+struct AddSquared;
+
+impl Join<f64> for AddSquared {
+    #[inline(always)]
+    fn lift<const N: usize>(self, mut values: [f64; N]) -> [f64; N] {
+        for j in 0..N {
+            values[j] *= values[j];
+        }
+        values
+    }
+
+    #[inline(always)]
+    fn join<const N: usize>(self, a: [f64; N], b: [f64; N]) -> [f64; N] {
+        Add.join(a, b)
+    }
+}
+
+impl Squares {
+    /// Sums the rows of windows of `n` rows: those of voxels, or of sums and of sums of squares.
+    fn sums<S: Pod, L: Load<S, f64>>(
+        pass: usize,
+        n: usize,
+        rows: &[&[S]],
+        load: L,
+        outs: &mut [&mut [f64]],
+    ) {
+        let mut sums: SmallVec<[&mut [f64]; GROUP]> = SmallVec::new();
+        let mut squares: SmallVec<[&mut [f64]; GROUP]> = SmallVec::new();
+        for pair in outs.chunks_exact_mut(2) {
+            if let [sum, square] = pair {
+                sums.push(sum);
+                squares.push(square);
+            }
+        }
+        if pass == 0 {
+            joined(Add, n, rows, load, &mut sums);
+            joined(AddSquared, n, rows, load, &mut squares);
+        } else {
+            let (first, second) = rows.split_at(rows.len() / 2);
+            joined(Add, n, first, load, &mut sums);
+            joined(Add, n, second, load, &mut squares);
+        }
+    }
+}
+
+impl Rule for Squares {
+    type W = f64;
+
+    fn channels(&self, pass: usize) -> usize {
+        if pass == 0 { 1 } else { 2 }
+    }
+
+    fn fold<S: Pod, L: Load<S, f64>>(
+        &self,
+        pass: usize,
+        rows: &[&[S]],
+        load: L,
+        outs: &mut [&mut [f64]],
+    ) {
+        Squares::sums(pass, self.lens[pass], rows, load, outs);
+    }
+
+    fn fold_edge<S: Pod, L: Load<S, f64>>(
+        &self,
+        pass: usize,
+        edge: &EdgeTaps<f64>,
+        rows: &[&[S]],
+        load: L,
+        outs: &mut [&mut [f64]],
+    ) {
+        let n = rows.len() / self.channels(pass);
+        Squares::sums(pass, n, rows, load, outs);
+        for (out, bias) in outs.iter_mut().zip(edge.bias) {
+            for v in &mut **out {
+                *v += bias;
+            }
+        }
+    }
+}
+
+/// Means and variances of windows of `points` points, given their sums and sums of squares.
+pub(crate) struct Spreads<'a> {
+    pub(crate) points: f64,
+    pub(crate) sums: &'a [f64],
+    pub(crate) squares: &'a [f64],
+    pub(crate) means: &'a mut [f64],
+    pub(crate) variances: &'a mut [f64],
+}
+
+impl Spreads<'_> {
+    /// Finds them. The variance is the quotient of a difference that is exact but for its last bit.
+    pub(crate) fn find(self) {
+        wide(self);
+    }
+}
+
+impl Wide for Spreads<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let n = self.points;
+        let (share, square) = (1.0 / n, 1.0 / (n * n));
+        let from = self.sums.iter().zip(self.squares);
+        let to = self.means.iter_mut().zip(self.variances);
+        for ((&sum, &squares), (mean, variance)) in from.zip(to) {
+            // n * squares - sum * sum, in two numbers each.
+            let (a, b) = (n * squares, sum * sum);
+            let rest = n.mul_add(squares, -a) - sum.mul_add(sum, -b);
+            *variance = ((a - b) + rest) * square;
+            *mean = sum * share;
+        }
+    }
+}
+
+/// `sum / points` to the nearest double, where `share` is `1 / points`.
+#[inline(always)]
+pub(crate) fn quotient(sum: i32, points: f64, share: f64) -> f64 {
+    let sum = f64::from(sum);
+    let near = sum * share;
+    share.mul_add((-near).mul_add(points, sum), near)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_are_exact_and_other_quotients_near() {
+        for points in 1..400 {
+            let (n, share) = (f64::from(points), 1.0 / f64::from(points));
+            for sum in (0..90_000)
+                .step_by(7)
+                .chain([points / 2, -points, i32::MAX])
+            {
+                let (near, exact) = (quotient(sum, n, share), f64::from(sum) / n);
+                assert!((near - exact).abs() <= exact.abs() * f64::EPSILON);
+                if (exact * 2.0).fract() == 0.0 {
+                    assert_eq!(near.to_bits(), exact.to_bits(), "{sum} / {points}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn variances_of_near_values_do_not_cancel() {
+        let values: Vec<f64> = (0..27).map(|i| 65_534.0 + f64::from(i % 2)).collect();
+        let sums = [values.iter().sum::<f64>(), 27.0 * 65_535.0];
+        let squares = [
+            values.iter().map(|v| v * v).sum::<f64>(),
+            27.0 * 65_535.0 * 65_535.0,
+        ];
+        let (mut means, mut variances) = ([0.0; 2], [0.0; 2]);
+        Spreads {
+            points: 27.0,
+            sums: &sums,
+            squares: &squares,
+            means: &mut means,
+            variances: &mut variances,
+        }
+        .find();
+        assert!((variances[0] - 13.0 * 14.0 / 729.0).abs() < 1e-15);
+        assert!((means[0] - 65_534.0 - 13.0 / 27.0).abs() < 1e-10);
+        assert!(variances[1] == 0.0, "equal values have no variance");
+    }
+
+    #[test]
+    fn only_small_whole_numbers_have_exact_sums() {
+        let modes = |mode| [Mode::Reflect, mode].into_iter();
+        assert!(sums_fit(DType::U16, 343.0, modes(Mode::Constant(-3.0))));
+        assert!(!sums_fit(DType::U16, 343.0, modes(Mode::Constant(0.5))));
+        assert!(!sums_fit(DType::U16, 343.0, modes(Mode::Renormalize)));
+        assert!(!sums_fit(DType::U16, 40_000.0, modes(Mode::Wrap)));
+        assert!(squares_fit(DType::I16, 40_000.0, modes(Mode::Wrap)));
+        assert!(!squares_fit(DType::U32, 3.0, modes(Mode::Wrap)));
+        assert!(!sums_fit(DType::F16, 3.0, modes(Mode::Wrap)));
+    }
+}
