@@ -6,6 +6,7 @@ point group ``arrayloom.backends``. A target is a shared library (a path) or ``p
 """
 
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module, metadata
@@ -18,9 +19,9 @@ from arrayloom.backend import Device
 from arrayloom.compat import npbackend
 from arrayloom.errors import SettingError
 
-__all__ = ["OWN", "Backend", "Probe", "adapter", "announced", "find", "probe_all"]
+__all__ = ["OWN", "Backend", "Probe", "adapter", "announced", "cuda_folders", "find", "probe_all"]
 
-OWN = ("cpu", "opencl", "reference", "sim", "null")
+OWN = ("cpu", "cuda", "opencl", "reference", "sim", "null")
 _GROUP = "arrayloom.backends"
 _VARIABLE = "ARRAYLOOM_BACKENDS"
 _SUFFIXES = (".so", ".dylib", ".dll")
@@ -92,6 +93,12 @@ def adapter(thing: object) -> Adapter:
         )
         raise TypeError(message)
     return Adapter(thing)
+
+
+def cuda_folders() -> tuple[list[str], list[str]]:
+    """Give the folders of packages, which may bring CUDA's compiler, and those of CUDA toolkits."""
+    toolkits = (os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH"))
+    return [path for path in sys.path if path], [path for path in toolkits if path]
 
 
 def _load(target: str) -> str | Adapter:

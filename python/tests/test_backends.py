@@ -232,7 +232,7 @@ def test_the_environment_names_backends(monkeypatch):
     with pytest.raises(SettingError, match="name:target"):
         _backends.announced()
     monkeypatch.setenv("ARRAYLOOM_BACKENDS", "")
-    with pytest.raises(SettingError, match="cpu, opencl, reference, sim, null"):
+    with pytest.raises(SettingError, match="cpu, cuda, opencl, reference, sim, null"):
         _backends.find("nonsense")
     with pytest.raises(TypeError, match="no arrayloom"):
         _backends.adapter(3)

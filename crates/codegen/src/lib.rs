@@ -21,6 +21,7 @@ mod library;
 mod lower;
 mod map;
 mod place;
+mod ready;
 mod tree;
 mod value;
 
@@ -28,6 +29,8 @@ pub use cache::ImageCache;
 pub use dialect::{Dialect, EMITTER};
 pub use entry::{Entry, Form, GROUP, Param, Source, Stride, View};
 pub use lower::{ArgValue, Memory, Step, Steps, Target, lower};
+
+pub use ready::{Programs, Words, abilities, steps};
 
 use library::Library;
 use std::fmt::Write as _;

@@ -7,6 +7,7 @@ pub mod abi;
 mod ability;
 #[cfg(feature = "conform")]
 pub mod conform;
+mod driven;
 mod error;
 mod host;
 mod launch;
@@ -19,6 +20,7 @@ pub use ability::{
     Abilities, FORM_ARG, FORM_GATHER, FORM_MAP, FORM_REDUCE, FORM_SCAN, FORM_SCATTER,
 };
 pub use arrayloom_types::{Event, Queue};
+pub use driven::{Blocks, Marks, Queues};
 pub use error::DeviceError;
 pub use host::{HostMemory, host_pointer, points};
 pub use launch::{Arg, Buf, Launch, ReduceArgs, Rows, Stage, Sweep, rows_are_apart};

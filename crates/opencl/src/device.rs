@@ -1,22 +1,21 @@
 //! The device: queues, copies and launches.
 
-use crate::blocks::Blocks;
 use crate::driver::{self, CommandQueue, Context, DeviceId, Failure, Mark, Mem};
 use crate::programs::{Programs, Ready};
-use arrayloom_codegen::{ArgValue, GROUP, ImageCache, Memory, Step, Steps, Target, lower};
+use arrayloom_codegen::{ArgValue, GROUP, ImageCache, Memory, Step, Steps, abilities, steps};
 use arrayloom_device::{
-    Abilities, Arg, Buf, Caps, Device, DeviceError, End, Event, FORM_SCATTER, HostMemory, Launch,
-    Queue, host_pointer,
+    Arg, Blocks, Buf, Caps, Device, DeviceError, End, Event, HostMemory, Launch, Marks, Queue,
+    Queues, host_pointer,
 };
-use arrayloom_ir::{Form, Kernel, verify};
+use arrayloom_ir::{Form, Kernel};
 use arrayloom_types::Layout;
 use cl3::device::{
     CL_DEVICE_GLOBAL_MEM_SIZE, CL_DEVICE_HOST_UNIFIED_MEMORY, CL_DEVICE_MAX_COMPUTE_UNITS,
     CL_DEVICE_MAX_MEM_ALLOC_SIZE, CL_DEVICE_NAME, CL_DEVICE_TYPE, CL_DEVICE_TYPE_CPU,
     CL_DEVICE_VENDOR, CL_DEVICE_VERSION, CL_DRIVER_VERSION,
 };
-use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 const NAME: &str = "opencl";
@@ -33,6 +32,9 @@ pub enum Place {
     /// On the device, whatever it is.
     Device,
 }
+
+/// Numbers of blocks are so far apart: whether elements are aligned is seen from them.
+const APART: u64 = 512;
 
 /// How a device is opened.
 #[derive(Clone, Debug, Default)]
@@ -52,11 +54,13 @@ pub struct OpenCl {
     caps: Caps,
     id: DeviceId,
     lanes: usize,
-    blocks: Blocks,
+    blocks: Blocks<Mem>,
+    /// Numbers of blocks given out.
+    numbers: AtomicU64,
     host: HostMemory,
     programs: Programs,
-    queues: Mutex<BTreeMap<u32, Arc<CommandQueue>>>,
-    marks: Mutex<(u64, BTreeMap<u64, Arc<Mark>>)>,
+    queues: Queues<CommandQueue>,
+    marks: Marks<Mark>,
     context: Context,
 }
 
@@ -143,39 +147,28 @@ impl OpenCl {
                 memory: if unified { u64::MAX } else { memory },
                 unified,
                 fused: true,
-                abilities: Abilities {
-                    flags: false,
-                    forms: Abilities::ALL.forms & !FORM_SCATTER,
-                    ..Abilities::ALL
-                },
+                abilities: abilities(),
             },
             id,
             lanes: usize::try_from(lanes).unwrap_or(usize::MAX),
             blocks: Blocks::new(NAME, memory, largest),
+            numbers: AtomicU64::new(APART),
             host: HostMemory::default(),
             programs: Programs::new(id, hardware, cache),
-            queues: Mutex::default(),
-            marks: Mutex::default(),
+            queues: Queues::default(),
+            marks: Marks::default(),
             context: Context::new(id).map_err(trouble)?,
         })
     }
 
     fn queue(&self, queue: Queue) -> Result<Arc<CommandQueue>, DeviceError> {
-        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = queues.get(&queue.0) {
-            return Ok(Arc::clone(found));
-        }
-        let made = Arc::new(self.context.queue(self.id).map_err(trouble)?);
-        queues.insert(queue.0, Arc::clone(&made));
-        Ok(made)
+        self.queues
+            .get(queue, || self.context.queue(self.id).map_err(trouble))
     }
 
     /// Waits for all queues.
     fn finish(&self) -> Result<(), DeviceError> {
-        let all: Vec<Arc<CommandQueue>> = {
-            let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
-            queues.values().map(Arc::clone).collect()
-        };
+        let all = self.queues.all();
         all.iter()
             .try_for_each(|queue| queue.finish().map_err(trouble))
     }
@@ -183,11 +176,6 @@ impl OpenCl {
     fn block(&self, buf: Buf) -> Result<Arc<Mem>, DeviceError> {
         let found = self.blocks.get(buf);
         found.ok_or_else(|| failed(format!("there is no block {}", buf.0)))
-    }
-
-    fn mark(&self, event: Event) -> Option<Arc<Mark>> {
-        let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
-        marks.1.get(&event.0).map(Arc::clone)
     }
 
     /// The memory of all views of a launch, and bytes from its start to the first element.
@@ -363,7 +351,14 @@ impl Device for OpenCl {
         if self.caps.unified {
             self.host.alloc(NAME, bytes)
         } else {
-            self.blocks.alloc(&self.context, bytes)
+            self.blocks.alloc(bytes, |whole| {
+                let size = usize::try_from(whole).unwrap_or(usize::MAX);
+                match self.context.buffer(size) {
+                    Ok(mem) => Ok(Some((self.numbers.fetch_add(APART, Relaxed), mem))),
+                    Err(failure) if failure.is_memory() => Ok(None),
+                    Err(failure) => Err(failed(failure.to_string())),
+                }
+            })
         }
     }
 
@@ -406,18 +401,7 @@ impl Device for OpenCl {
     }
 
     fn run(&self, queue: Queue, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), DeviceError> {
-        if !launch.fits(kernel) {
-            return Err(unsupported("the launch does not fit the kernel"));
-        }
-        verify(kernel).map_err(|error| unsupported(error.to_string()))?;
-        if let Some(what) = self.caps.abilities.lacks(kernel) {
-            return Err(unsupported(what));
-        }
-        let target = Target {
-            unified: self.caps.unified,
-            lanes: self.lanes,
-        };
-        let Steps { list, scratch } = lower(kernel, launch, target).map_err(unsupported)?;
+        let Steps { list, scratch } = steps(&self.caps, kernel, launch, self.lanes)?;
         if list.is_empty() {
             return Ok(());
         }
@@ -448,34 +432,25 @@ impl Device for OpenCl {
 
     fn record(&self, queue: Queue) -> Result<Event, DeviceError> {
         let mark = self.queue(queue)?.mark().map_err(trouble)?;
-        let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
-        marks.0 += 1;
-        let number = marks.0;
-        // Marks that passed long ago are of no use to anyone.
-        if marks.1.len() >= 1024 {
-            marks
-                .1
-                .retain(|_, mark| !matches!(mark.passed(false), Ok(true)));
-        }
-        marks.1.insert(number, Arc::new(mark));
-        Ok(Event(number))
+        Ok(self
+            .marks
+            .add(mark, |mark| matches!(mark.passed(false), Ok(true))))
     }
 
     fn wait(&self, queue: Queue, event: Event) -> Result<(), DeviceError> {
-        match self.mark(event) {
+        match self.marks.get(event) {
             Some(mark) => self.queue(queue)?.wait(&mark).map_err(trouble),
             None => Ok(()),
         }
     }
 
     fn poll(&self, event: Event, block: bool) -> Result<bool, DeviceError> {
-        let Some(mark) = self.mark(event) else {
+        let Some(mark) = self.marks.get(event) else {
             return Ok(true);
         };
         let passed = mark.passed(block).map_err(trouble)?;
         if passed {
-            let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
-            marks.1.remove(&event.0);
+            self.marks.passed(event);
         }
         Ok(passed)
     }

@@ -5,7 +5,6 @@
 //! memory and on disk. A device of the CPU works in the memory of the host, where it copies nothing;
 //! others have blocks of their own.
 
-mod blocks;
 mod device;
 mod driver;
 mod programs;

@@ -4,6 +4,7 @@ use crate::error::to_python;
 use crate::host_loops::{self, Replaced};
 use crate::pydevice::{Callers, PyDevice};
 use arrayloom_cpu::{Cpu, CpuConfig, Isa};
+use arrayloom_cuda::{self as cuda, Cuda};
 use arrayloom_device::{Device, DeviceError, Null, Staged, abi};
 use arrayloom_engine::{EngineError, Settings};
 use arrayloom_memory::{Limit, MemoryResource, host_memory, physical_memory};
@@ -53,6 +54,9 @@ pub(crate) fn find(py: Python<'_>, name: &str, callers: Callers) -> PyResult<Arc
     if let Some(index) = number_of(name, "opencl") {
         return Ok(Arc::new(open_opencl(py, index)?));
     }
+    if let Some(index) = number_of(name, "cuda") {
+        return Ok(Arc::new(open_cuda(py, index)?));
+    }
     let found = py
         .import("arrayloom._backends")?
         .call_method1("find", (name,))?;
@@ -96,6 +100,26 @@ fn open_opencl(py: Python<'_>, index: usize) -> PyResult<OpenCl> {
         ..opencl::Config::default()
     };
     let opened = py.detach(|| OpenCl::open(config));
+    opened.map_err(|error| to_python(py, &error.into()))
+}
+
+/// Opens a device of CUDA. Nothing of a driver or a compiler is touched before.
+fn open_cuda(py: Python<'_>, index: usize) -> PyResult<Cuda> {
+    let settings = settings(py)?;
+    let folders = py
+        .import("arrayloom._backends")?
+        .call_method0("cuda_folders")?;
+    let (packages, toolkits) = folders.extract()?;
+    let config = cuda::Config {
+        index,
+        packages,
+        toolkits,
+        cache: settings
+            .kernel_cache()
+            .map(|dir| (dir, settings.cache_bytes)),
+        ..cuda::Config::default()
+    };
+    let opened = py.detach(|| Cuda::open(config));
     opened.map_err(|error| to_python(py, &error.into()))
 }
 

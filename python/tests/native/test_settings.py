@@ -24,7 +24,7 @@ def run(code, **environment):
     [
         ("ARRAYLOOM_THREADS", "many", "whole number"),
         ("ARRAYLOOM_FUSE", "perhaps", "1 or 0"),
-        ("ARRAYLOOM_BACKEND", "abacus", "cpu, opencl, reference"),
+        ("ARRAYLOOM_BACKEND", "abacus", "cpu, cuda, opencl, reference"),
         ("ARRAYLOOM_ISA", "mmx", "avx512, avx2, baseline"),
         ("ARRAYLOOM_JIT", "sometimes", "1 or 0"),
     ],

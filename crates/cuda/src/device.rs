@@ -1,0 +1,357 @@
+//! The device: queues, copies and launches.
+
+use crate::api::{Address, Failure};
+use crate::context::{Context, Mark, NAME, Stream};
+use crate::memory::{Block, Pages};
+use crate::nvrtc::Compiler;
+use crate::programs::{Function, Programs};
+use crate::staging::Staging;
+use arrayloom_codegen::{
+    ArgValue, Dialect, GROUP, ImageCache, Memory, Step, Steps, abilities, steps,
+};
+use arrayloom_device::{
+    Arg, Blocks, Buf, Caps, Device, DeviceError, End, Event, HostMemory, Launch, Marks, Queue,
+    Queues,
+};
+use arrayloom_ir::Kernel;
+use arrayloom_memory::Vmm;
+use std::ffi::c_void;
+use std::path::PathBuf;
+use std::ptr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Items that keep one multiprocessor busy.
+const LANES_OF_UNIT: u64 = 2048;
+/// The most groups on the first axis of a grid, and on the others; kernels walk on from there.
+const GROUPS: [u64; 3] = [(1 << 31) - 1, 65_535, 65_535];
+/// Blocks within the scratch of a queue start at multiples of this.
+const UNIT: u64 = 512;
+
+/// How a device is opened.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// Which GPU, as the driver counts them.
+    pub index: usize,
+    /// Bytes of memory that it may use; all of it if absent.
+    pub memory: Option<u64>,
+    /// Where compiled programs are kept, and how many bytes; nowhere if absent.
+    pub cache: Option<(PathBuf, u64)>,
+    /// Folders of Python packages, some of which may bring the compiler.
+    pub packages: Vec<PathBuf>,
+    /// Folders of CUDA toolkits, beside the usual one.
+    pub toolkits: Vec<PathBuf>,
+    /// The driver's library; the system's if absent.
+    pub driver: Option<PathBuf>,
+}
+
+/// A block and its bytes, once it is needed.
+type Scratch = Option<(Block, u64)>;
+
+/// A stream, and what its work shares.
+struct Lane {
+    /// Memory for parts of folds. Work of a stream is done in order, so that all of it uses the same.
+    scratch: Mutex<Scratch>,
+    staging: Staging,
+    stream: Stream,
+}
+
+/// A device over CUDA. Numbers of blocks are addresses of the device.
+pub struct Cuda {
+    caps: Caps,
+    lanes: usize,
+    programs: Programs,
+    pages: Option<Arc<Pages>>,
+    blocks: Blocks<Block>,
+    marks: Marks<Mark>,
+    queues: Queues<Lane>,
+    context: Arc<Context>,
+}
+
+fn failed(what: impl Into<String>) -> DeviceError {
+    DeviceError::Failed {
+        device: NAME,
+        what: what.into(),
+    }
+}
+
+fn size(bytes: u64) -> Result<usize, DeviceError> {
+    usize::try_from(bytes).map_err(|_too_large| failed("a copy beyond the address space"))
+}
+
+impl Cuda {
+    /// Opens a device.
+    ///
+    /// # Errors
+    /// [`DeviceError::Unsupported`] where driver, GPU or compiler are missing; it names what is, and what
+    /// helps.
+    pub fn open(config: Config) -> Result<Cuda, DeviceError> {
+        let context = Context::open(config.driver.as_deref(), config.index)?;
+        let facts = context.facts()?;
+        let options = Dialect::Cuda.options();
+        let places = (&*config.packages, &*config.toolkits);
+        let compiler = Compiler::open(places, facts.driver, facts.capability, options)?;
+        let (major, minor) = (facts.driver / 1000, facts.driver % 1000 / 10);
+        let detail = format!(
+            "{}, sm_{}, driver for CUDA {major}.{minor}, {} ({})",
+            facts.name,
+            facts.capability,
+            compiler.words().0,
+            compiler.path().display()
+        );
+        let memory = config.memory.map_or(facts.memory, |m| m.min(facts.memory));
+        let cache = config
+            .cache
+            .map(|(dir, limit)| ImageCache::new(dir, limit, "cubin"));
+        let hardware = format!("{} sm_{} {}", facts.name, facts.capability, facts.driver);
+        Ok(Cuda {
+            caps: Caps {
+                name: NAME,
+                detail,
+                threads: usize::try_from(facts.units).unwrap_or(1),
+                memory,
+                unified: false,
+                fused: true,
+                abilities: abilities(),
+            },
+            lanes: usize::try_from(facts.units * LANES_OF_UNIT).unwrap_or(usize::MAX),
+            programs: Programs::new(&hardware, compiler, cache),
+            pages: Pages::of(&context, memory),
+            blocks: Blocks::new(NAME, memory, memory),
+            marks: Marks::default(),
+            queues: Queues::default(),
+            context,
+        })
+    }
+
+    /// Copies from a block of another GPU, after the work that `queue` of that GPU has now.
+    ///
+    /// # Errors
+    /// [`DeviceError`] when a device fails.
+    pub fn copy_from(
+        &self,
+        queue: Queue,
+        (to, at): (Buf, u64),
+        peer: &Cuda,
+        (from, from_at): (Buf, u64),
+        bytes: u64,
+    ) -> Result<(), DeviceError> {
+        let ready = {
+            let _current = peer.context.enter()?;
+            peer.lane(queue)?.stream.mark()?
+        };
+        let _current = self.context.enter()?;
+        let lane = self.lane(queue)?;
+        lane.stream.wait(&ready)?;
+        let source = (&*peer.context, from.0 + from_at);
+        let copied = self
+            .context
+            .copy_peer(to.0 + at, source, size(bytes)?, &lane.stream);
+        copied?;
+        Ok(())
+    }
+
+    /// The stream of a queue. The context is current.
+    fn lane(&self, queue: Queue) -> Result<Arc<Lane>, DeviceError> {
+        self.queues.get(queue, || {
+            Ok(Lane {
+                scratch: Mutex::default(),
+                staging: Staging::default(),
+                stream: Stream::new(&self.context)?,
+            })
+        })
+    }
+
+    /// Addresses of the blocks that the steps of a launch share, within the scratch of its queue.
+    fn scratch(&self, held: &mut Scratch, wanted: &[u64]) -> Result<Vec<Address>, DeviceError> {
+        let mut offsets = Vec::new();
+        let mut total = 0u64;
+        for bytes in wanted {
+            offsets.push(total);
+            total += bytes.next_multiple_of(UNIT);
+        }
+        if held.as_ref().map_or(0, |(_, bytes)| *bytes) < total {
+            // The old one goes first: there may be no room for both.
+            *held = None;
+            let made = Block::new(&self.context, total)?;
+            let block = made.ok_or(DeviceError::OutOfMemory {
+                device: NAME,
+                need: total,
+                free: 0,
+            })?;
+            *held = Some((block, total));
+        }
+        let start = held.as_ref().map_or(0, |(block, _)| block.address());
+        Ok(offsets.into_iter().map(|offset| start + offset).collect())
+    }
+
+    /// Puts a step into a stream.
+    fn put(
+        &self,
+        stream: &Stream,
+        step: &Step,
+        function: &Function,
+        bound: &Bound<'_>,
+    ) -> Result<(), Failure> {
+        // Words carry the alignment that values need.
+        let mut words: Vec<[u64; 2]> = step.args.iter().map(|arg| bound.word(arg)).collect();
+        let mut places: Vec<*mut c_void> =
+            words.iter_mut().map(|w| w.as_mut_ptr().cast()).collect();
+        let [x, y, z] = [0, 1, 2].map(|axis| {
+            let groups = step.groups[axis].min(GROUPS[axis]);
+            u32::try_from(groups).unwrap_or(u32::MAX)
+        });
+        let launched = self.context.driver.launch(
+            function.raw,
+            x,
+            y,
+            z,
+            GROUP,
+            1,
+            1,
+            0,
+            stream.raw,
+            places.as_mut_ptr(),
+            ptr::null_mut(),
+        );
+        self.context.done(launched)
+    }
+}
+
+/// Where the operands of a launch lie.
+struct Bound<'a> {
+    launch: &'a Launch<'a>,
+    scratch: Vec<Address>,
+}
+
+impl Bound<'_> {
+    fn place(&self, memory: Memory) -> (Address, isize) {
+        let view = |arg: Option<&Arg>| match arg {
+            Some(Arg::View { buf, offset, .. }) => (buf.0, *offset),
+            _ => (0, 0),
+        };
+        match memory {
+            Memory::In(i) => view(self.launch.ins.get(i)),
+            Memory::Out(i) => view(self.launch.outs.get(i)),
+            Memory::Scratch(i) => (self.scratch.get(i).copied().unwrap_or(0), 0),
+        }
+    }
+
+    /// The bytes of a parameter.
+    fn word(&self, arg: &ArgValue) -> [u64; 2] {
+        match arg {
+            ArgValue::Block(memory) => [self.place(*memory).0, 0],
+            ArgValue::Offset { memory, unit } => {
+                let elements = self.place(*memory).1 / unit.cast_signed();
+                [(elements as i64).cast_unsigned(), 0]
+            }
+            ArgValue::Bytes(bytes, _) => {
+                let (low, high) = bytes.split_at(8);
+                [low, high]
+                    .map(|half| u64::from_ne_bytes(half.first_chunk().copied().unwrap_or_default()))
+            }
+        }
+    }
+}
+
+impl Device for Cuda {
+    fn caps(&self) -> &Caps {
+        &self.caps
+    }
+
+    fn alloc(&self, bytes: u64) -> Result<Buf, DeviceError> {
+        let _current = self.context.enter()?;
+        self.blocks.alloc(bytes, |whole| {
+            let made = Block::new(&self.context, whole)?;
+            Ok(made.map(|block| (block.address(), block)))
+        })
+    }
+
+    fn free(&self, buf: Buf) {
+        self.blocks.free(buf);
+    }
+
+    fn copy(&self, queue: Queue, dst: End, src: End, bytes: u64) -> Result<(), DeviceError> {
+        let n = size(bytes)?;
+        let _current = self.context.enter()?;
+        let lane = self.lane(queue)?;
+        let (stream, driver) = (&lane.stream, &self.context.driver);
+        if n == 0 {
+            return Ok(());
+        }
+        let done = match (dst, src) {
+            (End::Dev(to, at), End::Host(from)) => {
+                let ends = (to.0 + at, from.cast_const());
+                lane.staging.send(stream, &self.context, ends, n)
+            }
+            (End::Host(to), End::Dev(from, at)) => {
+                let sent = driver.copy_down(to.cast(), from.0 + at, n, stream.raw);
+                self.context.done(sent)
+            }
+            (End::Dev(to, to_at), End::Dev(from, from_at)) => {
+                let sent = driver.copy_within(to.0 + to_at, from.0 + from_at, n, stream.raw);
+                self.context.done(sent)
+            }
+            (End::Host(_), End::Host(_)) => {
+                stream.finish()?;
+                return HostMemory::default().copy(dst, src, bytes);
+            }
+        };
+        done?;
+        Ok(())
+    }
+
+    fn run(&self, queue: Queue, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), DeviceError> {
+        let Steps { list, scratch } = steps(&self.caps, kernel, launch, self.lanes)?;
+        if list.is_empty() {
+            return Ok(());
+        }
+        let _current = self.context.enter()?;
+        let entries: Vec<_> = list.iter().map(|step| &step.entry).collect();
+        let kernels = self
+            .programs
+            .kernels(&self.context, &entries)
+            .map_err(|what| self.lacks(what))?;
+        let lane = self.lane(queue)?;
+        // The steps of two launches with parts must not mix.
+        let mut held = lane.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let scratch = self.scratch(&mut held, &scratch)?;
+        let bound = Bound { launch, scratch };
+        for (step, kernel) in list.iter().zip(&kernels) {
+            self.put(&lane.stream, step, kernel, &bound)?;
+        }
+        Ok(())
+    }
+
+    fn record(&self, queue: Queue) -> Result<Event, DeviceError> {
+        let _current = self.context.enter()?;
+        let mark = self.lane(queue)?.stream.mark()?;
+        let passed = |mark: &Mark| matches!(mark.passed(false), Ok(true));
+        Ok(self.marks.add(mark, passed))
+    }
+
+    fn wait(&self, queue: Queue, event: Event) -> Result<(), DeviceError> {
+        let Some(mark) = self.marks.get(event) else {
+            return Ok(());
+        };
+        let _current = self.context.enter()?;
+        self.lane(queue)?.stream.wait(&mark)?;
+        Ok(())
+    }
+
+    fn poll(&self, event: Event, block: bool) -> Result<bool, DeviceError> {
+        let Some(mark) = self.marks.get(event) else {
+            return Ok(true);
+        };
+        let _current = self.context.enter()?;
+        let passed = mark.passed(block)?;
+        if passed {
+            self.marks.passed(event);
+        }
+        Ok(passed)
+    }
+
+    fn vmm(&self) -> Option<Arc<dyn Vmm>> {
+        let pages = Arc::clone(self.pages.as_ref()?);
+        Some(pages)
+    }
+}

@@ -1,0 +1,81 @@
+//! The suite that judges devices, on the driver without a GPU, with queues that hold their work back.
+//!
+//! Kernels of the CUDA text are judged by `arrayloom-codegen`; here it is about memory, order, and the way of
+//! a launch. Each kernel takes the host's compiler a third of a second, once.
+
+use super::fake::Fake;
+use arrayloom_device::conform::{Group, Options, Outcome, run_group_with};
+use arrayloom_device::{Device, Staged};
+use arrayloom_reference::Reference;
+use arrayloom_types::DType::{self, F64};
+use std::sync::Arc;
+
+/// All cases of a group with these dtypes are native and right, whatever queues do meanwhile.
+fn strict(group: Group, dtypes: &[DType], delay: i64) {
+    let fake = Fake::new(&format!("{group:?}-{delay}"));
+    fake.set("delay", delay);
+    fake.set("memory", 48 << 20);
+    let options = Options {
+        dtypes,
+        ..Options::default()
+    };
+    let device = fake.open().unwrap();
+    let cases = run_group_with(group, &device, &Reference::new(), options);
+    let other = cases.iter().filter(|c| c.outcome != Outcome::Native);
+    let bad: Vec<String> = other
+        .map(|c| format!("{}: {:?}", c.name, c.outcome))
+        .collect();
+    assert!(!cases.is_empty());
+    let (count, some) = (bad.len(), &bad[..bad.len().min(60)]);
+    assert_eq!(count, 0, "of {} cases:\n{}", cases.len(), some.join("\n"));
+    drop(device);
+    assert_eq!((fake.get("faults"), fake.get("live")), (0, 0));
+}
+
+macro_rules! groups {
+    ($($name:ident $group:ident [$($dtype:ident)*] $delay:literal;)*) => {$(
+        #[test]
+        fn $name() {
+            strict(Group::$group, &[$($dtype),*], $delay);
+        }
+    )*};
+}
+
+groups! {
+    memory Memory [] 0;
+    memory_late Memory [] 1;
+    order Order [] 0;
+    order_late Order [] 1;
+    order_mixed Order [] 77;
+    limits Limits [] 1;
+    threads Threads [] 5;
+    in_place InPlace [F64] 1;
+    places_and_scans ArgScan [F64] 1;
+}
+
+/// As one in the memory of the host, which the engine wants: with virtual memory, and with segments where
+/// there is none.
+#[test]
+fn memory_in_pieces() {
+    for paged in [1, 0] {
+        let fake = Fake::new(&format!("pieces-{paged}"));
+        fake.set("virtual", paged);
+        fake.set("delay", 1);
+        let device: Arc<dyn Device> = Arc::new(fake.open().unwrap());
+        assert_eq!(device.vmm().is_some(), paged == 1);
+        let staged = Staged::new(device, Arc::new(Reference::new()));
+        let options = Options {
+            dtypes: &[F64],
+            ..Options::default()
+        };
+        let cases = run_group_with(Group::InPlace, &staged, &Reference::new(), options);
+        let bad: Vec<_> = cases
+            .iter()
+            .filter(|c| c.outcome != Outcome::Native)
+            .collect();
+        assert!(bad.is_empty() && !cases.is_empty(), "{bad:?}");
+        drop(staged);
+        assert!(fake.called().iter().any(|name| name == "cuLaunchKernel"));
+        assert_eq!((fake.get("faults"), fake.get("live")), (0, 0));
+    }
+}

@@ -1,0 +1,11 @@
+//! The device on a driver without a GPU: `driver.cpp`, which runs kernels on the CPU, takes nothing on trust,
+//! and fails on request. The tests need `g++`.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod conform;
+mod failures;
+mod fake;
+mod missing;
+mod programs;
+mod work;

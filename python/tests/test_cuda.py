@@ -1,0 +1,93 @@
+"""Programs on a CUDA device whose driver is a fake that runs kernels on the CPU. The tests need ``g++``."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "crates" / "cuda" / "tests" / "device" / "driver.cpp"
+SHIM = ROOT / "crates" / "codegen" / "src" / "c" / "shim.h"
+HEAT = ("examples/heat_equation.py", "--size", "200", "--iterations", "8", "--plot", "")
+
+PROGRAM = """
+import numpy as np
+x = np.arange(60_000, dtype=np.float64).reshape(200, 300) / 7
+print(float(x.sum()).hex(), float((x * x)[:, ::2].mean()).hex(), int(x.argmax()))
+print((x[1:] - x[:-1]).sum(axis=0)[:3].tolist(), int((x > 100).sum()))
+"""
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the fake; the folder has the driver, and the compiler where packages bring it."""
+    folder = tmp_path_factory.mktemp("cuda")
+    compiler = folder / "nvidia" / "cuda_nvrtc" / "lib" / "libnvrtc.so.12"
+    compiler.parent.mkdir(parents=True)
+    library = folder / "libcuda.so.1"
+    options = ("-std=c++17", "-O1", "-shared", "-fPIC", "-fvisibility=hidden", f'-DSHIM="{SHIM}"')
+    subprocess.run(["g++", *options, "-o", str(library), str(SOURCE)], check=True)
+    os.link(library, compiler)
+    return folder
+
+
+def run(*words: str, folder: Path | None, **environ: str) -> subprocess.CompletedProcess[str]:
+    paths = [str(ROOT), *sys.path]
+    if folder is not None:
+        paths.append(str(folder))
+        environ["LD_LIBRARY_PATH"] = str(folder)
+        environ["ARRAYLOOM_CACHE_DIR"] = str(folder / "kernels")
+    return subprocess.run(
+        [sys.executable, "-m", "arrayloom", *words],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environ},
+        cwd=ROOT,
+        check=False,
+    )
+
+
+def results(*words: str, folder: Path | None = None, **environ: str) -> list[str]:
+    done = run("--min-bytes", "0", *words, folder=folder, **environ)
+    assert done.returncode == 0, done.stderr
+    assert "fake CUDA" not in done.stderr
+    return [line for line in done.stdout.splitlines() if not line.startswith("heat")]
+
+
+@pytest.mark.parametrize("delay", ["0", "1", "12"])
+def test_heat_has_the_bits_of_the_cpu(driver: Path, delay: str):
+    expected = results(*HEAT)
+    found = results("--backend", "cuda", *HEAT, folder=driver, FAKE_CUDA_DELAY=delay)
+    assert found == expected
+    assert list((driver / "kernels").glob("*.cubin"))
+
+
+def test_folds_have_the_bits_of_the_cpu(driver: Path):
+    expected = results("-c", PROGRAM)
+    found = results("--backend", "cuda:1", "-c", PROGRAM, folder=driver, FAKE_CUDA_DELAY="1")
+    assert found == expected
+    assert len(expected) == 2
+
+
+def test_the_device_is_listed(driver: Path):
+    lines = run("backends", folder=driver).stdout.splitlines()
+    line = next(line for line in lines if line.startswith("cuda"))
+    assert "PASS" in line
+    assert "Fake GPU 0, sm_90" in line
+    assert "NVRTC 12.9" in line
+
+
+def test_without_a_driver_it_is_unavailable_with_the_reason(tmp_path: Path):
+    broken = tmp_path / "libcuda.so.1"
+    broken.write_text("no library")
+    environ = {"LD_LIBRARY_PATH": str(tmp_path)}
+    lines = run("backends", folder=None, **environ).stdout.splitlines()
+    line = next(line for line in lines if line.startswith("cuda"))
+    assert "unavailable" in line
+    assert "no CUDA driver" in line
+    assert "install NVIDIA's driver" in line
+    done = run("--backend", "cuda", "-c", "print(1)", folder=None, **environ)
+    assert done.returncode != 0
+    assert "no CUDA driver" in done.stderr
