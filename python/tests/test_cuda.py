@@ -1,6 +1,7 @@
 """Programs on a CUDA device whose driver is a fake that runs kernels on the CPU. The tests need ``g++``."""
 
 import os
+import site
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "crates" / "cuda" / "tests" / "device" / "driver.cpp"
 SHIM = ROOT / "crates" / "codegen" / "src" / "c" / "shim.h"
+COMPILERS = [
+    file
+    for packages in site.getsitepackages()
+    for file in Path(packages).glob("nvidia/*/lib/libnvrtc.so.*")
+]
 HEAT = ("examples/heat_equation.py", "--size", "200", "--iterations", "8", "--plot", "")
 
 PROGRAM = """
@@ -36,7 +42,8 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(*words: str, folder: Path | None, **environ: str) -> subprocess.CompletedProcess[str]:
     paths = [str(ROOT), *sys.path]
     if folder is not None:
-        paths.append(str(folder))
+        # The compiler of the fake comes before any true one.
+        paths.insert(0, str(folder))
         environ["LD_LIBRARY_PATH"] = str(folder)
         environ["ARRAYLOOM_CACHE_DIR"] = str(folder / "kernels")
     return subprocess.run(
@@ -69,6 +76,19 @@ def test_folds_have_the_bits_of_the_cpu(driver: Path):
     found = results("--backend", "cuda:1", "-c", PROGRAM, folder=driver, FAKE_CUDA_DELAY="1")
     assert found == expected
     assert len(expected) == 2
+
+
+@pytest.mark.skipif(not COMPILERS, reason="needs `pip install nvidia-cuda-nvrtc`")
+def test_the_true_compiler_is_found_in_its_package_and_makes_machine_code(
+    driver: Path, tmp_path: Path
+):
+    (driver_only := tmp_path / "driver").mkdir()
+    os.link(driver / "libcuda.so.1", driver_only / "libcuda.so.1")
+    words = ("--min-bytes", "0", "--backend", "cuda", "-c", PROGRAM)
+    assert run(*words, folder=driver_only).returncode == 0
+    images = list((driver_only / "kernels").glob("*.cubin"))
+    assert len(images) > 3
+    assert all(b"\x7fELF" in image.read_bytes() for image in images)
 
 
 def test_the_device_is_listed(driver: Path):

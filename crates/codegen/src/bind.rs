@@ -95,12 +95,16 @@ impl Lowering<'_> {
             .clone()
             .map(|s| s.unsigned_abs() as u64)
             .chain([start]);
-        let aligned =
-            starts.all(|s| s % part == 0) && !matches!(operand.memory, Memory::In(i) if tabled(i));
+        let by_number = match operand.memory {
+            Memory::In(i) => tabled(i),
+            Memory::Out(_) => matches!(draft.form, Form::Scatter { .. }),
+            Memory::Scratch(_) => false,
+        };
+        let aligned = starts.all(|s| s % part == 0) && !by_number;
         let last = draft.dims.len().wrapping_sub(1);
         let known = |(dim, step): (usize, isize)| {
             let folded = dim >= draft.kept && matches!(operand.memory, Memory::Out(_));
-            let scanned = matches!(draft.form, Form::Scan { .. });
+            let scanned = matches!(draft.form, Form::Scan { .. } | Form::Scatter { .. });
             if folded && !scanned {
                 Stride::Zero
             } else if small {

@@ -4,7 +4,7 @@ use crate::dims::{Dim, merged};
 use crate::entry::Form;
 use crate::lower::{Memory, Steps, Target};
 use arrayloom_device::{Arg, Launch};
-use arrayloom_ir::{Arity, AxisMask, Ins, Kernel, Prim};
+use arrayloom_ir::{Arity, AxisMask, Ins, Kernel, Output, Prim};
 use arrayloom_types::DType;
 use std::collections::BTreeMap;
 
@@ -38,10 +38,16 @@ pub(super) struct Lowering<'a> {
 impl Lowering<'_> {
     /// The code that outputs `numbers` need, and dimensions over `axes` (outermost first).
     pub(super) fn draft(&self, numbers: &[usize], form: Form) -> Draft {
+        let output = |&n: &usize| (n, self.kernel.outputs[n]);
+        self.draft_of(&numbers.iter().map(output).collect::<Vec<_>>(), form)
+    }
+
+    /// The same for values that may be others than those of the outputs.
+    pub(super) fn draft_of(&self, outputs: &[(usize, Output)], form: Form) -> Draft {
         let code = &self.kernel.code;
         let mut needed = vec![false; code.len()];
-        for &number in numbers {
-            needed[self.kernel.outputs[number].value as usize] = true;
+        for (_, output) in outputs {
+            needed[output.value as usize] = true;
         }
         for (at, ins) in code.iter().enumerate().rev() {
             if needed[at] {
@@ -76,15 +82,17 @@ impl Lowering<'_> {
             places.insert(number_of(at), number_of(kept.len()));
             kept.push(own);
         }
-        let value = |number: usize| places[&self.kernel.outputs[number].value];
-        let outs = numbers.iter().map(|&n| (value(n), n)).collect();
+        let outs = outputs
+            .iter()
+            .map(|(n, o)| (places[&o.value], *n))
+            .collect();
         let views = inputs.iter().filter(|&&i| self.is_view(i));
         let operands = views
             .map(|&i| Operand {
                 memory: Memory::In(i),
                 dtype: self.kernel.inputs[i],
             })
-            .chain(numbers.iter().map(|&i| Operand {
+            .chain(outputs.iter().map(|&(i, _)| Operand {
                 memory: Memory::Out(i),
                 dtype: self.kernel.output_dtype(i),
             }));

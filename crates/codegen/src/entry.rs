@@ -1,7 +1,7 @@
 //! What is compiled once: a kernel of one form, without sizes.
 
 use crate::access::{register, unit};
-use arrayloom_ir::{Ins, ReduceOp};
+use arrayloom_ir::{Ins, ReduceOp, ScatterMode};
 use arrayloom_types::DType;
 use smallvec::SmallVec;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
@@ -85,6 +85,11 @@ pub enum Form {
     PlaceCombine {
         /// True for the largest.
         max: bool,
+    },
+    /// Values at places by number, which lie in scratch. One item for a bin of elements.
+    Scatter {
+        /// What becomes of an element.
+        mode: ScatterMode,
     },
 }
 
@@ -195,11 +200,13 @@ impl Entry {
                 all.push(Param::Initial);
             }
             Form::Scan { .. } => all.push(Param::Number("items")),
-            Form::Place { .. } => all.extend(["items", "total"].map(Param::Number)),
+            Form::Place { .. } | Form::Scatter { .. } => {
+                all.extend(["items", "total"].map(Param::Number));
+            }
             Form::PlaceCombine { .. } => all.extend(["items", "parts"].map(Param::Number)),
         }
         let scratch = match self.form {
-            Form::Chunk { .. } | Form::Tree | Form::Combine => 1,
+            Form::Chunk { .. } | Form::Tree | Form::Combine | Form::Scatter { .. } => 1,
             Form::PlaceChunk { .. } | Form::PlaceCombine { .. } => 2,
             _ => 0,
         };
@@ -217,7 +224,7 @@ impl Entry {
 
     /// The type of the running value of a fold: sums of `float16` are `float32`.
     pub(crate) fn scratch_type(&self, number: usize) -> String {
-        if number == 1 {
+        if number == 1 || matches!(self.form, Form::Scatter { .. }) {
             return "i64".to_owned();
         }
         register(self.folded())

@@ -22,6 +22,7 @@ mod lower;
 mod map;
 mod place;
 mod ready;
+mod scatter;
 mod tree;
 mod value;
 
@@ -48,6 +49,7 @@ pub fn source(entries: &[&Entry], dialect: Dialect) -> Result<String, String> {
                 fold::text(entry)?
             }
             Form::Combine => tree::combine(entry),
+            Form::Scatter { mode } => scatter::text(entry, mode)?,
             Form::Place { .. } | Form::PlaceChunk { .. } | Form::PlaceCombine { .. } => {
                 place::text(entry)?
             }

@@ -89,7 +89,7 @@ pub fn lower(kernel: &Kernel, launch: &Launch<'_>, target: Target) -> Result<Ste
             ir::Form::Reduce { op, axes } => work.reduce(number, op, axes)?,
             ir::Form::Arg { max, axes } => work.place(number, max, axes)?,
             ir::Form::Scan { op, axis } => work.scan(number, op, usize::from(axis))?,
-            ir::Form::Scatter { .. } => return Err("results at places by number".to_owned()),
+            ir::Form::Scatter { mode, at } => work.scatter(number, mode, at)?,
         }
     }
     work.map()?;
@@ -97,7 +97,7 @@ pub fn lower(kernel: &Kernel, launch: &Launch<'_>, target: Target) -> Result<Ste
 }
 impl Lowering<'_> {
     /// Asks for blocks of so many bytes; steps follow one another, so they use the same ones.
-    fn scratch(&mut self, bytes: &[usize]) {
+    pub(super) fn scratch(&mut self, bytes: &[usize]) {
         let all = &mut self.steps.scratch;
         all.resize(all.len().max(bytes.len()), 0);
         for (block, &wanted) in all.iter_mut().zip(bytes) {
@@ -117,6 +117,11 @@ impl Lowering<'_> {
         let mut draft = self.draft(&stores, Form::Map);
         let axes = self.sorted(self.axes(0, false), first);
         draft.dims = merged(self.dims(&draft, &axes));
+        self.every_point(draft)
+    }
+
+    /// Adds a step that writes every point of a draft.
+    pub(super) fn every_point(&mut self, mut draft: Draft) -> Result<(), String> {
         let least = if points(&draft.dims) < SMALL { 3 } else { 1 };
         while draft.dims.len() < least {
             let strides = vec![0; draft.operands.len()];
@@ -349,6 +354,6 @@ fn scratch_bytes(dtype: DType) -> usize {
     if dtype == DType::F16 { 4 } else { dtype.size() }
 }
 
-fn groups(items: usize) -> u64 {
+pub(super) fn groups(items: usize) -> u64 {
     (items as u64).div_ceil(u64::from(GROUP))
 }

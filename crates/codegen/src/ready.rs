@@ -1,7 +1,7 @@
 //! What devices that compile these texts share: which kernels they have, and programs by their entries.
 
 use crate::{Entry, ImageCache, Steps, Target, lower};
-use arrayloom_device::{Abilities, Caps, DeviceError, FORM_SCATTER, Launch};
+use arrayloom_device::{Abilities, Caps, DeviceError, Launch};
 use arrayloom_ir::{Kernel, verify};
 use indexmap::IndexMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub fn abilities() -> Abilities {
     Abilities {
         flags: false,
-        forms: Abilities::ALL.forms & !FORM_SCATTER,
         ..Abilities::ALL
     }
 }

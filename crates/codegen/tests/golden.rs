@@ -10,7 +10,7 @@
 
 use arrayloom_codegen::{Dialect, Entry, Target, lower, source};
 use arrayloom_device::{Arg, Buf, Launch, ReduceArgs};
-use arrayloom_ir::{Builder, Form, Kernel, Output, Prim, ReduceOp, Value};
+use arrayloom_ir::{Builder, Form, Kernel, Output, Prim, ReduceOp, ScatterMode, Value};
 use arrayloom_plan::ReduceOrder;
 use arrayloom_types::{DType, Scalar, contiguous_strides};
 use std::path::Path;
@@ -265,4 +265,14 @@ fn parts() {
         initial: None,
     });
     case.check("parts", |_| ());
+}
+
+#[test]
+fn numbered() {
+    let mut case = Case::new(&[500, 400]);
+    let (a, at) = (case.input(DType::F16), case.input(DType::I64));
+    let doubled = case.builder.bin(Prim::Add, a, a);
+    let (mode, at) = (ScatterMode::Add, at.0);
+    case.outputs = vec![(doubled, Form::Scatter { mode, at })];
+    case.check("numbered", |_| ());
 }

@@ -12,8 +12,7 @@
 use arrayloom_codegen::{ArgValue, Dialect, Entry, Memory, Step, Target, lower, source};
 use arrayloom_device::conform::{CaseResult, Group, Options, Outcome, run_group_with};
 use arrayloom_device::{
-    Abilities, Arg, Buf, Caps, Device, DeviceError, End, Event, FORM_SCATTER, HostMemory, Launch,
-    Queue,
+    Abilities, Arg, Buf, Caps, Device, DeviceError, End, Event, HostMemory, Launch, Queue,
 };
 use arrayloom_ir::{Kernel, verify};
 use arrayloom_reference::Reference;
@@ -40,7 +39,6 @@ impl Shim {
     fn new(library: Option<Library>) -> Shim {
         let abilities = Abilities {
             flags: false,
-            forms: Abilities::ALL.forms & !FORM_SCATTER,
             ..Abilities::ALL
         };
         Shim {
@@ -232,4 +230,5 @@ groups! {
     reduce Reduce [F32 C128 I64];
     places_and_scans ArgScan [F64 I32];
     in_place InPlace [F64];
+    scatter Scatter [I64 F16 C64 Bool];
 }

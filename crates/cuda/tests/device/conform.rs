@@ -7,7 +7,7 @@ use super::fake::Fake;
 use arrayloom_device::conform::{Group, Options, Outcome, run_group_with};
 use arrayloom_device::{Device, Staged};
 use arrayloom_reference::Reference;
-use arrayloom_types::DType::{self, F64};
+use arrayloom_types::DType::{self, F64, I64};
 use std::sync::Arc;
 
 /// All cases of a group with these dtypes are native and right, whatever queues do meanwhile.
@@ -51,6 +51,7 @@ groups! {
     threads Threads [] 5;
     in_place InPlace [F64] 1;
     places_and_scans ArgScan [F64] 1;
+    scatter Scatter [I64] 1;
 }
 
 /// As one in the memory of the host, which the engine wants: with virtual memory, and with segments where

@@ -1,0 +1,129 @@
+// CUDA C++ and HIP: the words of the common text.
+typedef unsigned char b8;
+typedef signed char i8;
+typedef short i16;
+typedef int i32;
+typedef long long i64;
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef float f32;
+typedef double f64;
+typedef float f16;
+struct c64 { f32 re, im; };
+struct c128 { f64 re, im; };
+#define DEV static __device__ __forceinline__
+#define GLB
+#define LOC __shared__
+#define CONSTANT static __device__ const
+#define restrict __restrict__
+#define KERNEL(name, group) extern "C" __global__ void __launch_bounds__(group) name
+#define LOCAL_ID (threadIdx.x)
+#define LOCAL_SIZE (blockDim.x)
+#define GROUP_X ((i64)blockIdx.x)
+#define SYNC __syncthreads()
+#define EACH_Z(i, n) for (ix i = (ix)blockIdx.z; i < (n); i += (ix)gridDim.z)
+#define EACH_Y(i, n) for (ix i = (ix)blockIdx.y; i < (n); i += (ix)gridDim.y)
+#define EACH_X(i, n) \
+    for (ix i = (ix)blockIdx.x * (ix)blockDim.x + (ix)threadIdx.x; i < (n); i += (ix)gridDim.x * (ix)blockDim.x)
+#define mulhi_u32 __umulhi
+#define mulhi_u64 __umul64hi
+#define u64_of(x) ((u64)__double_as_longlong(x))
+#define f64_of(x) __longlong_as_double((i64)(x))
+#define u32_of __float_as_uint
+#define f32_of __uint_as_float
+#define fma_f32 fmaf
+#define fma_f64 fma
+#define root_f32 sqrtf
+#define root_f64 sqrt
+#define fabs_f32 fabsf
+#define fabs_f64 fabs
+#define floor_ floor
+#define ceil_ ceil
+#define trunc_ trunc
+#define rint_ rint
+#define sign_from copysign
+// Numbers in two parts, and what argument reductions give.
+typedef struct { f64 hi, lo; } pair;
+typedef struct { f64 rounded, hi, lo; } reduced;
+typedef struct { u64 quadrant; f64 hi, lo; } turned;
+
+// float16: its register is a float32 that is rounded after every operation.
+DEV f32 half_to_f32(u16 h) {
+    u32 sign = (u32)(h & 0x8000) << 16, m = (u32)h & 0x7fff;
+    u32 bits = (m << 13) + 0x38000000;
+    if (m >= 0x7c00) bits = 0x7f800000 | (m << 13);
+    if (m < 0x400) bits = u32_of((f32)m * 5.9604644775390625e-8f);
+    return f32_of(sign | bits);
+}
+
+DEV u16 bytes_u16(GLB const u8 *p) {
+    u16 x = 0;
+    for (u32 i = 0; i < 16 / 8; i++) x = (u16)(x | (u16)((u32)p[i] << (8 * i)));
+    return x;
+}
+
+DEV f16 load_bytes_f16(GLB const u8 *p) { return half_to_f32(bytes_u16(p)); }
+
+DEV void put_bytes_u16(GLB u8 *p, u16 x) {
+    for (u32 i = 0; i < 16 / 8; i++) p[i] = (u8)(x >> (8 * i));
+}
+
+DEV u16 f32_to_half(f32 x) {
+    u32 bits = u32_of(x), sign = bits >> 16 & 0x8000, a = bits & 0x7fffffff;
+    u32 h = (a + 0xfff + (a >> 13 & 1) - 0x38000000) >> 13;
+    if (a < 0x38800000) h = (u32)rint_(f32_of(a) * 16777216.0f);
+    if (a >= 0x477ff000) h = 0x7c00;
+    if (a > 0x7f800000) h = 0x7e00;
+    return (u16)(sign | h);
+}
+
+DEV void store_bytes_f16(GLB u8 *p, f16 x) { put_bytes_u16(p, f32_to_half(x)); }
+
+DEV i64 load_i64(GLB const i64 *p) { return *p; }
+
+DEV void store_i64(GLB i64 *p, i64 x) { *p = x; }
+
+DEV f16 load_f16(GLB const u16 *p) { return half_to_f32(*p); }
+
+DEV f16 rounded_f16(f32 x) { return half_to_f32(f32_to_half(x)); }
+
+DEV f32 add_f32(f32 a, f32 b) { return a + b; }
+
+DEV f16 add_f16(f16 a, f16 b) { return rounded_f16(add_f32(a, b)); }
+
+#undef ix
+#define ix i32
+KERNEL(k1163c4bdb75a5a23, 128)(GLB const i64 * restrict pi0, const i64 oi0, GLB i64 * restrict po0, const i64 oo0, const ix n0) {
+    pi0 += oi0;
+    po0 += oo0;
+    EACH_X(d0, n0) {
+        const i64 v0 = load_i64(pi0 + d0);
+        store_i64(po0 + d0, v0);
+    }
+}
+
+#undef ix
+#define ix i32
+DEV f16 k4f4c22049b33d418_at(GLB const u16 * restrict pi0, const ix n0, const ix d0) {
+    const f16 v0 = load_f16(pi0 + d0);
+    const f16 v1 = add_f16(v0, v0);
+    return v1;
+}
+KERNEL(k4f4c22049b33d418, 128)(GLB const u16 * restrict pi0, const i64 oi0, GLB u8 * restrict po0, const i64 oo0, const ix n0, const i64 items, const i64 total, GLB i64 *scratch0) {
+    pi0 += oi0;
+    po0 += oo0;
+    EACH_X(item, (ix)items) {
+        ix d0 = 0;
+        for (i64 at = 0; at < total; at++) {
+            const i64 by = scratch0[at];
+            if (by != (i64)((u64)1 << 63)) {
+                GLB u8 *to = po0 + 2 * d0 + by;
+                const u64 spread = (u64)(to - po0) * (u64)0x9E3779B97F4A7C15;
+                if (mulhi_u32((u32)(spread >> 32), (u32)items) == (u32)item) store_bytes_f16(to, add_f16(load_bytes_f16(to), k4f4c22049b33d418_at(pi0, n0, d0)));
+            }
+            d0++;
+        }
+    }
+}
