@@ -9,6 +9,7 @@ file replaces as a whole, and write under a temporary name until they are finish
 # Arrays and file objects of many libraries come in; their element types are known at run time only.
 
 import contextlib
+import errno
 import importlib
 import os
 import shutil
@@ -67,6 +68,7 @@ class _Pages:
 
     def __init__(self, path: Path, level: int) -> None:
         tifffile = _module("tifffile", "tifffile imagecodecs")
+        self.path = path
         self.file = tifffile.TiffFile(path)
         weakref.finalize(self, self.file.close)
         series = self.file.series[0]
@@ -87,7 +89,11 @@ class _Pages:
         if index in self.cache:
             self.cache.move_to_end(index)
         else:
-            page = self.series.pages[index]
+            try:
+                page = self.series.pages[index]
+            except IndexError:
+                message = f"{self.path} has no page {index}: the file is cut short"
+                raise OSError(message) from None
             self.cache[index] = (
                 page.asarray()
                 if page is not None
@@ -162,6 +168,19 @@ def _open_hdf5(path: Path, dataset: str | None) -> Any:
     return data if facts is None else ManifestSource(facts, data)
 
 
+def _open_described(
+    path: Path, kind: str, dataset: str | None, level: int
+) -> tuple[Any, Scale | None]:
+    """A file that says its own shape and dtype."""
+    if kind == "npy":
+        return np.lib.format.open_memmap(path, mode="r"), None
+    if kind == "tiff":
+        return _open_tiff(path, level), None
+    if kind == "zarr":
+        return _open_zarr(path, dataset, level)
+    return _open_hdf5(path, dataset), None
+
+
 def open_reader(
     path: Path,
     dataset: str | None,
@@ -174,8 +193,6 @@ def open_reader(
         message = f"{path} does not exist"
         raise FileNotFoundError(message)
     kind = kind_of(path)
-    if kind == "npy":
-        return np.load(path, mmap_mode="r"), None
     if kind == "raw":
         if shape is None or dtype is None:
             message = f"{path} says nothing of its shape and dtype; give shape= and dtype="
@@ -185,11 +202,15 @@ def open_reader(
             message = f"{path} has {path.stat().st_size} bytes, and {tuple(shape)} {np.dtype(dtype)} takes {expected}"
             raise ValueError(message)
         return np.memmap(path, dtype, "r", shape=tuple(shape)), None
-    if kind == "tiff":
-        return _open_tiff(path, level), None
-    if kind == "zarr":
-        return _open_zarr(path, dataset, level)
-    return _open_hdf5(path, dataset), None
+    try:
+        return _open_described(path, kind, dataset, level)
+    except UnsupportedError:
+        raise
+    except (ValueError, OSError, KeyError) as error:
+        if str(path) in str(error):
+            raise
+        message = f"{path} cannot be read as {kind}: {error}"
+        raise (OSError if isinstance(error, OSError) else ValueError)(message) from error
 
 
 class Writer:
@@ -215,9 +236,13 @@ class Writer:
         self.target = None
         if self._close is not None:
             self._close()
+        old = self.path.with_name(f".{self.path.name}.old")
         if self.path.is_dir() and not self.path.is_symlink():
-            shutil.rmtree(self.path)
+            # A directory cannot be replaced in one step; the old one has another name until it can go.
+            shutil.rmtree(old, ignore_errors=True)
+            self.path.rename(old)
         os.replace(self.partial, self.path)  # noqa: PTH105 - replaces on every system
+        shutil.rmtree(old, ignore_errors=True)
 
     def abandon(self, *, keep: bool) -> None:
         """Close; the temporary goes unless it is kept for a later run."""
@@ -237,6 +262,29 @@ def _check_space(path: Path, needed: int) -> None:
     if needed > free:
         message = f"{path} takes {needed} bytes and the disk has {free}; make room, or write a compressed format"
         raise OSError(message)
+
+
+def _check_replaced(path: Path, kind: str) -> None:
+    """Refuse to replace a directory that is something else than the file to be written."""
+    if not path.is_dir() or (kind == "zarr" and not any(path.iterdir())):
+        return
+    if kind == "zarr" and any((path / n).exists() for n in ("zarr.json", ".zarray", ".zgroup")):
+        return
+    message = f"{path} is a directory with other files; remove it, or choose another name"
+    raise IsADirectoryError(message)
+
+
+def _reserve(partial: Path) -> None:
+    """Take the room of a file that will be written through a mapping, where a full disk ends the process."""
+    if not hasattr(os, "posix_fallocate"):
+        return
+    with partial.open("r+b") as file:
+        try:
+            os.posix_fallocate(file.fileno(), 0, partial.stat().st_size)
+        except OSError as error:
+            if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+                partial.unlink(missing_ok=True)
+                raise
 
 
 def _create_zarr(
@@ -304,27 +352,37 @@ def create(
     if not path.parent.is_dir():
         message = f"the directory {path.parent} does not exist"
         raise FileNotFoundError(message)
+    _check_replaced(path, kind)
+    try:
+        return _create(path, kind, tuple(shape), dtype, options, resume=resume)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        message = f"{path} cannot be written: {os.strerror(error.errno)}"
+        raise type(error)(error.errno, message) from error
+
+
+def _create(
+    path: Path,
+    kind: str,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    options: dict[str, Any],
+    *,
+    resume: bool,
+) -> Writer:
     partial = path.with_name(f".{path.name}.partial{path.suffix}")
     old = resume and partial.exists()
     if not old:
         shutil.rmtree(partial, ignore_errors=True)
         partial.unlink(missing_ok=True)
-    ones = (1,) * len(shape)
-    size = int(np.prod(shape, dtype=object)) * dtype.itemsize
-    if kind in {"npy", "raw", "tiff"} and not old:
-        _check_space(path, size)
-    if kind == "npy":
-        memory = np.lib.format.open_memmap(partial, "r+" if old else "w+", dtype, tuple(shape))
-        return Writer(path, partial, memory, ones)
-    if kind == "raw":
-        return Writer(
-            path,
-            partial,
-            np.memmap(partial, dtype, "r+" if old else "w+", shape=tuple(shape)),
-            ones,
-        )
-    if kind == "tiff":
-        return Writer(path, partial, _create_tiff(partial, path.name, shape, dtype, old=old), ones)
+    if kind in {"npy", "raw", "tiff"}:
+        if not old:
+            _check_space(path, int(np.prod(shape, dtype=object)) * dtype.itemsize)
+        memory = _create_mapped(partial, path.name, kind, shape, dtype, old=old)
+        if not old:
+            _reserve(partial)
+        return Writer(path, partial, memory, (1,) * len(shape))
     if kind == "zarr" and options.get("levels") is not None:
         zarr = _module("zarr", "zarr")
         name = path.name.removesuffix(".zarr").removesuffix(".ome")
@@ -335,3 +393,14 @@ def create(
         return Writer(path, partial, node, granule)
     data, granule, close = _create_hdf5(partial, shape, dtype, options, old=old)
     return Writer(path, partial, data, granule, close)
+
+
+def _create_mapped(
+    partial: Path, name: str, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any], *, old: bool
+) -> Any:
+    """A file whose voxels lie at fixed places, mapped into memory."""
+    if kind == "npy":
+        return np.lib.format.open_memmap(partial, "r+" if old else "w+", dtype, shape)
+    if kind == "raw":
+        return np.memmap(partial, dtype, "r+" if old else "w+", shape=shape)
+    return _create_tiff(partial, name, shape, dtype, old=old)

@@ -8,7 +8,6 @@ its shape and dtype. Computing it goes block by block through a memory limit, in
 # pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false, reportImplicitOverride=false
 # Arrays and file objects of many libraries come in; their element types are known at run time only.
 
-import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
@@ -23,14 +22,12 @@ from arrayloom._volume_limits import default_limit, nbytes, threads
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Build", "Volume", "as_volume", "compute", "default_limit", "nbytes", "threads"]
+__all__ = ["Build", "Volume", "as_volume", "default_limit", "nbytes", "threads"]
 
 Array: TypeAlias = NDArray[Any]
 Box: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 Progress: TypeAlias = Callable[[int, int, int], object]
 
-# What a block costs to begin with is small against a block of this size; it fits most caches of disks.
-_IN_MEMORY_LIMIT = 64 << 20
 _LETTERS = "?bhilqBHILQefdFD"
 # Methods of arrays that are functions of NumPy.
 _METHODS = frozenset(
@@ -124,6 +121,8 @@ class Volume(np.lib.mixins.NDArrayOperatorsMixin):
         self.inputs = list(inputs)
         self.build = build
         self.source = source
+        # For boxes of chunked files: the file, and where the box begins and ends in it.
+        self.window: tuple[Volume, list[int], list[int]] | None = None
         self.path: Path | None = None
         self.axes: tuple[str, ...] | None = None
         self.spacing: tuple[float, ...] | None = None
@@ -163,7 +162,9 @@ class Volume(np.lib.mixins.NDArrayOperatorsMixin):
         if copy is False:
             message = "a volume that has not been computed cannot be an array without a copy"
             raise ValueError(message)
-        result = compute(self)
+        from arrayloom._volume_compute import compute  # noqa: PLC0415 - it builds on this module
+
+        result = compute(cast("Any", self))
         return result if dtype is None else result.astype(dtype, copy=False)
 
     def __array_ufunc__(
@@ -196,7 +197,7 @@ class Volume(np.lib.mixins.NDArrayOperatorsMixin):
         if self.size != 1:
             message = f"only a volume of one voxel is a number; this one has the shape {self.shape}"
             raise TypeError(message)
-        return compute(self).reshape(-1)[0]
+        return np.asarray(self).reshape(-1)[0]
 
     def __bool__(self) -> bool:
         if self.size != 1:
@@ -409,78 +410,15 @@ def granule_of(x: Any) -> list[int] | None:
     return [int(g) for g in sizes] if all(isinstance(g, int) and g > 0 for g in sizes) else None
 
 
+def window_of(volume: Volume) -> tuple[Volume, list[int], list[int]] | None:
+    """The chunked file that `volume` is a box of, and where the box begins and ends in it."""
+    if isinstance(volume.source, ManifestSource):
+        return volume, [0] * volume.ndim, list(volume.shape)
+    return volume.window
+
+
 def in_memory(volume: Volume) -> bool:
     """True if everything that `volume` is computed from lies in memory."""
     if volume.source is not None:
         return isinstance(volume.source, np.ndarray) and not isinstance(volume.source, np.memmap)
     return all(in_memory(v) for v in volume.inputs)
-
-
-def compute(
-    volume: Volume,
-    *,
-    out: Array | None = None,
-    memory_limit: int | str | None = None,
-    progress: Progress | None = None,
-) -> Array:
-    """The voxels of `volume` as an array.
-
-    Parameters
-    ----------
-    volume
-        What to compute.
-    out
-        A C-contiguous array of its shape and dtype for the result.
-    memory_limit
-        Most bytes for the work, besides inputs in memory and the result.
-    progress
-        Called as ``progress(voxels, total, used_bytes)`` after each block.
-
-    Raises
-    ------
-    MemoryError
-        If the result does not fit the memory; `arrayloom.volumes.save` needs no memory for it.
-    """
-    if out is None:
-        if volume.nbytes > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
-            message = (
-                f"the result takes {volume.nbytes} bytes, more than this machine has; "
-                "stream it to a file with arrayloom.volumes.save"
-            )
-            raise MemoryError(message)
-        out = np.empty(volume.shape, volume.dtype)
-    if out.shape != volume.shape or out.dtype != volume.dtype:
-        message = f"an output of shape {out.shape} and dtype {out.dtype} for {volume!r}"
-        raise ValueError(message)
-    if volume.size == 0:
-        return out
-    if volume.ndim == 0:
-        volume = _lifted(volume)
-    limit = _IN_MEMORY_LIMIT if memory_limit is None else nbytes(memory_limit)
-    if memory_limit is None and not in_memory(volume):
-        limit = default_limit()
-    build = Build()
-    build.add(volume)
-    target = out if out.flags.c_contiguous and out.flags.aligned else np.empty(out.shape, out.dtype)
-    try:
-        build.expr.run_to_array(target.reshape(volume.shape), limit, threads(), progress)
-    except MemoryError:
-        if memory_limit is not None or limit >= default_limit():
-            raise
-        build.expr.run_to_array(target.reshape(volume.shape), default_limit(), threads(), progress)
-    if target is not out:
-        out[...] = target
-    return out
-
-
-def _lifted(volume: Volume) -> Volume:
-    """A volume without axes as one of a single axis."""
-    dtype = volume.dtype
-
-    def copy(_: list[Box], views: list[memoryview], __: Box, out: memoryview) -> None:
-        out[:] = views[0]
-
-    def build(expr: VolumeExpr, of: list[int]) -> int:
-        return expr.call(copy, "reshape", of, [[]], [1], dtype.char, 0)
-
-    return Volume((1,), dtype, [volume], build)

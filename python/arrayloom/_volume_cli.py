@@ -44,6 +44,13 @@ def _numbers(text: str) -> Any:
     return whole[0] if len(whole) == 1 else whole
 
 
+def _size(text: str) -> int:
+    try:
+        return nbytes(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _levels(text: str) -> Any:
     return text if text == "auto" else int(text)
 
@@ -223,7 +230,7 @@ def _parser(command: str) -> argparse.ArgumentParser:
             metavar="NAME=VALUE",
             help="any other parameter of the function: --set iterations=2",
         )
-    add("--memory", type=nbytes, metavar="SIZE", help="most bytes of buffers, such as 2GiB")
+    add("--memory", type=_size, metavar="SIZE", help="most bytes of buffers, such as 2GiB")
     if command in {"filter", "convert"}:
         add("--devices", help="workers that share the blocks: cpu*2, or cpu:0=1GiB,cpu:1=256MiB")
         add("--levels", type=_levels, help="write a pyramid of so many levels to .zarr, or auto")

@@ -1,13 +1,96 @@
 """Which boxes of a file are written, for a run that goes on where another was stopped."""
 
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# Whatever an expression was made of is looked at.
+
+import functools
+import hashlib
+import inspect
 import json
-from collections.abc import Sequence
+import os
+import types
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-__all__ = ["Journal"]
+import numpy as np
+
+__all__ = ["Journal", "fingerprint"]
 
 Box: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+_PLAIN = (bool, int, float, complex, str, bytes, type, slice, range, np.generic, np.dtype)
+# Arrays in memory up to this size are told apart by all of their bytes.
+_LOOKED_AT = 16 << 20
+
+
+def fingerprint(*parts: object) -> str:
+    """A text that is equal for equal expressions on equal sources, also in another process.
+
+    Functions count by their names and what they hold, files by their names, sizes and times, larger arrays
+    by their shapes and dtypes.
+    """
+    digest = hashlib.sha256()
+    for word in _words(parts, {}):
+        digest.update(word)
+        digest.update(b"\0")
+    return digest.hexdigest()[:32]
+
+
+def _words(value: Any, seen: dict[int, object]) -> Iterator[bytes]:
+    if value is None or isinstance(value, _PLAIN):
+        yield repr(value).encode()
+        return
+    # What was met before says nothing new; expressions share their parts. It is kept, and so is its number.
+    if id(value) in seen:
+        yield b"again"
+        return
+    seen[id(value)] = value
+    if isinstance(value, Path):
+        yield from _words_of_file(value)
+        return
+    if isinstance(value, np.ndarray):
+        yield from _words_of_array(value)
+        return
+    parts = _parts(value)
+    yield f"{len(parts)} parts".encode()
+    for part in parts:
+        yield from _words(part, seen)
+
+
+def _words_of_array(value: Any) -> Iterator[bytes]:
+    yield repr((value.shape, value.dtype.str, value.strides)).encode()
+    if isinstance(value, np.memmap) and value.filename is not None:
+        yield repr(value.offset).encode()
+        yield from _words_of_file(Path(value.filename))
+    elif value.nbytes <= _LOOKED_AT and not value.dtype.hasobject:
+        yield value.tobytes()
+
+
+def _parts(value: Any) -> Sequence[Any]:
+    """What an object is made of."""
+    if isinstance(value, (Mapping, Sequence, set, frozenset)):
+        return list(value.items() if isinstance(value, Mapping) else value)
+    if isinstance(value, functools.partial):
+        return [value.func, value.args, value.keywords]
+    if isinstance(value, types.MethodType):
+        return [value.__func__, value.__self__]
+    if isinstance(value, types.FunctionType):
+        variables = inspect.getclosurevars(value).nonlocals
+        return [value.__module__, value.__qualname__, value.__defaults__, variables]
+    if type(value).__module__.startswith("arrayloom"):
+        return [type(value).__qualname__, getattr(value, "__dict__", None)]
+    name = getattr(value, "__name__", None) or type(value).__qualname__
+    facts = (getattr(value, "shape", None), getattr(value, "dtype", None))
+    return [name, str(facts), str(getattr(value, "name", None))]
+
+
+def _words_of_file(path: Path) -> Iterator[bytes]:
+    yield os.fsencode(path)
+    if path.is_file():
+        facts = path.stat()
+        yield repr((facts.st_size, facts.st_mtime_ns)).encode()
 
 
 class Journal:
@@ -26,7 +109,7 @@ class Journal:
     def _read(self, facts: dict[str, Any]) -> list[Box]:
         lines = self.path.read_text(encoding="utf-8").splitlines()
         if not lines or json.loads(lines[0]) != facts:
-            message = f"cannot resume: {self.path} is of another volume; remove it, or save without resume"
+            message = f"cannot resume: {self.path} is of another volume, file or parameter; remove it, or save without resume"
             raise ValueError(message)
         done: list[Box] = []
         for line in lines[1:]:

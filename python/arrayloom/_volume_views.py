@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from arrayloom._ext import VolumeExpr
-from arrayloom._volume import Box, Volume, box_of
+from arrayloom._volume import Box, Volume, box_of, window_of
 
 __all__ = ["sliced", "transposed"]
 
@@ -75,7 +75,7 @@ def sliced(volume: Volume, key: object) -> Volume:
             fixed.append(d)
             needs.append((-2, 1, _at(item, n)))
     if not fixed:
-        return _strided(volume, shape, needs, kept)
+        return _on_files(_strided(volume, shape, needs, kept), volume, needs, shape)
     picked = [(0, 0, 0)] * volume.ndim
     place = 0
     for d in range(volume.ndim):
@@ -84,7 +84,23 @@ def sliced(volume: Volume, key: object) -> Volume:
         place += axis != -2
     full = [1 if d in fixed else shape[needs[d][0]] for d in range(volume.ndim)]
     steps = [1 if d in fixed else needs[d][1] for d in range(volume.ndim)]
-    return _squeezed(_strided(volume, full, picked, steps), fixed)
+    result = _squeezed(_strided(volume, full, picked, steps), fixed)
+    return _on_files(result, volume, picked, full)
+
+
+def _on_files(
+    result: Volume, volume: Volume, needs: list[tuple[int, int, int]], extents: list[int]
+) -> Volume:
+    """`result`; it knows the box of a chunked file that it is, if it is one."""
+    window = window_of(volume)
+    if window is not None and all(step == 1 for _, step, _ in needs):
+        source, lo, _ = window
+        # Axes of extent one are gone from the shape of `volume` if it was indexed itself.
+        if len(lo) == len(needs):
+            first = [a + start for a, (_, _, start) in zip(lo, needs, strict=True)]
+            end = [a + n for a, n in zip(first, extents, strict=True)]
+            result.window = (source, first, end)
+    return result
 
 
 def _at(item: object, n: int) -> int:

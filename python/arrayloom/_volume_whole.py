@@ -16,7 +16,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from arrayloom._volume import Box, Build, Volume, compute, default_limit, threads
+from arrayloom._volume import Box, Build, Volume, default_limit, threads
+from arrayloom._volume_compute import compute
 
 __all__ = ["REDUCTIONS", "each_block", "in_order", "order_statistics", "quantile"]
 

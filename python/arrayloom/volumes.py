@@ -21,7 +21,7 @@ from numpy.typing import DTypeLike, NDArray
 from arrayloom._formats import Writer, create, open_reader
 from arrayloom._ome import Pyramid, default_scale
 from arrayloom._volume import Box, Build, Progress, Volume, as_volume
-from arrayloom._volume_journal import Journal
+from arrayloom._volume_journal import Journal, fingerprint
 from arrayloom._volume_limits import default_limit, nbytes, threads, workers
 from arrayloom._volume_plan import Plan
 from arrayloom.errors import BudgetError
@@ -228,6 +228,7 @@ def _save_to(
         "shape": list(source.shape),
         "dtype": source.dtype.str,
         "granule": list(writer.granule),
+        "of": fingerprint(source),
     }
     journal = Journal(
         writer.path.with_name(f".{writer.path.name}.arrayloom-journal"), facts, resume=resume

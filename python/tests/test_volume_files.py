@@ -1,5 +1,8 @@
 """Volumes in TIFF and Zarr files."""
 
+import errno
+import os
+
 import numpy as np
 import pytest
 
@@ -32,3 +35,88 @@ def test_zarr_arrays_are_read_and_written(tmp_path, chunks):
     v.save(tmp_path / "out.zarr", expr, chunks=(6, 8, 16), memory_limit="400KiB")
     assert np.array_equal(zarr.open_array(tmp_path / "out.zarr")[...], f.gaussian_filter(x, 1))
     assert np.array_equal(v.open(stored)[2:5, 3], x[2:5, 3])
+
+
+def test_boxes_of_chunked_files_are_read_where_they_are_wanted(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    x = data()
+    stored = zarr.create_array(
+        tmp_path / "in.zarr", shape=x.shape, dtype=x.dtype, chunks=(5, 8, 16)
+    )
+    stored[...] = x
+    source = v.open(tmp_path / "in.zarr")
+    rng = np.random.default_rng(1)
+    for _ in range(60):
+        key = []
+        for n in x.shape:
+            lo, hi = sorted(rng.integers(0, n + 1, 2).tolist())
+            key.append(
+                [slice(lo, hi), slice(lo - n, None), slice(lo, hi, 2), int(rng.integers(n))][
+                    rng.integers(4)
+                ]
+            )
+        part, plain = source[tuple(key)], x[tuple(key)]
+        assert np.array_equal(np.asarray(part), plain), key
+        if part.ndim and part.shape[0]:
+            assert np.array_equal(np.asarray(part[1:][..., :3]), plain[1:][..., :3]), key
+    assert np.array_equal(np.asarray(source), x)
+    assert np.array_equal(np.asarray(source[3:9])[None], np.asarray(source[None, 3:9]))
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.tif", "a.zarr", "a.h5"])
+def test_files_that_are_something_else_are_named(tmp_path, name):
+    modules = {"a.tif": "tifffile", "a.zarr": "zarr", "a.h5": "h5py"}
+    if name in modules:
+        pytest.importorskip(modules[name])
+    file = tmp_path / name
+    file.mkdir() if name == "a.zarr" else file.write_text("junk")
+    with pytest.raises((ValueError, OSError), match=name):
+        v.open(file)
+
+
+def test_files_that_are_cut_short_are_named(tmp_path):
+    x = data()
+    np.save(tmp_path / "in.npy", x)
+    (tmp_path / "in.npy").write_bytes((tmp_path / "in.npy").read_bytes()[:9000])
+    with pytest.raises(ValueError, match=r"in\.npy"):
+        v.open(tmp_path / "in.npy")
+    tifffile = pytest.importorskip("tifffile")
+    tifffile.imwrite(tmp_path / "in.tif", x, photometric="minisblack")
+    (tmp_path / "in.tif").write_bytes((tmp_path / "in.tif").read_bytes()[:9000])
+    with pytest.raises((ValueError, OSError), match=r"in\.tif"):
+        np.asarray(v.open(tmp_path / "in.tif"))
+
+
+def test_directories_with_other_files_are_not_replaced(tmp_path):
+    x = data()
+    for name in ("out.npy", "out.zarr"):
+        if name == "out.zarr":
+            pytest.importorskip("zarr")
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "thesis.txt").write_text("years")
+        with pytest.raises(IsADirectoryError, match=name):
+            v.save(tmp_path / name, x)
+        assert (tmp_path / name / "thesis.txt").read_text() == "years"
+
+
+def test_an_array_of_zarr_is_replaced_as_a_whole(tmp_path):
+    pytest.importorskip("zarr")
+    for n in (1, 2):
+        v.save(tmp_path / "out.zarr", data() * n, chunks=(12, 30, 40))
+        assert np.array_equal(np.asarray(v.open(tmp_path / "out.zarr")), data() * n)
+        assert [p.name for p in tmp_path.iterdir()] == ["out.zarr"]
+
+
+@pytest.mark.parametrize("name", ["out.npy", "out.raw", "out.tif"])
+def test_a_full_disk_is_noticed_before_anything_is_mapped(tmp_path, monkeypatch, name):
+    if name == "out.tif":
+        pytest.importorskip("tifffile")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
+    with pytest.raises(OSError, match=name) as caught:
+        v.save(tmp_path / name, data())
+    assert caught.value.errno == errno.ENOSPC
+    assert not list(tmp_path.iterdir())

@@ -29,6 +29,16 @@ v.save(sys.argv[2], f.gaussian_filter(source, 1), memory_limit="200KiB", chunks=
 """
 
 
+class Slow:
+    """As in the program, but in no hurry to be stopped."""
+
+    def __init__(self, array):
+        self.array, self.shape, self.dtype = array, array.shape, array.dtype
+
+    def __getitem__(self, key):
+        return self.array[key]
+
+
 @pytest.mark.parametrize("name", ["out.npy", "out.zarr"])
 def test_after_a_kill_the_rest_is_computed_once(tmp_path, name):
     if name.endswith("zarr"):
@@ -59,8 +69,33 @@ def test_after_a_kill_the_rest_is_computed_once(tmp_path, name):
         file.flush()
         os.fsync(file.fileno())
     written = []
-    expr = f.gaussian_filter(v.open(tmp_path / "in.npy"), 1)
+    source = v.open(Slow(np.load(tmp_path / "in.npy", mmap_mode="r")))
+    with pytest.raises(ValueError, match="cannot resume"):
+        v.save(out, f.gaussian_filter(source, 1.5), memory_limit="200KiB", resume=True)
+    expr = f.gaussian_filter(source, 1)
     v.save(out, expr, memory_limit="200KiB", resume=True, progress=lambda *p: written.append(p[0]))
     assert written[0] > x.size // 20
     assert np.array_equal(np.asarray(v.open(out)), f.gaussian_filter(x, 1))
     assert not journal.exists()
+
+
+def test_only_the_same_work_goes_on(tmp_path):
+    x = np.random.default_rng(0).normal(size=(30, 20, 20))
+    np.save(tmp_path / "in.npy", x)
+    out = tmp_path / "out.npy"
+
+    def work(sigma=1.0, factor=2.0, name="in.npy"):
+        source = v.open(tmp_path / name)
+        return np.where(source > 0, f.gaussian_filter(source, sigma) * factor, 0)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        v.save(out, work(), memory_limit="100KiB", progress=stop)
+    np.save(tmp_path / "other.npy", x)
+    for other in (work(sigma=1.1), work(factor=3.0), work(name="other.npy"), work() + 1):
+        with pytest.raises(ValueError, match="cannot resume"):
+            v.save(out, other, memory_limit="100KiB", resume=True)
+    v.save(out, work(), memory_limit="100KiB", resume=True)
+    assert np.array_equal(np.load(out), np.where(x > 0, f.gaussian_filter(x, 1.0) * 2.0, 0))

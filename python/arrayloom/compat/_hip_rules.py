@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from arrayloom._volume import Volume, blockwise, compute
+from arrayloom._volume import Volume, blockwise
+from arrayloom._volume_compute import compute
 
 __all__ = [
     "MODE",

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from arrayloom._volume import Volume, as_volume, blockwise, compute
+from arrayloom._volume import Volume, as_volume, blockwise
+from arrayloom._volume_compute import compute
 from arrayloom.filters._common import (
     Input,
     Integers,

@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from arrayloom._volume import Volume, compute
+from arrayloom._volume import Volume
+from arrayloom._volume_compute import compute
 
 Input: TypeAlias = ArrayLike | Volume
 Result: TypeAlias = Any

@@ -18,7 +18,7 @@ use arrayloom_volume::ops::{
     BoxExtremum, Correlate, Distance, Extremum, FootprintExtremum, Linear, LinearAxis,
     Neighbourhood, NlMeans, Rank, WindowAxis, local,
 };
-use arrayloom_volume::{Expr, Mode, Op, Target, VolumeError, Worker, plan_for, run};
+use arrayloom_volume::{Expr, Mode, Node, Op, Target, VolumeError, Worker, plan_for, run};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -375,6 +375,30 @@ impl VolumeExpr {
             .into_iter()
             .map(|r| (r.lo.to_vec(), r.hi.to_vec()))
             .collect()
+    }
+
+    /// Reads the box from `lo` to `hi` of `value`, a source, into the array `out`.
+    fn read_box(
+        &self,
+        py: Python<'_>,
+        value: usize,
+        lo: Vec<i64>,
+        hi: Vec<i64>,
+        out: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        self.check(value)?;
+        let mut bytes = Bytes::of(out, true)?;
+        let region = Region::new(&lo, &hi);
+        let size = self.expr.dtype(value).size();
+        let fits = Region::whole(self.expr.shape(value)).contains(&region)
+            && usize::try_from(region.voxels()) == Ok(bytes.get().len() / size);
+        let (Node::Source(source), true) = (&self.expr.nodes()[value], fits) else {
+            return Err(PyValueError::new_err(
+                "a box of a source, and an array of its size, are needed",
+            ));
+        };
+        let read = py.detach(|| source.read(&region, bytes.get_mut()));
+        read.map_err(|message| to_python(py, &VolumeError::Read { region, message }))
     }
 
     /// Computes the result into the array `out`.

@@ -1,14 +1,48 @@
 //! Rearranged bytes and bits, and checksums.
+#![expect(
+    clippy::inline_always,
+    reason = "inlined into code compiled for wide vectors"
+)]
+
+use arrayloom_cpu::{Wide, wide};
 
 /// Elements of `size` bytes whose first bytes come first, then all second bytes, and so on.
 pub(super) fn unshuffle(from: &[u8], size: usize, to: &mut [u8]) {
     let n = from.len() / size;
-    for (byte, plane) in from[..n * size].chunks_exact(n.max(1)).enumerate() {
-        for (element, &value) in to.chunks_exact_mut(size).zip(plane) {
-            element[byte] = value;
+    let (whole, rest) = to.split_at_mut(n * size);
+    match size {
+        2 => wide(Planes::<2>(from, whole.as_chunks_mut().0)),
+        4 => wide(Planes::<4>(from, whole.as_chunks_mut().0)),
+        8 => wide(Planes::<8>(from, whole.as_chunks_mut().0)),
+        _ => {
+            for (byte, plane) in from[..n * size].chunks_exact(n.max(1)).enumerate() {
+                for (element, &value) in whole.chunks_exact_mut(size).zip(plane) {
+                    element[byte] = value;
+                }
+            }
         }
     }
-    to[n * size..].copy_from_slice(&from[n * size..]);
+    rest.copy_from_slice(&from[n * size..]);
+}
+
+/// Elements of `N` bytes, at most eight, from a row for each of their bytes.
+struct Planes<'a, const N: usize>(&'a [u8], &'a mut [[u8; N]]);
+
+impl<const N: usize> Wide for Planes<'_, N> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let n = self.1.len();
+        let planes: [&[u8]; N] = std::array::from_fn(|byte| &self.0[byte * n..][..n]);
+        for (i, element) in self.1.iter_mut().enumerate() {
+            let mut word = 0u64;
+            for (byte, plane) in planes.iter().enumerate() {
+                word |= u64::from(plane[i]) << (8 * byte);
+            }
+            element.copy_from_slice(&word.to_le_bytes()[..N]);
+        }
+    }
 }
 
 /// The same with bits: a row for each bit of an element. Elements behind the last eight stay as they are.
@@ -96,7 +130,7 @@ mod tests {
 
     #[test]
     fn bytes_and_bits_come_back_in_order() {
-        for size in [1, 2, 4, 8] {
+        for size in [1, 2, 3, 4, 8] {
             let data: Vec<u8> = (0..size * 43)
                 .map(|i| u8::try_from(i * 37 % 251).unwrap())
                 .collect();

@@ -29,11 +29,12 @@ pub enum Codec {
     },
 }
 
-/// Buffers of one thread that decodes.
-#[derive(Debug, Default)]
+/// Buffers of one thread that decodes, and what it decodes Zstandard with.
+#[derive(Default)]
 pub struct Decoder {
     data: Vec<u8>,
     other: Vec<u8>,
+    zstd: Option<zstd::bulk::Decompressor<'static>>,
 }
 
 impl Decoder {
@@ -88,7 +89,13 @@ impl Decoder {
             }
             Codec::Zstd => {
                 self.other.resize(bytes, 0);
-                let found = zstd::bulk::decompress_to_buffer(&self.data, &mut self.other[..]);
+                if self.zstd.is_none() {
+                    let new = zstd::bulk::Decompressor::new();
+                    self.zstd = Some(new.map_err(|e| failed("zstd", &e))?);
+                }
+                let found = self.zstd.iter_mut().try_fold(0, |_, zstd| {
+                    zstd.decompress_to_buffer(&self.data, &mut self.other[..])
+                });
                 let found = found.map_err(|e| failed("zstd", &e))?;
                 self.other.truncate(found);
             }

@@ -1,0 +1,97 @@
+"""Computing a volume in memory."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# Arrays of many dtypes come out; which is known at run time only.
+
+import os
+
+import numpy as np
+
+from arrayloom._ext import VolumeExpr
+from arrayloom._volume import Array, Box, Build, Progress, Volume, in_memory, window_of
+from arrayloom._volume_limits import default_limit, nbytes, threads
+
+__all__ = ["compute"]
+
+# What a block costs to begin with is small against a block of this size; it fits most caches of disks.
+_IN_MEMORY_LIMIT = 64 << 20
+
+
+def compute(
+    volume: Volume,
+    *,
+    out: Array | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
+) -> Array:
+    """The voxels of `volume` as an array.
+
+    Parameters
+    ----------
+    volume
+        What to compute.
+    out
+        A C-contiguous array of its shape and dtype for the result.
+    memory_limit
+        Most bytes for the work, besides inputs in memory and the result.
+    progress
+        Called as ``progress(voxels, total, used_bytes)`` after each block.
+
+    Raises
+    ------
+    MemoryError
+        If the result does not fit the memory; `arrayloom.volumes.save` needs no memory for it.
+    """
+    if out is None:
+        out = _room_for(volume)
+    if out.shape != volume.shape or out.dtype != volume.dtype:
+        message = f"an output of shape {out.shape} and dtype {out.dtype} for {volume!r}"
+        raise ValueError(message)
+    if volume.size == 0:
+        return out
+    if volume.ndim == 0:
+        volume = _lifted(volume)
+    limit = _IN_MEMORY_LIMIT if memory_limit is None else nbytes(memory_limit)
+    if memory_limit is None and not in_memory(volume):
+        limit = default_limit()
+    build = Build()
+    target = out if out.flags.c_contiguous and out.flags.aligned else np.empty(out.shape, out.dtype)
+    window = window_of(volume)
+    if window is not None and memory_limit is None and progress is None:
+        # Chunks are decoded to where the voxels are wanted.
+        build.expr.read_box(build.add(window[0]), window[1], window[2], target)
+    else:
+        build.add(volume)
+        run = build.expr.run_to_array
+        try:
+            run(target.reshape(volume.shape), limit, threads(), progress)
+        except MemoryError:
+            if memory_limit is not None or limit >= default_limit():
+                raise
+            run(target.reshape(volume.shape), default_limit(), threads(), progress)
+    if target is not out:
+        out[...] = target
+    return out
+
+
+def _room_for(volume: Volume) -> Array:
+    if volume.nbytes > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
+        message = (
+            f"the result takes {volume.nbytes} bytes, more than this machine has; "
+            "stream it to a file with arrayloom.volumes.save"
+        )
+        raise MemoryError(message)
+    return np.empty(volume.shape, volume.dtype)
+
+
+def _lifted(volume: Volume) -> Volume:
+    """A volume without axes as one of a single axis."""
+    dtype = volume.dtype
+
+    def copy(_: list[Box], views: list[memoryview], __: Box, out: memoryview) -> None:
+        out[:] = views[0]
+
+    def build(expr: VolumeExpr, of: list[int]) -> int:
+        return expr.call(copy, "reshape", of, [[]], [1], dtype.char, 0)
+
+    return Volume((1,), dtype, [volume], build)
