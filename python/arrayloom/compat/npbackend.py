@@ -137,9 +137,13 @@ class ModuleDevice(Device):
 
     def _as_view(self, made: Any) -> Any:
         """Give a view of new memory for what modules may return instead, an array of NumPy."""
-        if not isinstance(made, np.ndarray):
+        if not _is_array(made):
             return made
         held = self.base(made.size, made.dtype)
         whole = self.view(1, 0, (made.size,), (1,), held)
         self.set_data_from_ary(whole, made)
         return whole
+
+
+def _is_array(thing: object) -> bool:
+    return isinstance(thing, np.ndarray)

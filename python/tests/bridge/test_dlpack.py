@@ -378,6 +378,54 @@ def test_pages_are_given_away_and_come_back(xp):
     assert again.min() == again.max() == 4
 
 
+def test_the_same_pages_are_given_to_everybody_until_somebody_writes(xp):
+    data = xp.ones((640, 640)) * 3
+    first = _ext.bridge.share_pages(data)
+    kernels = _ext.stats()["kernels"]
+    second, part = _ext.bridge.share_pages(data), _ext.bridge.share_pages(data[:10])
+    assert first.ctypes.data == second.ctypes.data == part.ctypes.data
+    assert part.shape == (10, 640)
+    del first, part
+    for _ in range(5):
+        again = _ext.bridge.share_pages(data)
+        assert again.ctypes.data == second.ctypes.data
+        del again
+    del second
+    for _ in range(5):
+        again = _ext.bridge.share_pages(data)
+        assert again[639, 639] == 3
+        del again
+    assert _ext.stats()["kernels"] == kernels, "no copy was made"
+    assert float(data[3, 4]) == 3
+    last = _ext.bridge.share_pages(data)
+    data[0] = 7
+    other = _ext.bridge.share_pages(data)
+    assert (last[0, 0], other[0, 0], other[1, 0]) == (3, 7, 3)
+    del last
+    assert (other[0, 5], float(data[0, 0]), float(data[2, 2])) == (7, 7, 3)
+
+
+@pytest.mark.parametrize(
+    "to",
+    [
+        pytest.param("jax", marks=pytest.mark.frameworks("jax")),
+        pytest.param("tensorflow", marks=pytest.mark.frameworks("tensorflow")),
+    ],
+)
+def test_a_lazy_array_that_is_converted_again_is_not_copied_again(xp, to):
+    data = xp.ones((640, 640), xp.float32) * 3
+    kept = [b.convert(data, to) for _ in range(3)]
+    kernels = _ext.stats()["kernels"]
+    kept += [b.convert(data, to) for _ in range(3)]
+    del kept[::2]
+    for _ in range(3):
+        assert float(np.asarray(b.convert(data, to))[5, 6]) == 3
+    assert _ext.stats()["kernels"] == kernels
+    data += 1
+    assert float(np.asarray(kept[0])[0, 0]) == 3
+    assert float(np.asarray(b.convert(data, to))[0, 0]) == float(data[1, 1]) == 4
+
+
 def test_parts_of_an_array_keep_their_pages(xp):
     data = xp.ones((64, 64)) + 0
     assert _ext.bridge.share_pages(data[:10]) is None

@@ -44,11 +44,15 @@ fn the_borrower_may_go_first_or_last() {
     for (array, value) in [(&a, 2.0), (&b, 3.0)] {
         w.map("_copy", array, &[number(value)]).unwrap();
     }
+    w.engine.flush().unwrap();
     let first = w.engine.lend_pages(a.slot, &a.layout).unwrap().unwrap();
     let last = w.engine.lend_pages(b.slot, &b.layout).unwrap().unwrap();
-    w.engine.take_back(first);
-    assert_eq!(w.floats(&a), [2.0; 4]);
     let kernels = w.engine.stats().kernels;
+    assert!(w.engine.is_still_lent(&first));
+    w.engine.take_back(first);
+    assert!(!w.engine.is_pending(a.slot));
+    assert_eq!(w.floats(&a), [2.0; 4]);
+    assert_eq!(w.engine.stats().kernels, kernels, "the pages came back");
     w.engine.release(b.slot);
     w.engine.flush().unwrap();
     assert_eq!(w.engine.stats().kernels, kernels, "nobody needed that copy");
@@ -66,4 +70,32 @@ fn a_part_of_a_slot_stays_where_it_is() {
     assert!(w.engine.lend_pages(a.slot, &part).unwrap().is_none());
     assert_eq!(w.floats(&a), [1.0, 2.0, 3.0, 4.0]);
     w.engine.release(a.slot);
+}
+
+#[test]
+fn what_was_recorded_since_keeps_the_pages_from_coming_back() {
+    let (w, _turn) = guarded();
+    let live = w.engine.pool().stats().live_bytes;
+    let a = w.ready(DType::F64, &[3], &[1.0, 2.0, 3.0]);
+    let b = w.lazy(DType::F64, &[3]);
+    let lent = w.engine.lend_pages(a.slot, &a.layout).unwrap().unwrap();
+    w.map("add", &b, &[read(&a), number(1.0)]).unwrap();
+    assert!(w.engine.is_still_lent(&lent), "a reader changes nothing");
+    w.map("add", &a, &[read(&a), number(5.0)]).unwrap();
+    assert!(!w.engine.is_still_lent(&lent));
+    w.engine.take_back(lent);
+    assert_eq!(w.floats(&a), [6.0, 7.0, 8.0]);
+    assert_eq!(w.floats(&b), [2.0, 3.0, 4.0]);
+    let lent = w.engine.lend_pages(a.slot, &a.layout).unwrap().unwrap();
+    w.map("multiply", &b, &[read(&a), number(2.0)]).unwrap();
+    w.engine.take_back(lent);
+    assert_eq!(w.floats(&b), [12.0, 14.0, 16.0]);
+    assert_eq!(w.floats(&a), [6.0, 7.0, 8.0]);
+    let lent = w.engine.lend_pages(a.slot, &a.layout).unwrap().unwrap();
+    assert_eq!(w.floats(&a), [6.0, 7.0, 8.0]);
+    assert!(!w.engine.is_still_lent(&lent), "the copy was made");
+    w.engine.take_back(lent);
+    w.engine.release(a.slot);
+    w.engine.release(b.slot);
+    assert_eq!(w.engine.pool().stats().live_bytes, live);
 }
