@@ -40,6 +40,13 @@ math-proof: build
 bench *args: build
     {{python}} benchmarks/run.py {{args}}
 
+# All that a machine with a GPU can tell: the suite, memory and races on a small case, figures. No network
+gpu backend="cuda" *args: build
+    {{python}} -m arrayloom backends
+    {{python}} -m arrayloom.conform {{backend}} --strict
+    if command -v compute-sanitizer; then for tool in memcheck racecheck; do compute-sanitizer --tool $tool --error-exitcode 1 {{python}} -m arrayloom --backend {{backend}} --min-bytes 0 examples/heat_equation.py --size 100 --iterations 3 --plot '' || exit 1; done; fi
+    {{python}} benchmarks/gpu.py --backend {{backend}} {{args}}
+
 # Crates may only use lower layers
 layers:
     cargo xtask layers

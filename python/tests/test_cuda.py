@@ -22,6 +22,8 @@ PROGRAM = """
 import numpy as np
 x = np.arange(60_000, dtype=np.float64).reshape(200, 300) / 7
 print(float(x.sum()).hex(), float((x * x)[:, ::2].mean()).hex(), int(x.argmax()))
+w = np.arange(90_000).reshape(300, 300) % 1009
+print(int((w @ w.T).sum()), float(np.abs(x @ x.T / (x**2).sum()).max()) <= 1.0)
 print((x[1:] - x[:-1]).sum(axis=0)[:3].tolist(), int((x > 100).sum()))
 """
 
@@ -75,7 +77,7 @@ def test_folds_have_the_bits_of_the_cpu(driver: Path):
     expected = results("-c", PROGRAM)
     found = results("--backend", "cuda:1", "-c", PROGRAM, folder=driver, FAKE_CUDA_DELAY="1")
     assert found == expected
-    assert len(expected) == 2
+    assert len(expected) == 3
 
 
 @pytest.mark.skipif(not COMPILERS, reason="needs `pip install nvidia-cuda-nvrtc`")

@@ -21,6 +21,7 @@ mod library;
 mod lower;
 mod map;
 mod place;
+mod product;
 mod ready;
 mod scatter;
 mod tree;
@@ -31,6 +32,7 @@ pub use dialect::{Dialect, EMITTER};
 pub use entry::{Entry, Form, GROUP, Param, Source, Stride, View};
 pub use lower::{ArgValue, Memory, Step, Steps, Target, lower};
 
+pub use product::{Product, product};
 pub use ready::{Programs, Words, abilities, steps};
 
 use library::Library;

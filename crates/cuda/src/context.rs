@@ -183,6 +183,8 @@ macro_rules! owned {
         pub(crate) struct $name {
             pub(crate) raw: Handle,
             context: Arc<Context>,
+            /// Somebody else gives it back.
+            lent: bool,
         }
 
         // SAFETY: handles of the driver may be used from any thread.
@@ -192,6 +194,9 @@ macro_rules! owned {
 
         impl Drop for $name {
             fn drop(&mut self) {
+                if self.lent {
+                    return;
+                }
                 // A driver that is shut down has given everything back.
                 if let Ok(_current) = self.context.enter() {
                     drop(self.context.driver.$release(self.raw));
@@ -217,7 +222,18 @@ impl Stream {
         let mut raw = ptr::null_mut();
         context.done(context.driver.stream_create(&mut raw, NON_BLOCKING))?;
         let context = Arc::clone(context);
-        Ok(Stream { raw, context })
+        let lent = false;
+        Ok(Stream { raw, context, lent })
+    }
+
+    /// The stream of another library, by its handle. Whoever names it vouches that it stays.
+    pub(crate) fn lent(context: &Arc<Context>, handle: u64) -> Stream {
+        let address = usize::try_from(handle).unwrap_or(0);
+        Stream {
+            raw: ptr::with_exposed_provenance_mut(address),
+            context: Arc::clone(context),
+            lent: true,
+        }
     }
 
     /// Returns when its work is done.
@@ -251,7 +267,8 @@ impl Mark {
         let mut raw = ptr::null_mut();
         context.done(context.driver.event_create(&mut raw, WITHOUT_TIME))?;
         let context = Arc::clone(context);
-        Ok(Mark { raw, context })
+        let lent = false;
+        Ok(Mark { raw, context, lent })
     }
 
     /// True when everything before it is done; with `block`, waits for that.
@@ -276,7 +293,8 @@ impl Module {
         let at: *const c_void = image.as_ptr().cast();
         context.done(context.driver.module_load(&mut raw, at))?;
         let context = Arc::clone(context);
-        Ok(Module { raw, context })
+        let lent = false;
+        Ok(Module { raw, context, lent })
     }
 
     /// A kernel in it.

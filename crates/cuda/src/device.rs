@@ -7,17 +7,18 @@ use crate::nvrtc::Compiler;
 use crate::programs::{Function, Programs};
 use crate::staging::Staging;
 use arrayloom_codegen::{
-    ArgValue, Dialect, GROUP, ImageCache, Memory, Step, Steps, abilities, steps,
+    ArgValue, Dialect, GROUP, ImageCache, Memory, Step, Steps, abilities, product, steps,
 };
 use arrayloom_device::{
-    Arg, Blocks, Buf, Caps, Device, DeviceError, End, Event, HostMemory, Launch, Marks, Queue,
-    Queues,
+    Arg, Blocks, Buf, Caps, Device, DeviceError, End, Event, ExtCall, Foreign, HostMemory,
+    Imported, Launch, Marks, Queue, Queues,
 };
 use arrayloom_ir::Kernel;
 use arrayloom_memory::Vmm;
 use std::ffi::c_void;
 use std::path::PathBuf;
 use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Items that keep one multiprocessor busy.
@@ -26,6 +27,9 @@ const LANES_OF_UNIT: u64 = 2048;
 const GROUPS: [u64; 3] = [(1 << 31) - 1, 65_535, 65_535];
 /// Blocks within the scratch of a queue start at multiples of this.
 const UNIT: u64 = 512;
+
+/// Queues that are streams of others have numbers from here on.
+const LENT: u32 = 1 << 31;
 
 /// How a device is opened.
 #[derive(Clone, Debug, Default)]
@@ -55,6 +59,16 @@ struct Lane {
     stream: Stream,
 }
 
+impl Lane {
+    fn of(stream: Stream) -> Lane {
+        Lane {
+            scratch: Mutex::default(),
+            staging: Staging::default(),
+            stream,
+        }
+    }
+}
+
 /// A device over CUDA. Numbers of blocks are addresses of the device.
 pub struct Cuda {
     caps: Caps,
@@ -64,6 +78,8 @@ pub struct Cuda {
     blocks: Blocks<Block>,
     marks: Marks<Mark>,
     queues: Queues<Lane>,
+    /// The number of the next stream of others.
+    lent: AtomicU32,
     context: Arc<Context>,
 }
 
@@ -119,6 +135,7 @@ impl Cuda {
             blocks: Blocks::new(NAME, memory, memory),
             marks: Marks::default(),
             queues: Queues::default(),
+            lent: AtomicU32::new(LENT),
             context,
         })
     }
@@ -152,13 +169,8 @@ impl Cuda {
 
     /// The stream of a queue. The context is current.
     fn lane(&self, queue: Queue) -> Result<Arc<Lane>, DeviceError> {
-        self.queues.get(queue, || {
-            Ok(Lane {
-                scratch: Mutex::default(),
-                staging: Staging::default(),
-                stream: Stream::new(&self.context)?,
-            })
-        })
+        self.queues
+            .get(queue, || Ok(Lane::of(Stream::new(&self.context)?)))
     }
 
     /// Addresses of the blocks that the steps of a launch share, within the scratch of its queue.
@@ -348,6 +360,35 @@ impl Device for Cuda {
             self.marks.passed(event);
         }
         Ok(passed)
+    }
+
+    fn ext(&self, queue: Queue, call: &ExtCall<'_>) -> Result<(), DeviceError> {
+        match product(call) {
+            Some(product) => self.run(queue, &product.kernel, &product.launch()),
+            None => Err(self.lacks(format!("no operation {:?} of these arrays", call.name))),
+        }
+    }
+
+    fn import(&self, foreign: Foreign) -> Result<Imported, DeviceError> {
+        match foreign {
+            Foreign::Memory { address, .. } => Ok(Imported::Buf(Buf(address))),
+            Foreign::Queue(handle) => {
+                let queue = Queue(self.lent.fetch_add(1, Relaxed));
+                let stream = Stream::lent(&self.context, handle);
+                self.queues.get(queue, || Ok(Lane::of(stream)))?;
+                Ok(Imported::Queue(queue))
+            }
+            other => Err(self.lacks(format!("{other:?} cannot be taken in"))),
+        }
+    }
+
+    fn export(&self, buf: Buf, bytes: u64, queue: Queue) -> Result<Foreign, DeviceError> {
+        let event = self.record(queue)?;
+        self.poll(event, true)?;
+        Ok(Foreign::Memory {
+            address: buf.0,
+            bytes,
+        })
     }
 
     fn vmm(&self) -> Option<Arc<dyn Vmm>> {

@@ -2,10 +2,12 @@
 
 use crate::driver::{self, CommandQueue, Context, DeviceId, Failure, Mark, Mem};
 use crate::programs::{Programs, Ready};
-use arrayloom_codegen::{ArgValue, GROUP, ImageCache, Memory, Step, Steps, abilities, steps};
+use arrayloom_codegen::{
+    ArgValue, GROUP, ImageCache, Memory, Step, Steps, abilities, product, steps,
+};
 use arrayloom_device::{
-    Arg, Blocks, Buf, Caps, Device, DeviceError, End, Event, HostMemory, Launch, Marks, Queue,
-    Queues, host_pointer,
+    Arg, Blocks, Buf, Caps, Device, DeviceError, End, Event, ExtCall, HostMemory, Launch, Marks,
+    Queue, Queues, host_pointer,
 };
 use arrayloom_ir::{Form, Kernel};
 use arrayloom_types::Layout;
@@ -453,6 +455,14 @@ impl Device for OpenCl {
             self.marks.passed(event);
         }
         Ok(passed)
+    }
+
+    fn ext(&self, queue: Queue, call: &ExtCall<'_>) -> Result<(), DeviceError> {
+        // The CPU is better used by a tuned library of the host.
+        match product(call).filter(|_| !self.caps.unified) {
+            Some(product) => self.run(queue, &product.kernel, &product.launch()),
+            None => Err(self.lacks(format!("no operation {:?} of these arrays", call.name))),
+        }
     }
 
     fn host_ptr(&self, buf: Buf) -> Option<*mut u8> {

@@ -165,6 +165,13 @@ __attribute__((visibility("default"))) void fake_fail(const char *name, long cal
     planned.clear();
     if (call > 0) planned[name] = {call, code};
 }
+// A stream of somebody else on the first device.
+__attribute__((visibility("default"))) u64 fake_stream() {
+    std::lock_guard<std::recursive_mutex> guard(lock);
+    auto *made = new Stream{{}, 0};
+    streams.insert(made);
+    return (u64)made;
+}
 // The name of a call that was made; null after the last.
 __attribute__((visibility("default"))) const char *fake_called(long number) {
     std::lock_guard<std::recursive_mutex> guard(lock);

@@ -114,6 +114,15 @@ impl Fake {
         self.set(name, -1)
     }
 
+    /// A stream that another library made on the first GPU.
+    pub(crate) fn stream(&self) -> u64 {
+        type Make = unsafe extern "C" fn() -> u64;
+        // SAFETY: this is the function's type.
+        let make = unsafe { self.library.get::<Make>(b"fake_stream\0") }.unwrap();
+        // SAFETY: it takes nothing.
+        unsafe { make() }
+    }
+
     /// The call of this function, counted from one for the next, gives an error; none if 0.
     pub(crate) fn fail(&self, name: &str, call: i64, code: i32) {
         type Fail = unsafe extern "C" fn(*const c_char, c_long, c_int);

@@ -2,11 +2,14 @@
 
 use super::fake::Fake;
 use arrayloom_cuda::{Config, Cuda};
-use arrayloom_device::{Arg, Buf, Device as _, DeviceError, End, Launch, Queue, ReduceArgs};
+use arrayloom_device::{
+    Arg, Buf, Device as _, DeviceError, End, ExtCall, Foreign, Imported, Launch, Queue, ReduceArgs,
+    Tensor,
+};
 use arrayloom_ir::{Builder, Form, Kernel, Output, Prim, ReduceOp};
 use arrayloom_memory::Addr;
 use arrayloom_plan::ReduceOrder;
-use arrayloom_types::DType;
+use arrayloom_types::{DType, Layout};
 
 /// Numbers of the program: more than one pinned block of bytes.
 pub(crate) const COUNT: usize = 700_000;
@@ -165,5 +168,120 @@ fn one_gpu_copies_from_another() {
         second.free(target);
         drop((first, second));
         assert_eq!((fake.get("faults"), fake.get("live")), (0, 0));
+    }
+}
+
+/// Memory and a stream of another library are used as they are, and stay that library's.
+#[test]
+fn what_others_made_is_used_in_place() {
+    let fake = Fake::new("foreign");
+    fake.set("delay", 1);
+    let [other, device] = [fake.open().unwrap(), fake.open().unwrap()];
+    let bytes = (COUNT * 8) as u64;
+    let theirs = [bytes, bytes, 8].map(|bytes| other.alloc(bytes).unwrap());
+    let stream = fake.stream();
+    let Imported::Queue(queue) = device.import(Foreign::Queue(stream)).unwrap() else {
+        panic!("a queue was taken in");
+    };
+    let ours = theirs.map(|buf| {
+        let bytes = 8;
+        match device.import(Foreign::Memory {
+            address: buf.0,
+            bytes,
+        }) {
+            Ok(Imported::Buf(buf)) => buf,
+            wrong => panic!("memory was taken in as {wrong:?}"),
+        }
+    });
+    let mut given = numbers();
+    let start = End::Dev(ours[0], 0);
+    device.copy(queue, start, host(&mut given), bytes).unwrap();
+    double(&device, queue, ours).unwrap();
+    let exported = device.export(ours[1], bytes, queue).unwrap();
+    assert_eq!(
+        exported,
+        Foreign::Memory {
+            address: theirs[1].0,
+            bytes
+        }
+    );
+    for buf in ours {
+        device.free(buf);
+    }
+    drop(device);
+    let mut found = vec![0; COUNT];
+    let all = End::Dev(theirs[1], 0);
+    other.copy(Queue(0), host(&mut found), all, bytes).unwrap();
+    let done = other.record(Queue(0)).unwrap();
+    assert!(other.poll(done, true).unwrap());
+    let expected: Vec<i64> = given.iter().map(|x| 2 * x).collect();
+    assert!(found == expected, "other numbers than the CPU's");
+    for buf in theirs {
+        other.free(buf);
+    }
+    drop(other);
+    // The stream is still there.
+    assert_eq!((fake.get("faults"), fake.get("live")), (0, 1));
+}
+
+/// A product of a transposed matrix, and one that the device leaves to others.
+#[test]
+fn matrices_are_multiplied() {
+    const ROWS: usize = 37;
+    const INNER: usize = 301;
+    const COLUMNS: usize = 53;
+    let fake = Fake::new("products");
+    fake.set("delay", 1);
+    let device = fake.open().unwrap();
+    let mut given: Vec<i64> = numbers()[..INNER * (ROWS + COLUMNS)].to_vec();
+    let [from, to] = [given.len(), ROWS * COLUMNS].map(|n| device.alloc(8 * n as u64).unwrap());
+    let bytes = 8 * given.len() as u64;
+    let start = End::Dev(from, 0);
+    device
+        .copy(Queue(0), start, host(&mut given), bytes)
+        .unwrap();
+    let tensor = |buf, offset: usize, shape: [usize; 2], dtype| Tensor {
+        buf,
+        layout: Layout {
+            offset: offset.cast_signed(),
+            ..Layout::contiguous(dtype, &shape)
+        },
+    };
+    let call = |dtype| {
+        let mut left = tensor(from, 0, [ROWS, INNER], dtype);
+        left.layout.strides = [8, 8 * ROWS.cast_signed()].into_iter().collect();
+        let ins = [
+            left,
+            tensor(from, 8 * ROWS * INNER, [INNER, COLUMNS], dtype),
+        ];
+        let outs = [tensor(to, 0, [ROWS, COLUMNS], dtype)];
+        let (name, attrs) = ("matmul", &[][..]);
+        device.ext(
+            Queue(0),
+            &ExtCall {
+                name,
+                outs: &outs,
+                ins: &ins,
+                attrs,
+            },
+        )
+    };
+    call(DType::I64).unwrap();
+    assert!(matches!(
+        call(DType::F16),
+        Err(DeviceError::Unsupported { .. })
+    ));
+    let mut found = vec![0; ROWS * COLUMNS];
+    let all = End::Dev(to, 0);
+    device
+        .copy(Queue(0), host(&mut found), all, 8 * (ROWS * COLUMNS) as u64)
+        .unwrap();
+    let done = device.record(Queue(0)).unwrap();
+    assert!(device.poll(done, true).unwrap());
+    let (left, right) = given.split_at(ROWS * INNER);
+    for (at, sum) in found.into_iter().enumerate() {
+        let (row, column) = (at / COLUMNS, at % COLUMNS);
+        let each = (0..INNER).map(|k| left[k * ROWS + row] * right[k * COLUMNS + column]);
+        assert_eq!(sum, each.sum::<i64>(), "row {row}, column {column}");
     }
 }
