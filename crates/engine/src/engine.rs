@@ -1,5 +1,6 @@
 //! The engine's public face: slots, recording, synchronisation.
 
+use crate::alone::Alone;
 use crate::events::FpEvent;
 use crate::explain::Dumps;
 use crate::ladder::Rungs;
@@ -11,7 +12,7 @@ use crate::turn::Turns;
 use crate::{EngineError, Settings, Stats};
 use arrayloom_device::{Device, DeviceError};
 use arrayloom_fuse::{Cache, split};
-use arrayloom_guard::{Block, Guard, GuardConfig, GuardError, Pages as _, Slot, State};
+use arrayloom_guard::{Block, Guard, GuardConfig, GuardError, Pages as _, PoolStats, Slot, State};
 use arrayloom_ir::{Node, SlotId};
 use arrayloom_memory::{HostLimits, HostMemory, Request, physical_memory};
 use arrayloom_types::ErrorKind;
@@ -37,6 +38,7 @@ pub struct Engine {
     pub(crate) table: Mutex<Table>,
     pub(crate) turns: Turns,
     pub(crate) pending: Bits,
+    pub(crate) alone: Alone,
     pub(crate) cache: Mutex<Cache>,
     pub(crate) stats: Mutex<Stats>,
     pub(crate) places: Mutex<Places>,
@@ -85,6 +87,7 @@ impl Engine {
             table: Mutex::default(),
             turns: Turns::default(),
             pending: Bits::new(),
+            alone: Alone::new(),
             cache: Mutex::default(),
             stats: Mutex::default(),
             places: Mutex::default(),
@@ -113,6 +116,7 @@ impl Engine {
             let owner = Arc::<Engine>::clone(&engine);
             if let Ok(guard) = Guard::install_over(&GuardConfig::default(), memory, owner) {
                 engine.guard.get_or_init(|| guard);
+                engine.keep_warm();
             }
         }
         Ok(engine)
@@ -426,7 +430,12 @@ impl Engine {
         stats.cache_hits = cache.hits();
         stats.cache_misses = cache.misses();
         stats.guard = self.guard().map(Guard::counters).unwrap_or_default();
-        stats.pool = Some(self.pool().stats());
+        let warm = self.guard().map_or(0, Guard::warm_bytes);
+        stats.pool = Some(self.pool().stats()).map(|pool| PoolStats {
+            live_bytes: pool.live_bytes.saturating_sub(warm),
+            cached_bytes: pool.cached_bytes + warm,
+            ..pool
+        });
         stats
     }
 
@@ -444,7 +453,7 @@ impl Engine {
 
     /// Gives memory that is kept for re-use back to the system. Tells how many bytes.
     pub fn trim(&self) -> u64 {
-        self.pool().trim(usize::MAX) as u64
+        (self.cool() + self.pool().trim(usize::MAX)) as u64
     }
 }
 

@@ -209,7 +209,7 @@ impl Engine {
 
     /// Remembers where the most memory was in use.
     pub(crate) fn note_peak(&self, site: u32) {
-        let used = self.pool().limit().used();
+        let used = self.used();
         lock(&self.scopes).note(used);
         let mut peak = lock(&self.peak);
         if used > peak.0 {
@@ -220,11 +220,12 @@ impl Engine {
     /// The figures of this moment, with at most so many owners.
     pub fn memory_report(&self, owners: usize) -> MemoryReport {
         let info = self.pool().info();
+        let warm = self.warm_bytes();
         let rungs = *lock(&self.rungs);
         MemoryReport {
             limit: info.limit,
-            live: info.in_use,
-            cached: info.cached(),
+            live: info.in_use.saturating_sub(warm),
+            cached: info.cached() + warm,
             largest_free: info.largest_free,
             peak: info.peak,
             peak_site: lock(&self.peak).1,
@@ -245,17 +246,22 @@ impl Engine {
 
     /// Changes the limit on bytes in use; gives the old one. `u64::MAX` is no limit.
     pub fn set_memory_limit(&self, bytes: u64) -> u64 {
-        self.pool().limit().set(bytes)
+        let old = self.pool().limit().set(bytes);
+        self.keep_warm();
+        old
     }
 
     /// Changes how many bytes may wait for re-use; gives the old number.
     pub fn set_cached_bytes(&self, bytes: u64) -> u64 {
-        self.pool().limit().set_cached(bytes)
+        let old = self.pool().limit().set_cached(bytes);
+        self.keep_warm();
+        old
     }
 
     /// Counts the highest use of memory anew; gives what is in use now.
     pub fn restart_peak(&self) -> u64 {
-        let used = self.pool().limit().used();
+        self.cool();
+        let used = self.used();
         self.pool().limit().restart_peak();
         *lock(&self.peak) = (used, 0);
         used
@@ -263,11 +269,12 @@ impl Engine {
 
     /// Gives unused memory back, but for `keep` bytes. Tells how many bytes.
     pub fn trim_to(&self, keep: u64) -> u64 {
-        let cached = self.pool().info().cached();
+        let cached = self.pool().info().cached() + self.warm_bytes();
         let want = cached.saturating_sub(keep);
         if want == 0 {
             return 0;
         }
+        self.cool();
         self.pool()
             .trim(usize::try_from(want).unwrap_or(usize::MAX)) as u64
     }

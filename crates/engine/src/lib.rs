@@ -8,6 +8,7 @@
 //! Locks: a *turn* is held by whoever runs the list; the *table* (slots and list) is locked for moments
 //! only and never while user memory is touched. The order is turn, then table.
 
+mod alone;
 mod boxes;
 mod count;
 mod engine;
@@ -35,6 +36,7 @@ mod sweep;
 mod sync;
 mod table;
 mod turn;
+mod warm;
 
 #[cfg(test)]
 mod tests;

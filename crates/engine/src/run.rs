@@ -116,6 +116,7 @@ impl Engine {
         if let Some(wanted) = wanted {
             self.put_off(&mut batch, wanted);
         }
+        self.alone.learn(&batch.list, wanted);
         let result = self.run_batch(&mut batch);
         self.settle_device(true);
         self.hand_over(batch);

@@ -52,7 +52,7 @@ impl Engine {
 
     /// Opens a scope and gives its number.
     pub fn open_scope(&self) -> u32 {
-        let (used, moved) = (self.pool().limit().used(), self.moved());
+        let (used, moved) = (self.used(), self.moved());
         let allocated = self.pool().counters().total;
         let mut scopes = lock(&self.scopes);
         scopes.last += 1;
@@ -81,7 +81,7 @@ impl Engine {
 
     /// What happened in an open scope so far; nothing for one that is not open.
     pub fn scope_figures(&self, scope: u32) -> ScopeFigures {
-        let (used, moved) = (self.pool().limit().used(), self.moved());
+        let (used, moved) = (self.used(), self.moved());
         let total = self.pool().counters().total;
         let mut scopes = lock(&self.scopes);
         scopes.note(used);

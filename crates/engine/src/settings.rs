@@ -151,6 +151,10 @@ settings! {
     lazy: bool = true, "ARRAYLOOM_LAZY";
     /// Run after every recorded operation.
     eager: bool = false, "ARRAYLOOM_EAGER";
+    /// Lines whose results are always wanted at once are run at once.
+    learn: bool = true, "ARRAYLOOM_LEARN";
+    /// Bytes of dropped arrays kept where they are, for the next array of their size.
+    warm_bytes: usize = 32 << 20, "ARRAYLOOM_WARM_BYTES";
     /// Bytes of memory kept for re-use; 0 for a quarter of the machine's.
     pool_bytes: usize = 0, "ARRAYLOOM_POOL_BYTES";
     /// Bytes of arrays at most: more is spilled, or an error.

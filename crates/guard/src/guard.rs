@@ -14,6 +14,7 @@ use crate::pool::{PagePool, Pages};
 use crate::service::Service;
 use crate::slot::{Slot, State};
 use crate::sys;
+use crate::warm::{Warm, Warmth};
 
 /// What the guard asks of its owner. Called on the service thread; only `served` is called in the
 /// signal handler.
@@ -85,7 +86,9 @@ pub(crate) struct Tallies {
 pub(crate) struct ClassSlots {
     /// Indices from here on were never used.
     fresh: usize,
-    returned: Vec<usize>,
+    pub(crate) returned: Vec<usize>,
+    /// Freed with their pages.
+    pub(crate) warm: Vec<Warm>,
 }
 
 /// Protected memory whose contents appear when they are touched. One per process.
@@ -97,6 +100,7 @@ pub struct Guard {
     pub(crate) service: Service,
     pub(crate) gate: Gate,
     pub(crate) tallies: Tallies,
+    pub(crate) warmth: Warmth,
     live_slots: AtomicUsize,
     max_slots: usize,
 }
@@ -159,6 +163,7 @@ impl Guard {
             service: Service::new(config.service_stack_bytes),
             gate: Gate::default(),
             tallies: Tallies::default(),
+            warmth: Warmth::default(),
             live_slots: AtomicUsize::new(0),
             max_slots: config.max_slots,
         });
@@ -197,6 +202,9 @@ impl Guard {
     /// `NoSlot`, `OutOfMemory`, or `System` if the pages could not be moved.
     pub fn alloc_ready(&self, nbytes: usize, zeroed: bool) -> Result<Slot, GuardError> {
         self.restart_service_after_fork();
+        if let Some(slot) = self.take_warm(nbytes, zeroed) {
+            return Ok(slot);
+        }
         let no_slot = GuardError::NoSlot {
             bytes: nbytes,
             live: self.live_slots.load(Relaxed),
@@ -216,13 +224,12 @@ impl Guard {
     /// Takes an unused slot and clears its record; its state stays Free.
     fn claim(&self, nbytes: usize) -> Option<Slot> {
         let first = self.arena.class_for(nbytes)?;
-        if self.live_slots.fetch_add(1, Relaxed) >= self.max_slots {
-            self.live_slots.fetch_sub(1, Relaxed);
+        if !self.enter() {
             return None;
         }
         let found = (first..self.arena.classes()).find_map(|class| self.claim_in(class));
         let Some(slot) = found else {
-            self.live_slots.fetch_sub(1, Relaxed);
+            self.leave();
             return None;
         };
         let record = self.arena.record(slot);
@@ -249,6 +256,20 @@ impl Guard {
         if let Some(class) = self.classes.get(slot.class()) {
             class.with(|slots| slots.returned.push(slot.index()));
         }
+        self.leave();
+    }
+
+    /// Counts one more slot in use. False if there are too many.
+    pub(crate) fn enter(&self) -> bool {
+        let room = self.live_slots.fetch_add(1, Relaxed) < self.max_slots;
+        if !room {
+            self.leave();
+        }
+        room
+    }
+
+    /// Counts one slot less.
+    pub(crate) fn leave(&self) {
         self.live_slots.fetch_sub(1, Relaxed);
     }
 

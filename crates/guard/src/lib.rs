@@ -36,6 +36,7 @@ mod publish;
 mod service;
 mod slot;
 mod sys;
+mod warm;
 
 pub use config::{GuardConfig, PoolLimits};
 pub use error::GuardError;

@@ -107,6 +107,12 @@ pub trait Pages: Send + Sync {
     /// Takes a block back.
     fn put(&self, block: Block);
 
+    /// True if the block that starts there may wait outside for its next user.
+    fn may_wait(&self, start: usize) -> bool {
+        let _ = start;
+        true
+    }
+
     /// Takes the end of a block back: `len` bytes of it stay, whole pages.
     fn shorten(&self, block: Block, len: usize) -> Block;
 

@@ -24,7 +24,7 @@ use crate::arena::Arena;
 use crate::error::GuardError;
 use crate::guard::Guard;
 use crate::pool::Block;
-use crate::slot::{DOOMED, REARMED, Record, Slot, State, WRITABLE, Word};
+use crate::slot::{DOOMED, OWN, REARMED, Record, Slot, State, WRITABLE, Word};
 use crate::sys::{self, Access, Refused};
 
 /// The page lock of one slot, and the promise not to fork in the middle.
@@ -84,6 +84,11 @@ impl<'a> Held<'a> {
         self.done = true;
     }
 
+    /// Bytes of the pages at the user address.
+    pub(crate) fn len(&self) -> usize {
+        self.record.block_len.load(SeqCst)
+    }
+
     fn user_range(&self) -> (*mut u8, usize) {
         let start = self.guard.arena.addr(self.slot);
         (start, self.record.block_len.load(SeqCst))
@@ -98,7 +103,7 @@ impl<'a> Held<'a> {
     }
 
     /// Where the pages came from and go back to.
-    fn home(&self) -> *mut u8 {
+    pub(crate) fn home(&self) -> *mut u8 {
         core::ptr::with_exposed_provenance_mut(self.record.block_start.load(SeqCst))
     }
 
@@ -271,7 +276,7 @@ impl Guard {
                     .block_start
                     .store(start.expose_provenance(), SeqCst);
                 held.record.block_len.store(len, SeqCst);
-                held.become_state(State::Ready, 0, !0xff);
+                held.become_state(State::Ready, OWN, !0xff);
                 Ok(())
             }
             Err(refused) => {
@@ -420,18 +425,28 @@ impl Guard {
     pub fn free(&self, slot: Slot) {
         let held = Held::new(self, slot);
         debug_assert_eq!(held.word.pins(), 0, "{slot:?} was freed while pinned");
+        if held.state() == State::Free {
+            debug_assert!(false, "{slot:?} was freed twice");
+            return;
+        }
+        if let Some(held) = self.park(slot, held)
+            && self.empty(held)
+        {
+            self.unclaim(slot);
+        }
+    }
+
+    /// Gives the pages of a slot to the pool and makes its range untouchable. False if that cannot be: then
+    /// the range stays as it is and is never used again.
+    pub(crate) fn empty(&self, held: Held<'_>) -> bool {
         let block = match held.state() {
-            State::Free => {
-                debug_assert!(false, "{slot:?} was freed twice");
-                return;
-            }
             State::Lazy | State::Busy => None,
             State::Computed => Some(held.take_staging()),
+            State::Free => return true,
             State::Ready | State::ReadOnly | State::BusyWrite => {
                 let Ok(lifted) = self.lift(&held) else {
-                    // The range could not be cleared: it stays as it is and is never used again.
                     held.mark(DOOMED, 0);
-                    return;
+                    return false;
                 };
                 Some(lifted)
             }
@@ -439,10 +454,10 @@ impl Guard {
         held.record.block_start.store(0, SeqCst);
         held.record.block_len.store(0, SeqCst);
         held.become_state(State::Free, 0, !0xff);
-        self.unclaim(slot);
         if let Some(block) = block {
             self.pool.put(block);
         }
+        true
     }
 
     /// Clears the user range. The pages go home; if the system cannot move them, the block comes home

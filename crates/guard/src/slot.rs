@@ -1,7 +1,7 @@
 //! A slot's name, its states, and the record that holds them.
 //!
 //! The record's `word` is the only thing threads agree on. Its low byte is the [`State`]; above it
-//! lie the page lock, three marks and the pin count:
+//! lie the page lock, four marks and the pin count:
 //!
 //! | bits | meaning |
 //! |---|---|
@@ -10,6 +10,7 @@
 //! | `WRITABLE` | the fault handler may publish with write access |
 //! | `REARMED` | protection was asked for during a write barrier |
 //! | `DOOMED` | no page can be had; a touch goes to the previous handler |
+//! | `OWN` | the slot began with pages, and may keep them when it is freed |
 //! | 16-31 | pins: users of the staging address |
 //!
 //! Whoever changes the word wakes the futex sleepers on it. All operations are sequentially
@@ -119,6 +120,7 @@ const LOCKED: u32 = 1 << 8;
 pub(crate) const WRITABLE: u32 = 1 << 9;
 pub(crate) const REARMED: u32 = 1 << 10;
 pub(crate) const DOOMED: u32 = 1 << 11;
+pub(crate) const OWN: u32 = 1 << 12;
 const PIN: u32 = 1 << 16;
 
 /// A value of a record's word.

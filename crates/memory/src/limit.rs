@@ -56,6 +56,11 @@ impl Limit {
         self.peak.store(self.used.load(Relaxed), Relaxed);
     }
 
+    /// Bytes that may wait for re-use.
+    pub fn cached(&self) -> u64 {
+        self.cached.load(Relaxed)
+    }
+
     /// Changes how many bytes may wait for re-use; gives the old number.
     pub fn set_cached(&self, bytes: u64) -> u64 {
         let old = self.cached.swap(bytes, Relaxed);

@@ -260,6 +260,10 @@ impl Pages for HostMemory {
         self.take_in(start.addr(), (0, len), true);
     }
 
+    fn may_wait(&self, start: usize) -> bool {
+        !self.is_spilled_at(start)
+    }
+
     fn shorten(&self, block: Block, len: usize) -> Block {
         let (start, whole) = block.into_parts();
         self.take_in(start.addr(), (len, whole - len), false);

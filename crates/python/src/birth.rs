@@ -62,6 +62,35 @@ pub(crate) fn ready<'py>(
     let Some(bytes) = nbytes(dtype, shape) else {
         return Ok(None);
     };
+    let Some(new) = with_memory(py, bytes, zeroed)? else {
+        return Ok(None);
+    };
+    let site = site::capture(py)?.unwrap_or_default();
+    state::engine().describe(new.slot, site, dtype, shape);
+    memory::note_birth(py, new.slot)?;
+    let strides = contiguous_strides(shape, dtype.size());
+    wrap(py, &new, dtype, shape, &strides).map(Some)
+}
+
+/// An array with memory of arbitrary bytes, for an operation that runs at once. `None` as for [`ready`].
+pub(crate) fn blank<'py>(
+    py: Python<'py>,
+    dtype: DType,
+    shape: &[usize],
+    strides: &[isize],
+) -> PyResult<Option<Born<'py>>> {
+    let Some(bytes) = nbytes(dtype, shape) else {
+        return Ok(None);
+    };
+    let Some(new) = with_memory(py, bytes, false)? else {
+        return Ok(None);
+    };
+    memory::note_birth(py, new.slot)?;
+    wrap(py, &new, dtype, shape, strides).map(Some)
+}
+
+/// A slot of the arena with memory.
+fn with_memory(py: Python<'_>, bytes: usize, zeroed: bool) -> PyResult<Option<NewSlot>> {
     let engine = state::engine();
     let mut new = engine.patiently(|| engine.new_ready(bytes, zeroed));
     if let Err(refused) = &new
@@ -77,16 +106,12 @@ pub(crate) fn ready<'py>(
     let Ok(new) = new else {
         return Ok(None);
     };
-    if state::engine().slot_at(new.addr as usize).is_none() {
+    if engine.slot_at(new.addr as usize).is_none() {
         // The arena is full: such memory could not be told from others when it is freed.
-        state::engine().release(new.slot);
+        engine.release(new.slot);
         return Ok(None);
     }
-    let site = site::capture(py)?.unwrap_or_default();
-    engine.describe(new.slot, site, dtype, shape);
-    memory::note_birth(py, new.slot)?;
-    let strides = contiguous_strides(shape, dtype.size());
-    wrap(py, &new, dtype, shape, &strides).map(Some)
+    Ok(Some(new))
 }
 
 fn wrap<'py>(

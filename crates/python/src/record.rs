@@ -6,7 +6,7 @@ use crate::operand::{Input, View};
 use crate::ops::OpEntry;
 use crate::{error, state, sync};
 use arrayloom_ir::{Action, LoopSig, Node, Operand, SlotId, Table};
-use arrayloom_types::{Layout, Scalar, Shape, elementwise_strides};
+use arrayloom_types::{DType, Layout, Scalar, Shape, elementwise_strides};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
@@ -135,6 +135,20 @@ impl Draft {
         sync::flush(py)
     }
 
+    /// Runs the node, whose results have memory already.
+    pub(crate) fn run_now(
+        mut self,
+        py: Python<'_>,
+        action: Action,
+        sig: LoopSig,
+        outs: SmallVec<[(SlotId, Layout); 1]>,
+        site: u32,
+    ) -> PyResult<()> {
+        let node = self.node(action, sig, outs, site);
+        let engine = state::engine();
+        sync::force(py, || engine.run_now(node), || engine.flush())
+    }
+
     /// Records the node and waits for its first result.
     pub(crate) fn compute(
         mut self,
@@ -179,12 +193,17 @@ impl Drop for Draft {
     }
 }
 
-/// New lazy arrays for the results of an element-wise call, laid out as NumPy would.
+/// How the arrays of results are made: lazy, or with memory.
+pub(crate) type Birth<'py> =
+    fn(Python<'py>, DType, &[usize], &[isize]) -> PyResult<Option<Born<'py>>>;
+
+/// New arrays for the results of an element-wise call, laid out as NumPy would.
 pub(crate) fn results<'py>(
     py: Python<'py>,
     (entry, sig): (&OpEntry, &LoopSig),
     shape: &Shape,
     inputs: &[Input],
+    birth: Birth<'py>,
 ) -> PyResult<Option<SmallVec<[Born<'py>; 2]>>> {
     let views: SmallVec<[&Layout; 3]> = inputs
         .iter()
@@ -206,7 +225,7 @@ pub(crate) fn results<'py>(
     let mut born = SmallVec::new();
     for &dtype in &sig.outs {
         let strides = elementwise_strides(shape, &views, direct, dtype.size());
-        match birth::lazy(py, dtype, shape, &strides)? {
+        match birth(py, dtype, shape, &strides)? {
             Some(array) => born.push(array),
             None => return Ok(None),
         }

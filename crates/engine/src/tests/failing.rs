@@ -46,7 +46,7 @@ fn every_failure_can_be_tried_again() {
     let arrays = program(w, &source);
     let expected = results(w, &arrays);
     let slots = w.engine.slots_in_use();
-    let live = w.engine.pool().stats().live_bytes;
+    let live = w.live_bytes();
     let mut failures = 0;
     for what in ["run", "alloc"] {
         for at in 0..20 {
@@ -62,7 +62,7 @@ fn every_failure_can_be_tried_again() {
             assert_eq!(first.is_err(), w.engine.pending_nodes() > 0);
             assert_eq!(results(w, &arrays), expected, "{what} {at}");
             assert_eq!(w.engine.slots_in_use(), slots, "{what} {at}");
-            assert_eq!(w.engine.pool().stats().live_bytes, live, "{what} {at}");
+            assert_eq!(w.live_bytes(), live, "{what} {at}");
         }
     }
     assert!(failures >= 1, "{failures}");

@@ -41,7 +41,8 @@ pub(super) fn step(w: &World, grid: &Array) -> (Array, Array) {
 fn a_step_is_one_kernel_and_needs_two_arrays() {
     let (w, _turn) = guarded();
     w.engine.forget_places();
-    let start = w.engine.pool().stats().live_bytes;
+    w.engine.restart_peak();
+    let start = w.live_bytes();
     let grid = w.lazy(DType::F64, &[N + 2, N + 2]);
     w.map("_copy", &grid, &[number(0.0)]).unwrap();
     let top = grid.window(&[0, 0], &[1, N + 2], 1);
@@ -64,7 +65,7 @@ fn a_step_is_one_kernel_and_needs_two_arrays() {
         // The first store is a kernel; the next ones exchange blocks.
         assert_eq!(stats.kernels, 1 + round + round.min(1));
         assert_eq!(stats.contracted, 6 * (round + 1));
-        let live = w.engine.pool().stats().live_bytes - start;
+        let live = w.live_bytes() - start;
         assert!(live < 2 * BYTES + BYTES / 8, "{live}");
     }
     let peak = w.engine.pool().stats().peak_bytes - start;
@@ -72,5 +73,5 @@ fn a_step_is_one_kernel_and_needs_two_arrays() {
     w.engine.release(grid.slot);
     w.engine.flush().unwrap();
     w.engine.release(state.unwrap().slot);
-    assert_eq!(w.engine.pool().stats().live_bytes, start);
+    assert_eq!(w.live_bytes(), start);
 }

@@ -37,7 +37,7 @@ fn limits_below_the_working_set_change_no_bit() {
     w.engine.forget_places();
     let expected = heat(w);
     let slots = w.engine.slots_in_use();
-    let live = w.engine.pool().stats().live_bytes;
+    let live = w.live_bytes();
     let spills = times(w, Rung::Spill) + times(w, Rung::Predict);
     let boxes = times(w, Rung::Boxes);
     for part in [1, 2, 4, 8] {
@@ -50,7 +50,7 @@ fn limits_below_the_working_set_change_no_bit() {
         w.engine.set_memory_limit(u64::MAX);
         assert!(report.peak <= used + room, "1/{part}: {}", report.peak);
         assert_eq!(w.engine.slots_in_use(), slots, "1/{part}");
-        assert_eq!(w.engine.pool().stats().live_bytes, live, "1/{part}");
+        assert_eq!(w.live_bytes(), live, "1/{part}");
     }
     assert!(times(w, Rung::Spill) + times(w, Rung::Predict) > spills);
     assert!(times(w, Rung::Boxes) > boxes);
@@ -63,7 +63,7 @@ fn every_failing_allocation_is_survived() {
     w.engine.forget_places();
     let expected = heat(w);
     let slots = w.engine.slots_in_use();
-    let live = w.engine.pool().stats().live_bytes;
+    let live = w.live_bytes();
     let mut at = 0;
     loop {
         w.engine.forget_places();
@@ -72,7 +72,7 @@ fn every_failing_allocation_is_survived() {
         let all = w.engine.allocations_left.swap(i64::MAX, Ordering::Relaxed) > 0;
         assert_eq!(result, expected, "allocation {at}");
         assert_eq!(w.engine.slots_in_use(), slots, "allocation {at}");
-        assert_eq!(w.engine.pool().stats().live_bytes, live, "allocation {at}");
+        assert_eq!(w.live_bytes(), live, "allocation {at}");
         if all {
             break;
         }

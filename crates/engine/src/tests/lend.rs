@@ -21,7 +21,7 @@ fn seen(lent: &crate::Lent, count: usize) -> Vec<f64> {
 #[test]
 fn a_later_write_does_not_reach_the_borrower() {
     let (w, _turn) = guarded();
-    let live = w.engine.pool().stats().live_bytes;
+    let live = w.live_bytes();
     let a = w.ready(DType::F64, &[3], &[1.0, 2.0, 3.0]);
     let lent = w.engine.lend_pages(a.slot, &a.layout).unwrap().unwrap();
     assert_ne!(lent.address(), a.addr as usize);
@@ -33,13 +33,13 @@ fn a_later_write_does_not_reach_the_borrower() {
     w.engine.take_back(lent);
     assert_eq!(w.floats(&a), [11.0, 12.0, 13.0]);
     w.engine.release(a.slot);
-    assert_eq!(w.engine.pool().stats().live_bytes, live);
+    assert_eq!(w.live_bytes(), live);
 }
 
 #[test]
 fn the_borrower_may_go_first_or_last() {
     let (w, _turn) = guarded();
-    let live = w.engine.pool().stats().live_bytes;
+    let live = w.live_bytes();
     let (a, b) = (w.lazy(DType::F64, &[4]), w.lazy(DType::F64, &[4]));
     for (array, value) in [(&a, 2.0), (&b, 3.0)] {
         w.map("_copy", array, &[number(value)]).unwrap();
@@ -59,7 +59,7 @@ fn the_borrower_may_go_first_or_last() {
     assert_eq!(seen(&last, 4), [3.0; 4]);
     w.engine.take_back(last);
     w.engine.release(a.slot);
-    assert_eq!(w.engine.pool().stats().live_bytes, live);
+    assert_eq!(w.live_bytes(), live);
 }
 
 #[test]

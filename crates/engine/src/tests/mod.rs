@@ -1,6 +1,7 @@
 //! The engine on the CPU device, held against the interpreter: random programs, failures of every kind,
 //! touches of lazy memory.
 
+mod alone;
 mod failing;
 mod heat;
 mod ladder;
@@ -155,6 +156,11 @@ impl World {
             ..Settings::default()
         };
         World::start(settings, vec![Arc::new(Reference::new())])
+    }
+
+    /// Bytes in use.
+    fn live_bytes(&self) -> usize {
+        self.engine.stats().pool.unwrap().live_bytes
     }
 
     fn lazy(&self, dtype: DType, shape: &[usize]) -> Array {

@@ -32,7 +32,7 @@ fn two(w: &World) -> (Array, Array, u64) {
     let b = w.lazy(DType::F64, &[N]);
     w.map("multiply", &b, &[read(&a), number(0.5)]).unwrap();
     w.engine.sync_read(b.slot).unwrap();
-    (a, b, w.engine.pool().stats().live_bytes as u64)
+    (a, b, w.live_bytes() as u64)
 }
 
 fn expected() -> f64 {
@@ -58,7 +58,7 @@ fn a_temporary_that_is_only_folded_gets_no_memory() {
     let (kept, sum) = distance(w, &a, &b);
     assert_eq!(w.floats(&sum), [expected]);
     let one_page = 1 << 21;
-    assert!(w.engine.pool().stats().live_bytes as u64 <= before + one_page);
+    assert!(w.live_bytes() as u64 <= before + one_page);
     assert_eq!(w.engine.pending_nodes(), 2, "difference and distance");
     w.engine.release(kept.slot);
     assert_eq!(w.engine.pending_nodes(), 0, "dropped with the array");

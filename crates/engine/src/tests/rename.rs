@@ -42,12 +42,12 @@ fn a_loop_stores_without_a_second_pass() {
     let expected = run(&World::eager(), 6, |_, _, _| {});
     let (w, _turn) = guarded();
     w.engine.forget_places();
-    let (before, live) = (renamed(w), w.engine.pool().stats().live_bytes);
+    let (before, live) = (renamed(w), w.live_bytes());
     let found = run(w, 6, |_, _, _| {});
     assert_eq!(found, expected);
     // The first store teaches, and its temporary has no shadow yet.
     assert_eq!(renamed(w) - before, 5);
-    assert_eq!(w.engine.pool().stats().live_bytes, live);
+    assert_eq!(w.live_bytes(), live);
 }
 
 #[test]

@@ -11,4 +11,5 @@
 mod barrier;
 mod life;
 mod threads;
+mod warm;
 mod world;

@@ -1,0 +1,73 @@
+//! Lines that want their results at once.
+
+use super::{Array, Operand, World, guarded, map_node};
+use arrayloom_types::{DType, Scalar};
+
+const SITE: u32 = 4711;
+
+fn node(out: &Array, a: &Array, site: u32) -> arrayloom_ir::Node {
+    let operand = Operand::View(a.slot, a.layout.clone());
+    let three = Operand::Scalar(Scalar::from_f64(DType::F64, 3.0));
+    let mut node = map_node("add", out, &[operand, three], None);
+    node.site = site;
+    node
+}
+
+/// The bits of one value.
+fn bits(w: &World, array: &Array) -> u64 {
+    w.floats(array)[7].to_bits()
+}
+
+fn learn(w: &World, a: &Array, site: u32) {
+    for _ in 0..4 {
+        assert!(!w.engine.runs_at_once(site));
+        let c = w.lazy(DType::F64, &[20_000]);
+        w.record(node(&c, a, site)).unwrap();
+        assert_eq!(bits(w, &c), 4.0f64.to_bits());
+        w.engine.release(c.slot);
+    }
+}
+
+#[test]
+fn a_known_line_runs_at_once_in_memory_that_was_there() {
+    let (w, _turn) = guarded();
+    let live = w.live_bytes();
+    let a = w.ready(DType::F64, &[20_000], &vec![1.0; 20_000]);
+    learn(w, &a, SITE);
+    let mut places = Vec::new();
+    for _ in 0..3 {
+        assert!(w.engine.runs_at_once(SITE));
+        let c = w.ready(DType::F64, &[20_000], &[]);
+        w.engine.run_now(node(&c, &a, SITE)).unwrap();
+        assert!(!w.engine.is_pending(c.slot));
+        assert_eq!(w.peek(&c)[..8], 4f64.to_le_bytes());
+        places.push(c.addr);
+        w.engine.release(c.slot);
+    }
+    assert!(
+        places.iter().all(|&place| place == places[0]),
+        "warm memory"
+    );
+    w.engine.release(a.slot);
+    assert_eq!(w.live_bytes(), live);
+}
+
+#[test]
+fn what_is_pending_runs_first() {
+    let (w, _turn) = guarded();
+    let a = w.ready(DType::F64, &[20_000], &vec![1.0; 20_000]);
+    learn(w, &a, SITE + 1);
+    let b = w.lazy(DType::F64, &[20_000]);
+    w.record(node(&b, &a, SITE + 2)).unwrap();
+    assert!(
+        !w.engine.runs_at_once(SITE + 1),
+        "it may meet the other one"
+    );
+    let c = w.ready(DType::F64, &[20_000], &[]);
+    w.engine.run_now(node(&c, &b, SITE + 1)).unwrap();
+    assert_eq!(bits(w, &c), 7.0f64.to_bits());
+    assert_eq!(bits(w, &b), 4.0f64.to_bits());
+    for array in [a, b, c] {
+        w.engine.release(array.slot);
+    }
+}

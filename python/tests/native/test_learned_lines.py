@@ -1,0 +1,143 @@
+"""Lines whose results are always wanted at once: they run at once, and mean the same."""
+
+import warnings
+
+import numpy
+import pytest
+
+from arrayloom import _ext, memory
+
+pytestmark = pytest.mark.usefixtures("real_laziness")
+SIZE = 50_000
+
+
+def _line(xp, a, look):
+    """One line of a program; ``look`` says whether its result is wanted before anything else."""
+    c = a * 2.0
+    if look:
+        float(c[3])
+    return c
+
+
+def _publishes(xp, a, times):
+    before = _ext.stats()["publishes"]
+    for _ in range(times):
+        _line(xp, a, look=True)
+    return _ext.stats()["publishes"] - before
+
+
+def _learn(xp, a):
+    for _ in range(10):
+        _line(xp, a, look=True)
+
+
+@pytest.fixture
+def a(xp):
+    values = xp.arange(float(SIZE))
+    float(values[0])
+    return values
+
+
+def test_a_known_line_moves_no_pages(xp, a):
+    _learn(xp, a)
+    assert _publishes(xp, a, 20) == 0
+
+
+def test_it_runs_at_once_and_gives_the_same(xp, a):
+    _learn(xp, a)
+    c = _line(xp, a, look=False)
+    assert not _ext.is_pending(c)
+    numpy.testing.assert_array_equal(numpy.asarray(c), numpy.arange(float(SIZE)) * 2.0)
+    assert type(c) is type(a)
+
+
+def test_results_are_apart(xp, a):
+    _learn(xp, a)
+    kept = [_line(xp, a, look=True) for _ in range(5)]
+    kept[0][:] = -1.0
+    assert all(float(c[7]) == 14.0 for c in kept[1:])
+    view = kept[1][5:9]
+    del kept
+    _learn(xp, a)
+    assert view.tolist() == [10.0, 12.0, 14.0, 16.0]
+
+
+def test_a_line_that_meets_others_is_lazy_again(xp, a):
+    def run(look):
+        c = a + 1.0
+        return float(c[3]) if look else float((c * c).sum())
+
+    for _ in range(10):
+        run(look=True)
+    for _ in range(3 * 60):
+        run(look=False)
+    before = _ext.stats()["contracted"]
+    run(look=False)
+    assert _ext.stats()["contracted"] > before
+
+
+def test_pending_operands_stay_lazy(xp, a):
+    def run(b):
+        c = b - 1.0
+        float(c[0])
+        return c
+
+    for _ in range(10):
+        run(a)
+    pending = xp.sqrt(a)
+    c = pending - 1.0
+    assert _ext.is_pending(c)
+    assert float(run(xp.sqrt(a))[4]) == 1.0
+
+
+def test_warnings_name_the_line(xp, a):
+    def run(zero):
+        c = a / zero
+        return float(c[1])
+
+    run_line = run.__code__.co_firstlineno + 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(10):
+            run(2.0)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        run(0.0)
+    assert {w.lineno for w in seen} == {run_line}
+    assert seen[0].filename == __file__
+    with numpy.errstate(all="raise"), pytest.raises(FloatingPointError):
+        run(0.0)
+
+
+def test_other_layouts_and_dtypes(xp):
+    for dtype in ("float32", "int16", "complex128", "bool"):
+        base = (numpy.arange(60_000) % 97).reshape(200, 300).astype(dtype)
+        b = xp.asfortranarray(xp.array(base))
+        for _ in range(12):
+            c = b * b
+            assert c[3, 4] == (base * base)[3, 4]
+        assert c.dtype == base.dtype
+        assert c.flags.f_contiguous
+        numpy.testing.assert_array_equal(numpy.asarray(c), base * base)
+
+
+def test_limits_and_scopes_see_what_is_there(xp, a):
+    _learn(xp, a)
+    live = memory.report().live
+    _learn(xp, a)
+    assert memory.report().live == live
+    with memory.scope("step") as scope:
+        _learn(xp, a)
+    assert not scope.leaked
+    with memory.limit("1GiB"):
+        _learn(xp, a)
+        assert memory.report().live == live
+
+
+def test_an_early_free_works_on_every_result(xp, a):
+    for _ in range(12):
+        c = a * 3.0
+        float(c[1])
+        c.free()
+        with pytest.raises(ValueError, match="free"):
+            float(c[1])
