@@ -16,6 +16,7 @@ mod binary;
 mod cast;
 mod clib;
 mod complex;
+mod divide;
 mod fold;
 mod half;
 mod integer;

@@ -3,7 +3,7 @@
 use super::binary::{self, Bin, Splat};
 use super::pair::Plain;
 use super::unary::{self, Un, one};
-use super::{Kern, cast, complex, half, integer, math, scalar, select};
+use super::{Kern, cast, complex, divide, half, integer, math, scalar, select};
 use crate::Isa;
 use arrayloom_ir::Prim;
 use arrayloom_types::DType;
@@ -321,7 +321,8 @@ pub(crate) fn find(
             ..found(k, raises(prim, first))
         })
         .or_else(|| {
-            let kern = integer::find(prim, first).filter(|_| tiles)?;
+            let quick = divide::find(prim, first, isa, splat);
+            let kern = quick.or_else(|| integer::find(prim, first).filter(|_| tiles))?;
             Some(found(kern, Raise::Answer))
         })
         .or_else(|| {
