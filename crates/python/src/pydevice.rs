@@ -14,6 +14,7 @@ use arrayloom_plan::{DEFAULT_BUFSIZE, ReduceFacts, SumRules, reduce_order};
 use pyo3::exceptions::{PyMemoryError, PyNotImplementedError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
+use std::cell::Cell;
 
 /// Who may call it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,33 @@ pub(crate) enum Callers {
     WithLock,
     /// Everybody; whoever waits for them must not hold the lock.
     All,
+}
+
+thread_local! {
+    /// Calls of a device's methods on this thread that have not come back.
+    static WITHIN: Cell<u32> = const { Cell::new(0) };
+}
+
+/// True while this thread runs a method of a device in Python: whoever asks the engine for more then, as
+/// `warnings.catch_warnings` does, would wait for himself.
+pub(crate) fn is_within() -> bool {
+    WITHIN.get() > 0
+}
+
+/// Counts a call until it is dropped.
+struct Within;
+
+impl Within {
+    fn enter() -> Within {
+        WITHIN.set(WITHIN.get() + 1);
+        Within
+    }
+}
+
+impl Drop for Within {
+    fn drop(&mut self) {
+        WITHIN.set(WITHIN.get() - 1);
+    }
 }
 
 /// The device.
@@ -72,6 +100,7 @@ impl PyDevice {
                 what: "a touch of memory asked for it, where Python cannot run".to_owned(),
             });
         }
+        let _within = Within::enter();
         Python::attach(|py| body(py, self.adapter.bind(py)).map_err(|e| self.error(py, &e)))
     }
 

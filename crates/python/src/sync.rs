@@ -1,7 +1,7 @@
 //! Waiting for values: everything that forces recorded work goes through here.
 
 use crate::np::Arr;
-use crate::{backends, error, memory, site, state};
+use crate::{backends, error, memory, pydevice, site, state};
 use arrayloom_engine::EngineError;
 use arrayloom_guard::State;
 use pyo3::prelude::*;
@@ -66,8 +66,11 @@ fn pages(array: Arr) -> Option<State> {
     Some(guard.state(guard.slot_at(array.addr())?))
 }
 
-/// Runs everything that is pending.
+/// Runs everything that is pending. Does nothing for a device in Python that is at it.
 pub(crate) fn flush(py: Python<'_>) -> PyResult<()> {
+    if pydevice::is_within() {
+        return Ok(());
+    }
     let engine = state::engine();
     force(py, || engine.flush(), || engine.flush())
 }

@@ -82,9 +82,11 @@ def test_eight_gigabytes_a_step_run_under_one() -> None:
         peaks: list[int] = []
         for step in range(3):
             with memory.scope(f"step {step}") as scope:
-                for _ in range(16):
-                    a = np.ones((8192, 8192)) + 1.0
-                    assert float(a.sum()) == 2.0 * 8192 * 8192
+                for i in range(16):
+                    a = np.ones((8192, 8192)) + float(i)
+                    # A look at one element computes the whole array, which a sum alone would not store.
+                    assert a[4095, 17] == 1.0 + i
+                    assert float(a.sum()) == (1.0 + i) * 8192 * 8192
                     del a
             assert scope.allocated >= 8192 * MIB
             peaks.append(scope.peak)
