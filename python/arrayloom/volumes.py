@@ -185,8 +185,7 @@ def save(
     source = as_volume(volume)
     limit = default_limit() if memory_limit is None else nbytes(memory_limit)
     if not isinstance(path, (str, os.PathLike)):
-        granule = getattr(path, "shards", None) or getattr(path, "chunks", None)
-        granule = granule if granule and all(isinstance(g, int) for g in granule) else None
+        granule = _written_together(path)
         _check_target(path, source)
         align = _align(granule, source.ndim)
         return _stream(source, path, align, limit, progress, None, devices)
@@ -212,7 +211,13 @@ def save(
         limit -= limit // 4
     workers(devices, limit)
     writer = create(file, source.shape, source.dtype, resume=resume, **options)
-    return _save_to(writer, source, limit, progress, devices, resume=resume)
+    try:
+        return _save_to(writer, source, limit, progress, devices, resume=resume)
+    except BudgetError as error:
+        if levels is None:
+            raise
+        message = f"{error}; a quarter of the memory limit is for the levels of the pyramid"
+        raise BudgetError(message) from None
 
 
 def _save_to(
@@ -252,6 +257,19 @@ def _save_to(
     return report
 
 
+def _written_together(target: Any) -> Sequence[int] | None:
+    """The box that a target replaces as a whole, if it says so: a shard, or a chunk."""
+    layout = getattr(target, "chunk_layout", None)
+    found = (
+        getattr(target, "shards", None)
+        or getattr(getattr(layout, "write_chunk", None), "shape", None)
+        or getattr(target, "chunks", None)
+    )
+    if not found or len(found) != len(target.shape):
+        return None
+    return found if all(isinstance(g, int) and g > 0 for g in found) else None
+
+
 def _check_target(target: Any, source: Volume) -> None:
     if tuple(target.shape) != source.shape:
         message = f"a target of shape {tuple(target.shape)} for a volume of shape {source.shape}"
@@ -281,7 +299,15 @@ def _stream(
     build.add(source)
     done = [] if journal is None else journal.done
     shared = workers(devices, limit)
-    return build.expr.run_to_sink(write, limit, threads(), align, done, progress, written, shared)
+    try:
+        return build.expr.run_to_sink(
+            write, limit, threads(), align, done, progress, written, shared
+        )
+    except BudgetError as error:
+        if len(shared) < 2:
+            raise
+        message = f"{error}; {len(shared)} workers share {limit} bytes"
+        raise BudgetError(message) from None
 
 
 def convert(source: _File, target: _File, **options: Any) -> dict[str, Any]:

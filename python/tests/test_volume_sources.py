@@ -1,5 +1,7 @@
 """Arrays of other libraries as sources and targets of volumes, and several workers."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -104,6 +106,32 @@ def test_devices_that_do_not_exist_are_refused(tmp_path, devices, words):
     with pytest.raises(ValueError, match=words):
         v.save(tmp_path / "out.npy", X, devices=devices)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_target_that_replaces_more_than_a_box_loses_nothing():
+    class Whole:
+        """Every write replaces everything, as a compressed file without chunks would."""
+
+        def __init__(self):
+            self.data = np.zeros_like(X)
+            self.shape, self.dtype = X.shape, X.dtype
+
+        def __setitem__(self, key, values):
+            new = self.data.copy()
+            time.sleep(0.002)
+            new[key] = values
+            self.data = new
+
+    target = Whole()
+    report = v.save(target, f.median_filter(v.open(X), 3), memory_limit="60KiB", devices="cpu*2")
+    assert report["blocks"] > 8
+    assert np.array_equal(target.data, f.median_filter(X, 3))
+
+
+def test_the_least_memory_is_told_with_who_shares_it(tmp_path):
+    expr = f.median_filter(v.open(X), 9)
+    with pytest.raises(MemoryError, match="2 workers share 4096 bytes"):
+        v.save(tmp_path / "out.npy", expr, memory_limit=4096, devices="cpu*2")
 
 
 def test_an_error_of_one_worker_stops_all(tmp_path):

@@ -47,7 +47,7 @@ pub(crate) struct Run {
 }
 
 /// The runs of rows that exist.
-fn runs(index: &[isize]) -> Vec<Run> {
+pub(crate) fn runs(index: &[isize]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for (at, &row) in index.iter().enumerate() {
         let Ok(row) = usize::try_from(row) else {

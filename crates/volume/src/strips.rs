@@ -13,6 +13,9 @@ pub(crate) const STRIP: usize = 32;
 /// Work on rows, element by element. An element may be computed twice: the last strip of a row overlaps
 /// the one before.
 pub(crate) trait Strips {
+    /// True if elements are so small that two strips at a time fit the registers.
+    const SMALL: bool = false;
+
     /// Elements of a row.
     fn elems(&self) -> usize;
 
@@ -44,7 +47,9 @@ impl<T: Strips> Wide for All<T> {
     #[inline(always)]
     fn run(mut self) {
         let len = self.0.elems();
-        if len >= STRIP {
+        if T::SMALL && len >= 2 * STRIP {
+            self.by::<{ 2 * STRIP }>(len);
+        } else if len >= STRIP {
             self.by::<STRIP>(len);
         } else {
             self.by::<1>(len);

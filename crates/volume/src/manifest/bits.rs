@@ -47,24 +47,65 @@ impl<const N: usize> Wide for Planes<'_, N> {
 
 /// The same with bits: a row for each bit of an element. Elements behind the last eight stay as they are.
 pub(super) fn unshuffle_bits(from: &[u8], size: usize, to: &mut [u8]) {
+    /// Groups of eight elements that are turned at a time.
+    const GROUPS: usize = 64;
     let n = from.len() / size / 8 * 8;
     let row = n / 8;
-    for byte in 0..size {
-        for group in 0..row {
-            let mut square = 0u64;
-            for bit in 0..8 {
-                square |= u64::from(from[(8 * byte + bit) * row + group]) << (8 * bit);
+    let mut bytes = [[0; 8]; 8 * GROUPS];
+    for first in (0..row).step_by(GROUPS) {
+        let groups = GROUPS.min(row - first);
+        let part = &mut to[8 * first * size..][..8 * groups * size];
+        // At most eight bytes of an element at a time.
+        for low in (0..size).step_by(8) {
+            let some = (size - low).min(8);
+            let bytes = &mut bytes[..some * groups];
+            for (byte, plane) in bytes.chunks_exact_mut(groups).enumerate() {
+                let start = |bit: usize| (8 * (low + byte) + bit) * row + first;
+                wide(Turn {
+                    rows: std::array::from_fn(|bit| &from[start(bit)..][..groups]),
+                    to: plane,
+                });
             }
-            let turned = transposed(square).to_le_bytes();
-            for (i, value) in turned.into_iter().enumerate() {
-                to[(8 * group + i) * size + byte] = value;
+            let planes = bytes.as_flattened();
+            if some == size {
+                unshuffle(planes, size, part);
+                continue;
+            }
+            for (byte, plane) in planes.chunks_exact(8 * groups).enumerate() {
+                for (element, &value) in part.chunks_exact_mut(size).zip(plane) {
+                    element[low + byte] = value;
+                }
             }
         }
     }
     to[n * size..].copy_from_slice(&from[n * size..]);
 }
 
+/// Bytes from a row for each of their bits.
+struct Turn<'a> {
+    rows: [&'a [u8]; 8],
+    to: &'a mut [[u8; 8]],
+}
+
+impl Wide for Turn<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let n = self.to.len();
+        let rows = self.rows.map(|row| &row[..n]);
+        for (group, to) in self.to.iter_mut().enumerate() {
+            let mut square = 0u64;
+            for (bit, row) in rows.iter().enumerate() {
+                square |= u64::from(row[group]) << (8 * bit);
+            }
+            *to = transposed(square).to_le_bytes();
+        }
+    }
+}
+
 /// The transpose of eight rows of eight bits.
+#[inline(always)]
 fn transposed(mut x: u64) -> u64 {
     for (shift, mask) in [
         (7, 0x00AA_00AA_00AA_00AA),
@@ -130,8 +171,12 @@ mod tests {
 
     #[test]
     fn bytes_and_bits_come_back_in_order() {
-        for size in [1, 2, 3, 4, 8] {
-            let data: Vec<u8> = (0..size * 43)
+        for (size, count) in [1, 2, 3, 4, 8, 16]
+            .map(|size| [(size, 43), (size, 1029)])
+            .as_flattened()
+        {
+            let (size, count) = (*size, *count);
+            let data: Vec<u8> = (0..size * count)
                 .map(|i| u8::try_from(i * 37 % 251).unwrap())
                 .collect();
             let n = data.len() / size;

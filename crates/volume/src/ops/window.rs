@@ -5,7 +5,7 @@
 //! `renormalize`) are computed again one by one.
 
 use crate::block::{View, ViewMut, axis_len, copy_box, offset};
-use crate::levels::{in_threads, locate};
+use crate::levels::{Run, in_threads, locate, runs};
 use crate::op::Mode;
 use crate::separable::Ctx;
 use crate::{Scratch, VolumeError};
@@ -319,6 +319,8 @@ fn fill_tile<W: Pod>(input: &View<'_>, one: &Tile<'_, W>, fill: &Fill<'_, W>, to
         })
         .collect();
     let row = places[rank - 1].len();
+    let along = runs(&places[rank - 1]);
+    let whole = along.iter().map(|r| r.at.len()).sum::<usize>() == row;
     let rows: usize = places[..rank - 1].iter().map(Vec::len).product();
     let mut at = input.region.lo.clone();
     for r in 0..rows {
@@ -336,31 +338,17 @@ fn fill_tile<W: Pod>(input: &View<'_>, one: &Tile<'_, W>, fill: &Fill<'_, W>, to
             continue;
         }
         let from = &input.data[offset(input.region, &at) * input.dtype.size()..];
-        fill_row(&places[rank - 1], (from, input.dtype), fill, to);
+        if !whole {
+            to.fill(fill.nothing);
+        }
+        fill_row(&along, (from, input.dtype), fill, to);
     }
 }
 
-fn fill_row<W: Pod>(
-    places: &[isize],
-    (from, dtype): (&[u8], DType),
-    fill: &Fill<'_, W>,
-    to: &mut [W],
-) {
-    let mut i = 0;
-    while i < places.len() {
-        let first = places[i];
-        let Ok(start) = usize::try_from(first) else {
-            to[i] = fill.nothing;
-            i += 1;
-            continue;
-        };
-        let mut run = 1;
-        while i + run < places.len() && places[i + run] == first + run.cast_signed() {
-            run += 1;
-        }
-        let bytes = start * dtype.size()..(start + run) * dtype.size();
-        (fill.load)(dtype, &from[bytes], &mut to[i..i + run]);
-        i += run;
+fn fill_row<W: Pod>(runs: &[Run], (from, dtype): (&[u8], DType), fill: &Fill<'_, W>, to: &mut [W]) {
+    for Run { at, row } in runs {
+        let bytes = row * dtype.size()..(row + at.len()) * dtype.size();
+        (fill.load)(dtype, &from[bytes], &mut to[at.clone()]);
     }
 }
 
