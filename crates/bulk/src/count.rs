@@ -9,21 +9,24 @@ use std::sync::{Mutex, PoisonError};
 
 /// A type in which bins are found: `f64` or `f32`.
 pub trait Real: Copy + PartialOrd + Send + Sync {
-    /// `(self - low) / width * bins`, rounded after each step and then toward zero.
-    fn place(self, low: Self, width: Self, bins: Self) -> usize;
+    /// Not a number: no value is below it, at it or above it.
+    const NAN: Self;
+    /// `(self - low) / width * bins`, rounded after each step and then toward zero; 0 for what is no such
+    /// number.
+    fn place(self, low: Self, width: Self, bins: Self) -> i32;
 }
 
 macro_rules! reals {
     ($($t:ty)*) => { $(
         impl Real for $t {
+            const NAN: $t = <$t>::NAN;
             #[inline]
             #[expect(
                 clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a place within the bins, which are checked"
+                reason = "the cast saturates, and places are bounded afterwards"
             )]
-            fn place(self, low: $t, width: $t, bins: $t) -> usize {
-                ((self - low) / width * bins) as usize
+            fn place(self, low: $t, width: $t, bins: $t) -> i32 {
+                ((self - low) / width * bins) as i32
             }
         }
     )* };
@@ -45,17 +48,49 @@ pub struct Bins<'a, R> {
     pub edges: &'a [R],
 }
 
-impl<R: Real> Bins<'_, R> {
-    /// The bin of a value, or the number of bins if it belongs to none.
-    #[inline]
-    fn find(&self, value: R) -> usize {
-        let bins = self.edges.len() - 1;
-        if !(value >= self.low && value <= self.high) {
-            return bins;
+/// Values whose bins are looked for in one go.
+const BLOCK: usize = 256;
+
+/// Where each bin begins and ends; the first has no begin and the last no end. One bin more takes what
+/// belongs to none.
+struct Finder<'a, R> {
+    bins: Bins<'a, R>,
+    begins: Vec<R>,
+    ends: Vec<R>,
+}
+
+impl<'a, R: Real> Finder<'a, R> {
+    fn new(bins: Bins<'a, R>) -> Finder<'a, R> {
+        let inner = &bins.edges[1..bins.edges.len() - 1];
+        let begins = [R::NAN].into_iter().chain(inner.iter().copied());
+        let ends = inner.iter().copied().chain([R::NAN]);
+        Finder {
+            bins,
+            begins: begins.chain([R::NAN]).collect(),
+            ends: ends.chain([R::NAN]).collect(),
         }
-        let mut at = value.place(self.low, self.width, self.count).min(bins - 1);
-        at -= usize::from(at > 0 && value < self.edges[at]);
-        at + usize::from(at + 1 < bins && value >= self.edges[at + 1])
+    }
+
+    /// The bins of some values, in two passes: arithmetic, which vectorises, and edges.
+    fn find(&self, values: &[R], places: &mut [i32; BLOCK]) {
+        let Bins {
+            low,
+            high,
+            width,
+            count,
+            ..
+        } = self.bins;
+        let last = i32::try_from(self.ends.len()).unwrap_or(i32::MAX) - 2;
+        for (place, &value) in places.iter_mut().zip(values) {
+            let inside = value >= low && value <= high;
+            let at = value.place(low, width, count).min(last);
+            *place = if inside { at } else { last + 1 };
+        }
+        for (place, &value) in places.iter_mut().zip(values) {
+            let at = usize::try_from(*place).unwrap_or_default();
+            *place -= i32::from(value < self.begins[at]);
+            *place += i32::from(value >= self.ends[at]);
+        }
     }
 }
 
@@ -90,9 +125,17 @@ pub fn histogram<V: Copy + Sync, R: Real>(
     if count == 0 {
         return Vec::new();
     }
+    let finder = Finder::new(bins);
     let mut counts = tables(values, count + 1, threads, |values, own| {
-        for &value in values {
-            own[bins.find(real(value))] += 1;
+        let (mut block, mut places) = ([bins.low; BLOCK], [0; BLOCK]);
+        for values in values.chunks(BLOCK) {
+            for (to, &value) in block.iter_mut().zip(values) {
+                *to = real(value);
+            }
+            finder.find(&block[..values.len()], &mut places);
+            for &place in &places[..values.len()] {
+                own[usize::try_from(place).unwrap_or(count)] += 1;
+            }
         }
     });
     counts.truncate(count);
@@ -129,12 +172,19 @@ mod tests {
             count: 10.0,
             edges: &edges,
         };
+        let finder = Finder::new(bins);
+        let find = |value: f64| {
+            let mut places = [0; BLOCK];
+            finder.find(&[value], &mut places);
+            usize::try_from(places[0]).unwrap()
+        };
         for (i, &edge) in edges.iter().enumerate() {
-            assert_eq!(bins.find(edge), i.min(9));
-            assert_eq!(bins.find(edge.next_down()), i.checked_sub(1).unwrap_or(10));
+            assert_eq!(find(edge), i.min(9));
+            assert_eq!(find(edge.next_down()), i.checked_sub(1).unwrap_or(10));
         }
-        assert_eq!(bins.find(f64::NAN), 10);
-        assert_eq!(bins.find(1.0f64.next_up()), 10);
+        for outside in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.0f64.next_up()] {
+            assert_eq!(find(outside), 10);
+        }
     }
 
     #[test]
