@@ -6,8 +6,9 @@ A hazard that is known to end the process or to change values silently is a bran
 # Arrays of other frameworks have no types that a checker could know.
 # pyright: basic
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from math import prod
 from types import ModuleType
 from typing import Any
@@ -70,6 +71,27 @@ class Plan:
     def zero_copy(self) -> bool:
         """Whether the result shares the memory."""
         return self.route in ("same", "share", "device", "map")
+
+    def __str__(self) -> str:
+        """Give the plan in one line, and one more for each hazard."""
+        lines = [f"{self.route}, {self.nbytes} bytes copied: {self.reason}"]
+        return "\n".join([*lines, *(f"  hazard: {hazard}" for hazard in self.hazards)])
+
+    def to_json(self) -> str:
+        """Return the plan as JSON.
+
+        Examples
+        --------
+        >>> Plan("share", 0, "both read the memory of the host").to_json()
+        '{"route": "share", "nbytes": 0, "reason": "both read the memory of the host", "hazards": []}'
+        """
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> "Plan":
+        """Read what :meth:`to_json` wrote."""
+        facts = json.loads(text)
+        return cls(**{**facts, "hazards": tuple(facts["hazards"])})
 
 
 def facts_of(

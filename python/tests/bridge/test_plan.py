@@ -175,6 +175,46 @@ def test_an_entry_point_brings_a_framework(tmp_path):
     assert done.stdout.strip() == "Grid third [0, 1, 2]"
 
 
+@pytest.mark.parametrize(
+    ("change", "to", "words"),
+    [
+        ({}, "numpy", "share, 0 bytes copied: "),
+        ({"kind": "jax", "readonly": True}, "torch", "\n  hazard: "),
+    ],
+)
+def test_plans_are_text_and_json(change, to, words):
+    plan = b.plan(described(**change), to)
+    assert words in str(plan)
+    assert plan.reason in str(plan)
+    facts = json.loads(plan.to_json())
+    assert facts == {
+        "route": plan.route,
+        "nbytes": plan.nbytes,
+        "reason": plan.reason,
+        "hazards": list(plan.hazards),
+    }
+    assert b.Plan.from_json(plan.to_json()) == plan
+
+
+def test_observations_are_json_row_by_row():
+    with b.observe() as record:
+        b.convert(np.zeros((2, 2)), "arrayloom", copy=True)
+    (row,) = json.loads(record.to_json())
+    assert set(row) == {
+        "event",
+        "source",
+        "target",
+        "route",
+        "nbytes",
+        "nanoseconds",
+        "reason",
+        "hazards",
+    }
+    assert (row["source"], row["target"], row["route"]) == ("numpy", "arrayloom", "copy")
+    assert row["nanoseconds"] > 0
+    assert b.Record.from_json(record.to_json()).rows() == record.rows()
+
+
 def test_observations_add_up():
     with b.observe() as record:
         b.to_numpy(np.zeros(3))

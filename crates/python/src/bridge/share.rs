@@ -62,7 +62,10 @@ fn lend(
     array: Arr,
     (slot, dtype, base): (SlotId, DType, usize),
 ) -> PyResult<Option<(Bound<'_, PyAny>, usize)>> {
-    sync::read(py, array)?;
+    // A value that is computed need not come to its address first.
+    if state::engine().is_pending(slot) {
+        sync::read(py, array)?;
+    }
     let whole = array.layout(dtype, base);
     let lent = py.detach(|| state::engine().lend_pages(slot, &whole));
     let Some(lent) = lent.map_err(|e| error::to_python(py, &e))? else {
