@@ -80,3 +80,35 @@ fn memory_in_pieces() {
         assert_eq!((fake.get("faults"), fake.get("live")), (0, 0));
     }
 }
+
+/// Memory runs out at one call or another: what was computed is right all the same, there or on the host.
+#[test]
+fn memory_that_runs_out_at_any_call() {
+    for (paged, call, at) in [
+        (1, "cuMemCreate", 1),
+        (1, "cuMemCreate", 2),
+        (0, "cuMemAlloc_v2", 1),
+    ] {
+        let fake = Fake::new(&format!("runs-out-{paged}-{at}"));
+        fake.set("virtual", paged);
+        fake.set("delay", 1);
+        let device: Arc<dyn Device> = Arc::new(fake.open().unwrap());
+        let staged = Staged::new(device, Arc::new(Reference::new()));
+        let made = || fake.called().iter().filter(|name| *name == call).count();
+        let before = made();
+        fake.fail(call, at, 2);
+        let options = Options {
+            dtypes: &[F64],
+            ..Options::default()
+        };
+        let cases = run_group_with(Group::InPlace, &staged, &Reference::new(), options);
+        let bad: Vec<_> = cases
+            .iter()
+            .filter(|c| c.outcome != Outcome::Native)
+            .collect();
+        assert!(bad.is_empty() && !cases.is_empty(), "{call} {at}: {bad:?}");
+        assert!(made() - before >= usize::try_from(at).unwrap(), "{call}");
+        drop(staged);
+        assert_eq!((fake.get("faults"), fake.get("live")), (0, 0));
+    }
+}
