@@ -3,6 +3,7 @@
 use super::codec::{Codec, Decoder};
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Range;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -88,11 +89,12 @@ impl Index {
         Some(root.join(format!("{prefix}{}", numbers.join(&separator.to_string()))))
     }
 
-    /// Reads and decodes the chunk at `at` into `decoder`; false if it does not exist.
+    /// Reads and decodes the chunk at `at`, of `bytes` bytes, into `decoder`; false if it does not exist. Of a
+    /// chunk without codecs only `part` is read.
     pub(super) fn read(
         &self,
         at: &[i64],
-        bytes: usize,
+        (bytes, part): (usize, Range<usize>),
         codecs: &[Codec],
         decoder: &mut Decoder,
     ) -> Result<bool, String> {
@@ -157,11 +159,20 @@ impl Index {
             let error = format!("it ends at byte {end}, and the file has {size}: it is cut short");
             return Err(told(&path, offset, error));
         }
-        let raw = decoder.raw(usize::try_from(nbytes).unwrap_or(usize::MAX));
-        file.read_exact_at(raw, offset)
+        let stored = usize::try_from(nbytes).unwrap_or(usize::MAX);
+        if codecs.is_empty() && stored < bytes {
+            let error = format!("{stored} bytes instead of {bytes}: it is corrupt");
+            return Err(told(&path, offset, error));
+        }
+        let (first, count) = if codecs.is_empty() {
+            (offset + part.start as u64, part.len())
+        } else {
+            (offset, stored)
+        };
+        file.read_exact_at(decoder.raw(count), first)
             .map_err(|e| told(&path, offset, e.to_string()))?;
         decoder
-            .decode(codecs, skipped, bytes)
+            .decode(codecs, skipped, part.len())
             .map_err(|e| told(&path, offset, e))?;
         Ok(true)
     }

@@ -103,26 +103,38 @@ impl Manifest {
         Region { lo, hi }
     }
 
-    fn one(&self, at: &[i64], decoder: &mut Decoder, slabs: &[Slab<'_>]) -> Result<(), String> {
-        let stored = self.stored(at);
+    /// Reads what the box `wanted` needs of the chunk at `at` into `slab`: the whole chunk if it is decoded, else
+    /// its planes along the first axis that meet the box.
+    fn one(
+        &self,
+        at: &[i64],
+        wanted: &Region,
+        decoder: &mut Decoder,
+        slab: &Slab<'_>,
+    ) -> Result<(), String> {
+        let mut held = self.stored(at);
         let size = self.dtype.size();
-        let bytes = usize::try_from(stored.voxels()).unwrap_or(usize::MAX) * size;
-        let there = self.index.read(at, bytes, &self.codecs, decoder)?;
+        let bytes = |r: &Region| usize::try_from(r.voxels()).unwrap_or(usize::MAX) * size;
+        let (all, mut part) = (bytes(&held), 0..bytes(&held));
+        let what = held.clip(wanted);
+        if self.codecs.is_empty() && !what.is_empty() {
+            let before = held.with_axis(0, held.lo[0], what.lo[0]);
+            held = held.with_axis(0, what.lo[0], what.hi[0]);
+            part = bytes(&before)..bytes(&before) + bytes(&held);
+        }
+        let there = self.index.read(at, (all, part), &self.codecs, decoder)?;
         if there && self.swapped {
             swap(decoder.decoded_mut(), size);
         }
-        for slab in slabs {
-            let mut slab = slab.lock().unwrap_or_else(PoisonError::into_inner);
-            let (region, data) = &mut *slab;
-            let what = stored.clip(region);
-            if what.is_empty() {
-                continue;
-            }
-            if there {
-                copy_box((&stored, decoder.decoded()), (region, data), &what, size);
-            } else {
-                fill_box(&self.fill, (region, data), &what);
-            }
+        let mut slab = slab.lock().unwrap_or_else(PoisonError::into_inner);
+        let (region, data) = &mut *slab;
+        if what.is_empty() {
+            return Ok(());
+        }
+        if there {
+            copy_box((&held, decoder.decoded()), (region, data), &what, size);
+        } else {
+            fill_box(&self.fill, (region, data), &what);
         }
         Ok(())
     }
@@ -159,7 +171,7 @@ impl Source for Manifest {
                 }
                 let at = numbered(&grid, number);
                 let row = usize::try_from(at[0] - grid.lo[0]).unwrap_or(0);
-                if let Err(error) = self.one(&at, &mut decoder, &slabs[row..=row]) {
+                if let Err(error) = self.one(&at, region, &mut decoder, &slabs[row]) {
                     next.store(count, Relaxed);
                     *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                     return Ok(());
@@ -263,6 +275,22 @@ mod tests {
                 value(i, j)
             };
             assert_eq!(u16::from_ne_bytes([word[0], word[1]]), expected, "{i} {j}");
+        }
+        // Of a chunk without codecs only the planes that meet the box are read.
+        for (lo, hi) in (0..5).flat_map(|lo| (lo + 1..6).map(move |hi| (lo, hi))) {
+            let region = Region::new(&[lo, 4], &[hi, 6]);
+            let mut out = vec![0u8; 4 * usize::try_from(hi - lo).unwrap()];
+            manifest.read(&region, &mut out).unwrap();
+            for (n, word) in out.chunks_exact(2).enumerate() {
+                let n = i64::try_from(n).unwrap();
+                let (i, j) = (lo + n / 2, 4 + n % 2);
+                let expected = if (i / 2, j / 3) == (1, 1) {
+                    7
+                } else {
+                    value(i, j)
+                };
+                assert_eq!(u16::from_ne_bytes([word[0], word[1]]), expected, "{i} {j}");
+            }
         }
         std::fs::write(folder.join("2.0"), [1, 2, 3]).unwrap();
         let error = manifest.read(&region, &mut out).unwrap_err();
