@@ -63,7 +63,7 @@ def _fill(namespace: dict[str, Any]) -> None:
     """
     theirs = vars(_numpy)
     for name in dir(_numpy):
-        if name in theirs and not name.startswith("__"):
+        if name in theirs and name != "random" and not name.startswith("__"):
             namespace.setdefault(name, theirs[name])
     for name in _CREATION:
         namespace[name] = getattr(_ext, name)
@@ -80,6 +80,8 @@ _warnings.install()
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - NumPy's names are of every type
     """Names that are made on demand, NumPy's among them."""
+    if name == "random":
+        return importlib.import_module("arrayloom.random")
     home = _ON_DEMAND.get(name)
     return getattr(_numpy if home is None else importlib.import_module(home), name)
 

@@ -175,7 +175,7 @@ pub(crate) unsafe fn keywords(
 const WIDEST: usize = 16;
 
 /// True if a result of so many elements is small in every dtype.
-fn few(elements: usize) -> bool {
+pub(crate) fn few(elements: usize) -> bool {
     elements.saturating_mul(WIDEST) < state::min_bytes()
 }
 
@@ -216,6 +216,25 @@ fn elements_of_shape(object: *mut PyObject) -> Option<usize> {
         // SAFETY: within the tuple.
         all.checked_mul(integer(unsafe { ffi::PyTuple_GET_ITEM(object, i) })?)
     })
+}
+
+/// By how much an argument can multiply the elements of a result: an integer or a shape by its elements, a
+/// number, a word or `None` not at all. `None` for all else.
+pub(crate) fn most_elements(object: *mut PyObject) -> Option<usize> {
+    // SAFETY: the interpreter lends the object.
+    let kind = unsafe { ffi::Py_TYPE(object) };
+    if kind == &raw mut ffi::PyLong_Type || kind == &raw mut ffi::PyTuple_Type {
+        return elements_of_shape(object);
+    }
+    // SAFETY: `None` lives for good.
+    let none = unsafe { ffi::Py_None() };
+    let plain = [
+        &raw mut ffi::PyFloat_Type,
+        &raw mut ffi::PyBool_Type,
+        &raw mut ffi::PyUnicode_Type,
+        &raw mut ffi::PyType_Type,
+    ];
+    (object == none || plain.contains(&kind)).then_some(1)
 }
 
 /// True for a small array, a number, or a short list of numbers.

@@ -39,7 +39,8 @@ pub(crate) fn make(py: Python<'_>) -> PyResult<Py<PyAny>> {
     crate::slot::owned(py, made).map(Bound::unbind)
 }
 
-fn slot(slot: c_int, function: *const ()) -> ffi::PyType_Slot {
+/// A slot of a type.
+pub(crate) fn slot(slot: c_int, function: *const ()) -> ffi::PyType_Slot {
     ffi::PyType_Slot {
         slot,
         pfunc: function.cast_mut().cast::<c_void>(),

@@ -27,6 +27,7 @@ mod join;
 mod keywords;
 mod lazy_type;
 mod lift;
+mod lifting;
 mod map;
 mod masked;
 mod masks;
@@ -67,6 +68,8 @@ mod ext {
     use super::conform::{conform, mutants, probe};
     #[pymodule_export]
     use super::explain::{dump_kernels, explain, is_pending, take_dumps};
+    #[pymodule_export]
+    use super::lifting::lifting;
     #[pymodule_export]
     use super::memory::{
         memory_amount, memory_cached, memory_free, memory_limit, memory_replay, memory_report,
