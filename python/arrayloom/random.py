@@ -85,6 +85,11 @@ def _default_rng(seed: Any = None) -> Any:  # noqa: ANN401 - as NumPy's
     return made if made is seed else globals()["Generator"](made.bit_generator)
 
 
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - NumPy's names are of every type
+    """Names that NumPy's module has got since."""
+    return getattr(_numpy, name)
+
+
 _fill(globals())
 _default_rng.__name__ = _default_rng.__qualname__ = "default_rng"
 globals()["default_rng"] = _default_rng

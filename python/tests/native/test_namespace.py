@@ -19,13 +19,12 @@ def test_every_name_of_numpy_is_there():
 def test_objects_are_numpys_own():
     ours = set(vars(_ext))
     for name in numpy.__all__:
-        if name not in ours:
+        # Random numbers come in lazy arrays (test_random.py).
+        if name not in ours and name != "random":
             assert getattr(np, name) is getattr(numpy, name), name
 
 
-@pytest.mark.parametrize(
-    "name", ["linalg", "fft", "random", "ma", "lib.stride_tricks", "polynomial"]
-)
+@pytest.mark.parametrize("name", ["linalg", "fft", "ma", "lib.stride_tricks", "polynomial"])
 def test_submodules_are_numpys_own(name):
     module = importlib.import_module(f"arrayloom.{name}")
     assert module is importlib.import_module(f"numpy.{name}")

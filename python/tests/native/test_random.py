@@ -127,6 +127,9 @@ def test_wrappers_look_like_what_they_stand_for(xp_default):
     assert bound(size=2).shape == (2,)
     assert random.Generator.random(random.default_rng(1)) == numpy.random.default_rng(1).random()
     assert set(numpy.random.__all__) <= set(dir(random))
+    assert random.SeedSequence is numpy.random.SeedSequence
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = random.nonsense
 
 
 def test_errors_are_numpys(xp_default):
