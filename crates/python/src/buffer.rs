@@ -107,6 +107,21 @@ impl BufferExport {
     fn array(&self, py: Python<'_>) -> Py<PyAny> {
         self.array.clone_ref(py)
     }
+
+    /// A buffer of the same memory, for who asks the owner of one, as `pickle.PickleBuffer` does.
+    unsafe fn __getbuffer__(
+        slf: &Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
+        let py = slf.py();
+        let array = slf.get().array.bind(py);
+        // SAFETY: the interpreter lends the buffer; the array fills it.
+        checked(py, unsafe {
+            ffi::PyObject_GetBuffer(array.as_ptr(), view, flags)
+        })
+        .map(|_done| ())
+    }
 }
 
 /// Puts an owner that counts into a buffer.

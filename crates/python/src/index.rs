@@ -4,7 +4,7 @@
 //! other keys are NumPy's work on computed data.
 #![expect(unsafe_code, reason = "C slots of the array type")]
 
-use crate::lift::lift;
+use crate::lift::{lift, lower};
 use crate::map::{Options, Outcome};
 use crate::np::{self, Arr};
 use crate::operand::Reason;
@@ -126,7 +126,9 @@ pub(crate) unsafe extern "C" fn subscript(a: *mut PyObject, key: *mut PyObject) 
             }
         }
         // SAFETY: `ndarray`'s own slot, with live objects.
-        owned(py, unsafe { (own().subscript)(a.as_ptr(), key.as_ptr()) })
+        let view = owned(py, unsafe { (own().subscript)(a.as_ptr(), key.as_ptr()) })?;
+        lower(&view);
+        Ok(view)
     })
 }
 
@@ -267,7 +269,9 @@ pub(crate) unsafe extern "C" fn item(a: *mut PyObject, i: isize) -> *mut PyObjec
         let a = unsafe { lend(py, a) };
         read_vector(py, &a)?;
         // SAFETY: `ndarray`'s own slot, with a live object.
-        owned(py, unsafe { (own().item)(a.as_ptr(), i) })
+        let item = owned(py, unsafe { (own().item)(a.as_ptr(), i) })?;
+        lower(&item);
+        Ok(item)
     })
 }
 

@@ -60,6 +60,15 @@ pub(crate) fn is_there(array: Arr) -> bool {
     pages(array).is_none_or(State::is_published)
 }
 
+/// True if nothing recorded writes to the array and its value lies at its address. A device in Python would
+/// be called inside a touch otherwise, so there it is never true.
+pub(crate) fn is_value_there(array: Arr) -> bool {
+    let engine = state::engine();
+    let slot = engine.slot_at(array.addr());
+    let pending = slot.is_some_and(|(slot, _)| engine.is_pending(slot));
+    !pending && is_there(array) && !backends::needs_python()
+}
+
 /// What the pages under an array are now. Takes no lock.
 fn pages(array: Arr) -> Option<State> {
     let guard = state::engine().guard()?;

@@ -318,3 +318,10 @@ def test_subclasses_that_ask_super(xp_both, name):
         return kinds, see(found), see(a), see(s)
 
     check(body, xp_both)
+
+
+def test_who_owns_a_buffer_gives_it_again(xp_default):
+    array = made(xp_default)
+    owner = memoryview(array).obj
+    assert memoryview(owner) == memoryview(array)
+    assert pickle.PickleBuffer(array).raw().nbytes == array.nbytes
