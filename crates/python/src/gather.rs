@@ -188,26 +188,33 @@ fn checked<'py>(index: &Bound<'py, PyAny>, extent: usize) -> PyResult<Option<Bou
     let py = index.py();
     let small = Arr::of(index).is_none_or(|a| a.nbytes() < state::min_bytes());
     let count = PyInt::new(py, extent).into_any();
-    if small && !matches!(classify(py, index)?, Some(Input::View(view)) if view.pending) {
-        let plain = crate::delegate::plain(index)?;
+    if !matches!(classify(py, index)?, Some(Input::View(view)) if view.pending) {
+        let index = if small {
+            crate::delegate::plain(index)?
+        } else {
+            index.clone()
+        };
         let (low, high): (i128, i128) = (
-            plain.call_method0("min")?.extract()?,
-            plain.call_method0("max")?.extract()?,
+            index.call_method0("min")?.extract()?,
+            index.call_method0("max")?.extract()?,
         );
         let extent = i128::try_from(extent).unwrap_or(i128::MAX);
         if low < -extent || high >= extent {
             return Ok(None);
         }
         if low >= 0 {
-            return Ok(Some(plain));
+            return Ok(Some(index));
         }
-        let wide = plain.call_method1("astype", ("int64",))?;
-        return wide.call_method1("__mod__", (count,)).map(Some);
+        if small {
+            let wide = index.call_method1("astype", ("int64",))?;
+            return wide.call_method1("__mod__", (count,)).map(Some);
+        }
+        let Some((wide, shifted)) = shifted(&index, &count)? else {
+            return Ok(None);
+        };
+        return from_front(&wide, &shifted);
     }
-    let Outcome::Done(wide) = copies::duplicate(index, Some(DType::I64), 'K')? else {
-        return Ok(None);
-    };
-    let Some(shifted) = apply(py, "add", &[&wide, &count])? else {
+    let Some((wide, shifted)) = shifted(index, &count)? else {
         return Ok(None);
     };
     let Outcome::Done(unsigned) = copies::duplicate(&shifted, Some(DType::U64), 'K')? else {
@@ -217,11 +224,33 @@ fn checked<'py>(index: &Bound<'py, PyAny>, extent: usize) -> PyResult<Option<Bou
     if highest >= 2 * extent as u64 {
         return Ok(None);
     }
-    let zero = PyInt::new(py, 0).into_any();
-    let Some(negative) = apply(py, "less", &[&wide, &zero])? else {
+    from_front(&wide, &shifted)
+}
+
+/// The numbers as `int64`, and with the extent added.
+type Shifted<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+fn shifted<'py>(
+    index: &Bound<'py, PyAny>,
+    extent: &Bound<'py, PyAny>,
+) -> PyResult<Option<Shifted<'py>>> {
+    let Outcome::Done(wide) = copies::duplicate(index, Some(DType::I64), 'K')? else {
         return Ok(None);
     };
-    apply(py, "_where", &[&negative, &shifted, &wide])
+    let shifted = apply(index.py(), "add", &[&wide, extent])?;
+    Ok(shifted.map(|shifted| (wide, shifted)))
+}
+
+/// Of each number the one that is not negative.
+fn from_front<'py>(
+    wide: &Bound<'py, PyAny>,
+    shifted: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let zero = PyInt::new(wide.py(), 0).into_any();
+    let Some(negative) = apply(wide.py(), "less", &[wide, &zero])? else {
+        return Ok(None);
+    };
+    apply(wide.py(), "_where", &[&negative, shifted, wide])
 }
 
 impl<'py> Pick<'py> {
