@@ -423,6 +423,7 @@ impl Guard {
     /// Ends a slot, whatever its state. Its pages go back to the pool, its range becomes
     /// untouchable. Safe from any thread; the caller holds the last reference to the slot.
     pub fn free(&self, slot: Slot) {
+        self.make_room(slot);
         let held = Held::new(self, slot);
         debug_assert_eq!(held.word.pins(), 0, "{slot:?} was freed while pinned");
         if held.state() == State::Free {

@@ -60,6 +60,19 @@ impl Guard {
         freed
     }
 
+    /// Makes room for the pages of a slot that is about to be freed: sizes that nobody asked for again go. The
+    /// caller does not hold the slot yet, because a fork takes the locks of the lists before it waits for
+    /// holders of slots.
+    pub(crate) fn make_room(&self, slot: Slot) {
+        let record = self.arena.record(slot);
+        let (word, len) = (record.load(), record.block_len.load(SeqCst));
+        let most = self.warmth.most.load(SeqCst);
+        let may = word.state() == State::Ready && word.has(OWN) && len <= most;
+        if may && self.warm_bytes() + len > most {
+            self.cool();
+        }
+    }
+
     /// Keeps the pages of a slot that is being freed, if there is room. The caller frees it otherwise.
     pub(crate) fn park<'a>(&self, slot: Slot, held: Held<'a>) -> Option<Held<'a>> {
         let (len, most) = (held.len(), self.warmth.most.load(SeqCst));
@@ -71,9 +84,12 @@ impl Guard {
             return Some(held);
         }
         let fits = |bytes: usize| Some(bytes + len).filter(|&sum| sum <= most);
-        let room = || self.warmth.bytes.fetch_update(SeqCst, SeqCst, fits).is_ok();
-        // Sizes that nobody asked for again make room.
-        if !room() && (self.cool() == 0 || !room()) {
+        if self
+            .warmth
+            .bytes
+            .fetch_update(SeqCst, SeqCst, fits)
+            .is_err()
+        {
             return Some(held);
         }
         held.become_state(State::Free, 0, !0xff);

@@ -98,6 +98,36 @@ pub(crate) fn fork_amid_faults() {
     });
 }
 
+/// Threads free slots of changing sizes, so that kept pages make room for others all the time.
+pub(crate) fn fork_amid_warm_slots() {
+    let (guard, _owner) = install();
+    guard.keep_warm(300_000);
+    let stop = AtomicU32::new(0);
+    thread::scope(|scope| {
+        for step in 1..4 {
+            let stop = &stop;
+            scope.spawn(move || {
+                let sizes = [20_000, 60_000, 130_000, 250_000].into_iter().cycle();
+                for bytes in sizes.take_while(|_| stop.load(SeqCst) == 0) {
+                    let slot = guard.alloc_ready(bytes, true).unwrap();
+                    assert_eq!(read(guard, slot, 100), 0);
+                    write(guard, slot, 100, step);
+                    assert_eq!(read(guard, slot, 100), step);
+                    guard.free(slot);
+                }
+            });
+        }
+        for _ in 0..60 {
+            fork(true, || {
+                let slot = guard.alloc_ready(60_000, true).unwrap();
+                assert_eq!(read(guard, slot, 100), 0);
+                guard.free(slot);
+            });
+        }
+        stop.store(1, SeqCst);
+    });
+}
+
 pub(crate) fn fork_behind_our_back() {
     let (guard, _owner) = install();
     let (slot, written) = (lazy(guard, 9000, 50), lazy(guard, 9000, 60));

@@ -75,6 +75,11 @@ const CASES: &[(&str, fn(), End)] = &[
     ),
     ("fork_amid_faults", fork::fork_amid_faults, End::Returns),
     (
+        "fork_amid_warm_slots",
+        fork::fork_amid_warm_slots,
+        End::Returns,
+    ),
+    (
         "fork_behind_our_back",
         fork::fork_behind_our_back,
         End::Returns,
