@@ -56,7 +56,12 @@ impl Alone {
         }
     }
 
-    /// True if the next operation of this place had better run at once.
+    /// True for a place that is known. Asked for every operation, so it changes nothing and takes no lock.
+    fn knows(&self, site: u32) -> bool {
+        self.count(site).is_some_and(|n| n.load(Relaxed) >= KNOWN)
+    }
+
+    /// True if the next operation of this place had better run at once, which counts.
     fn expects(&self, site: u32) -> bool {
         let Some(count) = self.count(site) else {
             return false;
@@ -80,9 +85,10 @@ impl Engine {
     /// then [`Engine::run_now`] takes it, and its results need memory.
     pub fn runs_at_once(&self, site: u32) -> bool {
         self.settings.learn
-            && self.alone.expects(site)
+            && self.alone.knows(site)
             && self.device.residency().is_none()
             && self.table().list.is_empty()
+            && self.alone.expects(site)
     }
 
     /// Runs an operation whose operands have values and whose results have memory that nobody else knows.
@@ -151,7 +157,7 @@ mod tests {
             alone.learn(&[node(20, 1)], Some(SlotId(1)));
         }
         assert!(alone.expects(20));
-        assert!(!alone.expects(21), "another place");
+        assert!(alone.knows(20) && !alone.knows(21), "another place");
     }
 
     #[test]

@@ -139,7 +139,8 @@ impl Engine {
         let freed = match rung {
             Rung::Trim => {
                 self.let_go();
-                (self.cool() + self.pool().trim(usize::MAX)) as u64
+                self.cool();
+                self.pool().trim(usize::MAX) as u64
             }
             Rung::Spill => self.spill(need),
             Rung::Boxes if self.settings.spill && self.pool().can_spill() => need,

@@ -2,7 +2,6 @@
 //! `warm.rs`): when there may be some, and what it means for the figures.
 
 use crate::Engine;
-use arrayloom_guard::Guard;
 
 impl Engine {
     /// Bytes in use, without those that wait in dropped arrays.
@@ -15,9 +14,11 @@ impl Engine {
         self.guard().map_or(0, |guard| guard.warm_bytes() as u64)
     }
 
-    /// Gives the memory that waits in dropped arrays back to the pool. Tells how many bytes.
-    pub(crate) fn cool(&self) -> usize {
-        self.guard().map_or(0, Guard::cool)
+    /// Gives the memory that waits in dropped arrays to the pool, where it waits for re-use or is trimmed.
+    pub(crate) fn cool(&self) {
+        if let Some(guard) = self.guard() {
+            guard.cool();
+        }
     }
 
     /// Lets dropped arrays keep their memory for the next ones, where no limit needs it elsewhere and no

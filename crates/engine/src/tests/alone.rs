@@ -71,3 +71,15 @@ fn what_is_pending_runs_first() {
         w.engine.release(array.slot);
     }
 }
+
+#[test]
+fn trimming_tells_what_the_system_got() {
+    let (w, _turn) = guarded();
+    w.engine.trim();
+    let a = w.ready(DType::F64, &[20_000], &vec![1.0; 20_000]);
+    w.engine.release(a.slot);
+    let cached = w.engine.memory_report(0).cached;
+    assert!(cached >= 160_000, "it waits at its address");
+    assert!(w.engine.trim() <= cached, "each byte counts once");
+    assert_eq!(w.engine.memory_report(0).cached, 0);
+}
