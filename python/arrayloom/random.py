@@ -46,17 +46,21 @@ def _lazy(base: type) -> type:
 
 
 def _fill(namespace: dict[str, Any]) -> None:
+    """Put NumPy's names into `namespace`; functions that draw numbers are wrapped."""
     namespace["__all__"] = list(_numpy.__all__)
     for name, value in cast("dict[str, Any]", vars(_numpy)).items():
         if name.startswith("__"):
             continue
         drawn = isinstance(getattr(value, "__self__", None), _numpy.RandomState)
         namespace[name] = lifting(value, method=False) if drawn else value
-    namespace["Generator"] = _lazy(_numpy.Generator)
-    namespace["RandomState"] = _lazy(_numpy.RandomState)
 
 
-def _default_rng(seed: Any = None) -> Any:  # noqa: ANN401 - as NumPy's
+_fill(globals())
+Generator = _lazy(_numpy.Generator)
+RandomState = _lazy(_numpy.RandomState)
+
+
+def default_rng(seed: Any = None) -> Any:  # noqa: ANN401 - as NumPy's
     """Construct a `Generator` with the default bit generator (PCG64), as `numpy.random.default_rng` does.
 
     Parameters
@@ -82,14 +86,9 @@ def _default_rng(seed: Any = None) -> Any:  # noqa: ANN401 - as NumPy's
     [8, 0, 1, 2]
     """
     made = _numpy.default_rng(seed)
-    return made if made is seed else globals()["Generator"](made.bit_generator)
+    return made if made is seed else Generator(made.bit_generator)
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - NumPy's names are of every type
     """Names that NumPy's module has got since."""
     return getattr(_numpy, name)
-
-
-_fill(globals())
-_default_rng.__name__ = _default_rng.__qualname__ = "default_rng"
-globals()["default_rng"] = _default_rng
