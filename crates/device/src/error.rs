@@ -18,8 +18,8 @@ pub enum DeviceError {
         /// Bytes free.
         free: u64,
     },
-    /// The device does not have this kernel.
-    #[error("device {device} does not run this kernel: {what}")]
+    /// The device does not have this kernel, or is not there.
+    #[error("device {device} cannot do this: {what}")]
     Unsupported {
         /// The device.
         device: &'static str,
