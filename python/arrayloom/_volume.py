@@ -82,10 +82,19 @@ class Build:
 
     def add(self, volume: "Volume") -> int:
         """The number of `volume` in the expression; equal volumes are added once."""
-        if id(volume) not in self._done:
-            inputs = [self.add(v) for v in volume.inputs]
-            self._done[id(volume)] = volume.build(self.expr, inputs)
-            self._alive.append(volume)
+        waiting = [volume]
+        while waiting:
+            at = waiting[-1]
+            missing = [v for v in at.inputs if id(v) not in self._done]
+            if id(at) in self._done or not missing:
+                waiting.pop()
+            else:
+                waiting.extend(reversed(missing))
+                continue
+            if id(at) not in self._done:
+                inputs = [self._done[id(v)] for v in at.inputs]
+                self._done[id(at)] = at.build(self.expr, inputs)
+                self._alive.append(at)
         return self._done[id(volume)]
 
 
@@ -417,8 +426,28 @@ def window_of(volume: Volume) -> tuple[Volume, list[int], list[int]] | None:
     return volume.window
 
 
+def leaves(volume: Volume) -> "list[Volume]":
+    """The volumes that `volume` is computed from and that are read, each once."""
+    seen: set[int] = set()
+    open_ones, found = [volume], []
+    while open_ones:
+        at = open_ones.pop()
+        if id(at) not in seen:
+            seen.add(id(at))
+            if at.source is not None:
+                found.append(at)
+            open_ones.extend(at.inputs)
+    return found
+
+
+def read_arrays(volume: Volume) -> list[Array]:
+    """The arrays in memory, or mapped, that `volume` is computed from."""
+    return [v.source for v in leaves(volume) if isinstance(v.source, np.ndarray)]
+
+
 def in_memory(volume: Volume) -> bool:
     """True if everything that `volume` is computed from lies in memory."""
-    if volume.source is not None:
-        return isinstance(volume.source, np.ndarray) and not isinstance(volume.source, np.memmap)
-    return all(in_memory(v) for v in volume.inputs)
+    return all(
+        isinstance(v.source, np.ndarray) and not isinstance(v.source, np.memmap)
+        for v in leaves(volume)
+    )

@@ -8,7 +8,16 @@ import os
 import numpy as np
 
 from arrayloom._ext import VolumeExpr
-from arrayloom._volume import Array, Box, Build, Progress, Volume, in_memory, window_of
+from arrayloom._volume import (
+    Array,
+    Box,
+    Build,
+    Progress,
+    Volume,
+    in_memory,
+    read_arrays,
+    window_of,
+)
 from arrayloom._volume_limits import default_limit, nbytes, threads
 
 __all__ = ["compute"]
@@ -55,7 +64,10 @@ def compute(
     if memory_limit is None and not in_memory(volume):
         limit = default_limit()
     build = Build()
-    target = out if out.flags.c_contiguous and out.flags.aligned else np.empty(out.shape, out.dtype)
+    straight = out.flags.c_contiguous and out.flags.aligned and out.dtype.isnative
+    # What is read must not be written over.
+    straight = straight and not any(np.may_share_memory(out, x) for x in read_arrays(volume))
+    target = out if straight else np.empty(out.shape, volume.dtype)
     window = window_of(volume)
     if window is not None and memory_limit is None and progress is None:
         # Chunks are decoded to where the voxels are wanted.

@@ -32,31 +32,34 @@ def fingerprint(*parts: object) -> str:
     by their shapes and dtypes.
     """
     digest = hashlib.sha256()
-    for word in _words(parts, {}):
+    for word in _words(parts):
         digest.update(word)
         digest.update(b"\0")
     return digest.hexdigest()[:32]
 
 
-def _words(value: Any, seen: dict[int, object]) -> Iterator[bytes]:
-    if value is None or isinstance(value, _PLAIN):
-        yield repr(value).encode()
-        return
-    # What was met before says nothing new; expressions share their parts. It is kept, and so is its number.
-    if id(value) in seen:
-        yield b"again"
-        return
-    seen[id(value)] = value
-    if isinstance(value, Path):
-        yield from _words_of_file(value)
-        return
-    if isinstance(value, np.ndarray):
-        yield from _words_of_array(value)
-        return
-    parts = _parts(value)
-    yield f"{len(parts)} parts".encode()
-    for part in parts:
-        yield from _words(part, seen)
+def _words(value: object) -> Iterator[bytes]:
+    """What tells `value` from others, from first to last; expressions may be deep and share their parts."""
+    seen: dict[int, tuple[int, object]] = {}
+    waiting: list[Any] = [value]
+    while waiting:
+        at = waiting.pop()
+        if at is None or isinstance(at, _PLAIN):
+            yield repr(at).encode()
+            continue
+        if id(at) in seen:
+            yield f"part {seen[id(at)][0]} again".encode()
+            continue
+        # It is kept, since another object could get the number of one that is gone.
+        seen[id(at)] = (len(seen), at)
+        if isinstance(at, Path):
+            yield from _words_of_file(at)
+        elif isinstance(at, np.ndarray):
+            yield from _words_of_array(at)
+        else:
+            parts = _parts(at)
+            yield f"{len(parts)} parts".encode()
+            waiting.extend(reversed(parts))
 
 
 def _words_of_array(value: Any) -> Iterator[bytes]:
@@ -99,26 +102,29 @@ class Journal:
     def __init__(self, path: Path, facts: dict[str, Any], *, resume: bool) -> None:
         self.path = path
         self.done: list[Box] = []
-        if resume and path.exists():
-            self.done = self._read(facts)
-            self.file = path.open("a", encoding="utf-8")
-        else:
-            self.file = path.open("w", encoding="utf-8")
+        good = self._read(facts) if resume and path.exists() else ""
+        if good:
+            os.truncate(path, len(good.encode()))
+        self.file = path.open("a" if good else "w", encoding="utf-8")
+        if not good:
             self._line(facts)
 
-    def _read(self, facts: dict[str, Any]) -> list[Box]:
-        lines = self.path.read_text(encoding="utf-8").splitlines()
-        if not lines or json.loads(lines[0]) != facts:
+    def _read(self, facts: dict[str, Any]) -> str:
+        """The lines that were written whole."""
+        lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
+        if not lines or not lines[0].endswith("\n"):
+            return ""  # the run was stopped before it wrote anything
+        if lines[0] != json.dumps(facts) + "\n":
             message = f"cannot resume: {self.path} is of another volume, file or parameter; remove it, or save without resume"
             raise ValueError(message)
-        done: list[Box] = []
+        whole = 1
         for line in lines[1:]:
-            try:
-                lo, hi = json.loads(line)
-            except ValueError:
+            if not line.endswith("\n"):
                 break  # the run was stopped while it wrote this line
-            done.append((tuple(lo), tuple(hi)))
-        return done
+            lo, hi = json.loads(line)
+            self.done.append((tuple(lo), tuple(hi)))
+            whole += 1
+        return "".join(lines[:whole])
 
     def _line(self, value: object) -> None:
         self.file.write(json.dumps(value) + "\n")

@@ -16,6 +16,9 @@ def nbytes(text: int | str) -> int:
     (2097152, 1500, 77)
     """
     if isinstance(text, int):
+        if text < 0:
+            message = f"a memory limit of {text} bytes; give a positive number"
+            raise ValueError(message)
         return text
     units = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
     for i, letter in enumerate("KMGT", 1):

@@ -11,18 +11,18 @@ with the neighbours that its windows need, so the result has the bits of the who
 
 import os
 from collections.abc import Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from arrayloom._formats import Writer, create, open_reader
 from arrayloom._ome import Pyramid, default_scale
-from arrayloom._volume import Box, Build, Progress, Volume, as_volume
+from arrayloom._volume import Box, Build, Progress, Volume, as_volume, leaves
 from arrayloom._volume_journal import Journal, fingerprint
 from arrayloom._volume_limits import default_limit, nbytes, threads, workers
+from arrayloom._volume_measures import histogram, min_max, otsu, sum
 from arrayloom._volume_plan import Plan
 from arrayloom.errors import BudgetError
 
@@ -69,12 +69,6 @@ def open(
     if scale is not None:
         volume.axes, volume.spacing, volume.units = scale.axes, scale.spacing, scale.units
     return volume
-
-
-def _sources(volume: Volume) -> list[Volume]:
-    if volume.source is not None:
-        return [volume]
-    return [s for v in volume.inputs for s in _sources(v)]
 
 
 def _align(granule: Sequence[int] | None, rank: int) -> list[int]:
@@ -190,7 +184,7 @@ def save(
         align = _align(granule, source.ndim)
         return _stream(source, path, align, limit, progress, None, devices)
     file = Path(path)
-    for read in _sources(source):
+    for read in leaves(source):
         if read.path == file.resolve():
             message = f"{file} is read and cannot be written at the same time; choose another name"
             raise ValueError(message)
@@ -324,123 +318,3 @@ def convert(source: _File, target: _File, **options: Any) -> dict[str, Any]:
     4
     """
     return save(target, open(source), **options)
-
-
-def _each_block(volume: object, take: Any, memory_limit: _Limit) -> Volume:
-    source = as_volume(volume)
-    limit = default_limit() if memory_limit is None else nbytes(memory_limit)
-    dtype = source.dtype
-
-    def write(_: Box, view: memoryview) -> None:
-        take(np.frombuffer(view, dtype))
-
-    build = Build()
-    build.add(source)
-    build.expr.run_to_sink(write, limit, threads(), [1] * source.ndim, [], None, None, [])
-    return source
-
-
-def min_max(volume: object, *, memory_limit: _Limit = None) -> tuple[Any, Any]:
-    """Smallest and greatest voxel.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> min_max(np.array([3.0, 1.0, 2.0]))
-    (1.0, 3.0)
-    """
-    found: list[Any] = []
-
-    def take(values: NDArray[Any]) -> None:
-        if values.size:
-            found.extend([values.min(), values.max()])
-
-    source = _each_block(volume, take, memory_limit)
-    if not found:
-        message = f"{source!r} has no voxels, and so no extremes"
-        raise ValueError(message)
-    return np.min(found).item(), np.max(found).item()
-
-
-def sum(volume: object, *, memory_limit: _Limit = None) -> Any:
-    """The exact sum of all voxels, rounded once; an ``int`` for integers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> sum(np.array([1e16, 1.0, -1e16]))
-    1.0
-    """
-    total = Fraction(0)
-    strange: list[float] = []
-
-    def take(values: NDArray[Any]) -> None:
-        nonlocal total
-        if values.dtype.kind in "biu":
-            low = values.astype(np.int64 if values.dtype != np.uint64 else np.uint64)
-            total += int((low >> 32).sum(dtype=np.int64)) * 2**32 + int(
-                (low & 0xFFFFFFFF).sum(dtype=np.int64)
-            )
-            return
-        finite = np.isfinite(values)
-        strange.extend(values[~finite].astype(float).tolist()[:1] if not finite.all() else [])
-        strange.extend({float(v) for v in np.unique(values[~finite])})
-        mantissa, exponent = np.frexp(values[finite].astype(np.float64))
-        whole = (mantissa * 2.0**53).astype(np.int64)
-        base = int(exponent.min(initial=0))
-        for part, shift in ((whole >> 27, 27), (whole & 0x7FFFFFF, 0)):
-            counts = np.bincount(exponent - base, part.astype(np.float64)) if part.size else []
-            for i, count in enumerate(counts):
-                power = base + i - 53 + shift
-                total += Fraction(int(count)) * (Fraction(2) ** power)
-
-    source = _each_block(volume, take, memory_limit)
-    if source.dtype.kind in "biu":
-        return int(total)
-    return float(np.sum(strange)) if strange else float(total)
-
-
-def histogram(
-    volume: object,
-    bins: int = 256,
-    range: tuple[float, float] | None = None,
-    *,
-    memory_limit: _Limit = None,
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Counts and edges of `bins` bins over `range`, which is that of the whole volume by default.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> histogram(np.array([0, 1, 1, 4]), bins=2)[0].tolist()
-    [3, 1]
-    """
-    limits = min_max(volume, memory_limit=memory_limit) if range is None else range
-    counts = np.zeros(bins, np.int64)
-    edges = np.histogram_bin_edges(np.empty(0), bins, limits)
-
-    def take(values: NDArray[Any]) -> None:
-        nonlocal counts
-        counts = counts + np.histogram(values, bins, limits)[0]
-
-    _each_block(volume, take, memory_limit)
-    return counts, edges
-
-
-def otsu(volume: object, bins: int = 256, *, memory_limit: _Limit = None) -> float:
-    """Otsu's threshold: it separates the histogram into two classes of the least variance.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> bool(1 < otsu(np.array([0, 1, 1, 0, 9, 8, 9])) < 8)
-    True
-    """
-    counts, edges = histogram(volume, bins, memory_limit=memory_limit)
-    centers = (edges[:-1] + edges[1:]) / 2
-    low = np.cumsum(counts)[:-1].astype(float)
-    high = low[-1:] + counts[-1] - low
-    weighted = np.cumsum(counts * centers)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        between = low * high * (weighted[:-1] / low - (weighted[-1] - weighted[:-1]) / high) ** 2
-    return float(centers[int(np.nanargmax(between))])

@@ -13,7 +13,8 @@ mode
 output
     A dtype, or an array of the result's shape.
 axes
-    The axes to filter; all by default.
+    The axes to filter; all by default. Windows, weights, origins and modes have one entry for each, in this
+    order. (SciPy takes footprints and weights in the order of the array's axes.)
 memory_limit
     Most bytes of working memory, such as ``"512MiB"``.
 

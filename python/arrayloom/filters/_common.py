@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from arrayloom._volume import Volume
+from arrayloom._volume import Volume, blockwise
 from arrayloom._volume_compute import compute
 
 Input: TypeAlias = ArrayLike | Volume
@@ -66,8 +66,32 @@ def linear_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def as_output(volume: Volume, output: Output) -> Volume:
-    dtype = wanted_dtype(output, volume.dtype)
-    return volume if dtype == volume.dtype else volume.astype(dtype)
+    """`volume` in the dtype that was asked for."""
+    return rounded(volume, wanted_dtype(output, volume.dtype))
+
+
+def rounded(volume: Volume, dtype: np.dtype[Any]) -> Volume:
+    """`volume` as `dtype`; integers are rounded half to even and saturate, and are 0 for a NaN."""
+    if dtype == volume.dtype:
+        return volume
+    if dtype.kind not in "iu" or volume.dtype.kind == "c" or np.can_cast(volume.dtype, dtype):
+        return volume.astype(dtype)
+    return blockwise(
+        lambda values: saturated(values, dtype), [volume], volume.shape, dtype, "round"
+    )
+
+
+def saturated(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Real numbers as the integers of `dtype`; see `rounded`."""
+    info = np.iinfo(dtype)
+    if values.dtype.kind in "iu":
+        own = np.iinfo(values.dtype)
+        return np.clip(values, max(own.min, info.min), min(own.max, info.max)).astype(dtype)
+    # The greatest 64-bit integers are no doubles, so what reaches them is set apart.
+    whole = np.rint(values, dtype=np.result_type(values.dtype, np.float32))
+    top = whole >= float(info.max)
+    inside = np.where(top | np.isnan(whole), 0, np.maximum(whole, float(info.min)))
+    return np.where(top, dtype.type(info.max), inside.astype(dtype))
 
 
 def filtered_axes(volume: Volume, axes: int | Sequence[int] | None) -> list[int]:

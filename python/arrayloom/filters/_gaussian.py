@@ -24,6 +24,7 @@ from arrayloom.filters._common import (
     linear_of,
     modes_of,
     one_each,
+    rounded,
     wanted_dtype,
 )
 from arrayloom.filters._sums import Taps, laplacian_sums, linear_sums
@@ -208,7 +209,7 @@ def gaussian_laplace(
             # An axis without a sigma is left alone, in the sum of the others too.
             reach, smooth, derive = 0, [1.0], [1.0]
         taps.append(((axis, smooth, reach, m, cval), derive))
-    result = laplacian_sums(volume, taps, dtype) if taps else volume.astype(dtype)
+    result = laplacian_sums(volume, taps, dtype) if taps else rounded(volume, dtype)
     return finish(input, result, output, memory_limit)
 
 
@@ -250,7 +251,7 @@ def _length(parts: list[Volume], dtype: np.dtype[Any]) -> Volume:
             total += value * value
         return np.sqrt(total)
 
-    return blockwise(length, parts, parts[0].shape, parts[0].dtype, "length").astype(dtype)
+    return rounded(blockwise(length, parts, parts[0].shape, parts[0].dtype, "length"), dtype)
 
 
 def difference_of_gaussians(
@@ -281,7 +282,7 @@ def difference_of_gaussians(
     )
     return finish(
         input,
-        elementwise(np.subtract, [low, far]).astype(wanted_dtype(output, kind)),
+        rounded(elementwise(np.subtract, [low, far]), wanted_dtype(output, kind)),
         output,
         memory_limit,
     )
@@ -348,4 +349,4 @@ def unsharp_mask(
         return own - low if amount is None else own + kind.type(amount) * (own - low)
 
     result = blockwise(sharpen, [volume, smooth], volume.shape, kind, "unsharp_mask")
-    return finish(input, result.astype(wanted_dtype(output, kind)), output, memory_limit)
+    return finish(input, rounded(result, wanted_dtype(output, kind)), output, memory_limit)

@@ -24,6 +24,7 @@ from arrayloom.filters._common import (
     modes_of,
     one_each,
     points_before,
+    rounded,
     wanted_dtype,
 )
 from arrayloom.filters._sums import Taps, linear_sums, sum_of, weighted_sums
@@ -128,6 +129,14 @@ def mean_filter(
     return finish(input, result, output, memory_limit)
 
 
+def _real(weights: ArrayLike) -> NDArray[np.float64]:
+    values = np.asarray(weights)
+    if values.dtype.kind == "c":
+        message = f"weights of {values.dtype}; filter with their real and imaginary parts"
+        raise TypeError(message)
+    return values.astype(np.float64)
+
+
 def _weighted_dtype(volume: Volume, weights: NDArray[Any]) -> np.dtype[Any]:
     return float_of(volume.dtype) if (weights < 0).any() else linear_of(volume.dtype)
 
@@ -151,7 +160,7 @@ def correlate(
     [1.0, 3.0, 2.0]
     """
     volume = as_volume(input)
-    values = np.asarray(weights, np.float64)
+    values = _real(weights)
     result = weighted_sums(
         volume,
         values,
@@ -182,7 +191,7 @@ def convolve(
     >>> convolve([1.0, 2.0, 4.0], [1, 0, -1]).tolist()
     [1.0, 3.0, 2.0]
     """
-    values = np.asarray(weights, np.float64)
+    values = _real(weights)
     origins = one_each("origin", origin, values.ndim)
     turned = [-int(o) - (n % 2 == 0) for o, n in zip(origins, values.shape, strict=True)]
     return correlate(
@@ -209,7 +218,7 @@ def correlate1d(
     [8, 26, 8, 12, 7, 28, 36, 9]
     """
     volume = as_volume(input)
-    values = np.asarray(weights, np.float64)
+    values = _real(weights)
     before = points_before(len(values), origin)
     taps = [(filtered_axes(volume, axis)[0], values.tolist(), before, modes_of(mode, 1)[0], cval)]
     result = linear_sums(volume, taps, wanted_dtype(output, _weighted_dtype(volume, values)))
@@ -234,7 +243,7 @@ def convolve1d(
     >>> convolve1d([2, 8, 0, 4, 1, 9, 9, 0], weights=[1, 3]).tolist()
     [14, 24, 4, 13, 12, 36, 27, 0]
     """
-    values = np.asarray(weights, np.float64)
+    values = _real(weights)
     origin = -origin - (len(values) % 2 == 0)
     return correlate1d(
         input, values[::-1], axis, output, mode, cval, origin, memory_limit=memory_limit
@@ -333,5 +342,5 @@ def laplace(
             linear_sums(volume, [(a, [1.0, -2.0, 1.0], 1, m, cval)], kind)
             for a, m in zip(which, modes, strict=True)
         ]
-        result = sum_of(parts).astype(dtype)
+        result = rounded(sum_of(parts), dtype)
     return finish(input, result, output, memory_limit)

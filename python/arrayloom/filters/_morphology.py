@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arrayloom._volume import Volume, as_volume, blockwise, elementwise
+from arrayloom._volume import Volume, as_volume, elementwise
 from arrayloom.filters._common import (
     Input,
     Integers,
@@ -27,8 +27,10 @@ from arrayloom.filters._common import (
     float_of,
     footprint_of,
     one_each,
+    rounded,
     wanted_dtype,
 )
+from arrayloom.filters._pointwise import subtracted
 from arrayloom.filters._rank import extremum
 
 
@@ -60,28 +62,13 @@ class _Element:
             found = extremum(volume, dilates, level, self.mode, self.cval, origin, self.axes)
             moved = found.astype(np.float64) + (height if dilates else -height)
             total = moved if total is None else elementwise(join, [total, moved])
-        return volume if total is None else _rounded(total, volume.dtype)
+        return volume if total is None else rounded(total, volume.dtype)
 
     def steps(self, volume: Volume, kinds: str) -> Volume:
         """Erosions and dilations one after the other, such as ``"ed"`` for an opening."""
         for kind in kinds:
             volume = self.step(volume, kind)
         return volume
-
-
-def _rounded(volume: Volume, dtype: np.dtype[Any]) -> Volume:
-    """Rounded to `dtype`; integers saturate."""
-    if dtype.kind not in "iu":
-        return volume.astype(dtype)
-    info = np.iinfo(dtype)
-
-    def cast(values: NDArray[Any]) -> NDArray[Any]:
-        whole = np.rint(values)
-        top = whole >= float(info.max)
-        inside = np.where(top, 0, np.maximum(whole, info.min)).astype(dtype)
-        return np.where(top, dtype.type(info.max), inside)
-
-    return blockwise(cast, [volume], volume.shape, dtype, "round")
 
 
 def _element(
@@ -108,7 +95,7 @@ def _element(
 
 
 def _compared(x: Input, a: Volume, b: Volume, output: Output, limit: Limit) -> Result:
-    result = elementwise(np.bitwise_xor if a.dtype.kind == "b" else np.subtract, [a, b])
+    result = elementwise(np.bitwise_xor, [a, b]) if a.dtype.kind == "b" else subtracted(a, b)
     return finish(x, as_output(result, output), output, limit)
 
 
@@ -325,7 +312,7 @@ def morphological_laplace(
         v.astype(kind) for v in (element.step(volume, "d"), element.step(volume, "e"), volume)
     )
     result = (high - own) - (own - low)
-    return finish(input, result.astype(wanted_dtype(output, kind)), output, memory_limit)
+    return finish(input, rounded(result, wanted_dtype(output, kind)), output, memory_limit)
 
 
 opening = grey_opening

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arrayloom._volume import as_volume, blockwise
-from arrayloom.filters._common import Input, Limit, Result, finish, is_lazy
+from arrayloom._volume import Volume, as_volume, blockwise
+from arrayloom.filters._common import Input, Limit, Result, finish, is_lazy, saturated
 
 
 def difference(a: Input, b: Input, *, memory_limit: Limit = None) -> Result:
@@ -22,27 +22,37 @@ def difference(a: Input, b: Input, *, memory_limit: Limit = None) -> Result:
     >>> difference(np.array([3, 200], np.uint8), np.array([5, 1], np.uint8)).tolist()
     [0, 199]
     """
-    left, right = as_volume(a), as_volume(b)
-    kind = left.dtype
+    result = subtracted(as_volume(a), as_volume(b))
+    return finish(a if is_lazy(a) else b, result, None, memory_limit)
 
-    def subtract(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
-        if kind.kind not in "iu" or kind != right.dtype:
-            wide = np.subtract(x, y, dtype=np.result_type(np.float64, kind))
-            if kind.kind not in "iu":
-                return wide.astype(kind)
-            info = np.iinfo(kind)
-            return np.clip(np.rint(wide), info.min, info.max).astype(kind)
-        with np.errstate(over="ignore"):
-            plain = x - y
-        info = np.iinfo(kind)
+
+def subtracted(left: Volume, right: Volume) -> Volume:
+    """`left` minus `right` in the dtype of `left`; integers saturate."""
+    kind, other = left.dtype, right.dtype
+
+    def of_integers(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
+        plain = x - y
         if kind.kind == "u":
             return np.where(x < y, kind.type(0), plain)
+        info = np.iinfo(kind)
         over = ((x < 0) != (y < 0)) & ((plain < 0) != (x < 0))
         return np.where(over, np.where(x < 0, info.min, info.max), plain).astype(kind)
 
+    def of_floats(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
+        # Numbers of 80 bits hold all 64-bit integers.
+        exact = kind.kind in "iu" and other.kind in "biu"
+        wide = np.longdouble if exact else np.result_type(np.float64, kind)
+        found = np.subtract(x, y, dtype=wide)
+        if kind.kind == "b":
+            return found > 0.5
+        return found.astype(kind) if kind.kind not in "iu" else saturated(found, kind)
+
+    if other.kind == "c" and kind.kind != "c":
+        message = f"the difference of {kind} and {other} is no {kind}; convert one of them first"
+        raise TypeError(message)
+    call = of_integers if kind == other and kind.kind in "iu" else of_floats
     shape = np.broadcast_shapes(left.shape, right.shape)
-    result = blockwise(subtract, [left, right], shape, kind, "difference")
-    return finish(a if is_lazy(a) else b, result, None, memory_limit)
+    return blockwise(call, [left, right], shape, kind, "difference")
 
 
 def identity(input: Input, *, memory_limit: Limit = None) -> Result:

@@ -177,6 +177,9 @@ def entropy_filter(
     [0.0, 0.0, 0.0, 1.0, 1.0]
     """
     volume = as_volume(input)
+    if volume.dtype.kind == "c":
+        message = "entropy filter of complex numbers; filter their parts"
+        raise TypeError(message)
     points = footprint_of(volume, size, footprint, axes)
     if range is None:
         low, high = _range(volume, memory_limit)

@@ -1,0 +1,190 @@
+"""Values of results: rounding, saturation, exact sums, results over their inputs, and equal bits in random cases."""
+
+import numpy as np
+import pytest
+import scipy.ndimage as nd
+
+from arrayloom import filters as f
+from arrayloom import volumes as v
+from arrayloom._volume_journal import fingerprint
+from arrayloom.errors import BudgetError
+
+RUNS = {
+    "median": lambda x, **to: f.median_filter(x, 1, **to),
+    "maximum": lambda x, **to: f.maximum_filter(x, 1, **to),
+    "gaussian": lambda x, **to: f.gaussian_filter(x, 0, **to),
+    "unsharp": lambda x, **to: f.unsharp_mask(x, 0, **to),
+    "erosion": lambda x, **to: f.grey_erosion(x, 1, **to),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_outputs_of_integers_are_rounded_half_to_even_and_saturate(name):
+    x = np.array([300.0, -5.0, 2.5, 3.5, np.nan, np.inf])
+    assert RUNS[name](x, output=np.uint8)[:4].tolist() == [255, 0, 2, 4]
+    assert RUNS[name](x[:4], output=np.int64).tolist() == [300, -5, 2, 4]
+    wide = np.array([2**63 - 1, -(2**63), 2**40 + 1])
+    if name not in {"unsharp", "gaussian"}:
+        assert RUNS[name](wide, output=np.int16).tolist() == [32767, -32768, 32767]
+        assert RUNS[name](wide, output=np.uint64).tolist() == [2**63 - 1, 0, 2**40 + 1]
+
+
+def test_outputs_of_floats_that_no_integer_holds():
+    x = np.array([np.nan, np.inf, -np.inf, 1e30])
+    assert f.maximum_filter(x, 1, output=np.int64).tolist() == [0, 2**63 - 1, -(2**63), 2**63 - 1]
+    assert f.maximum_filter(x[:3].astype("f2"), 1, output="u2").tolist() == [0, 65535, 0]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        (np.uint8([3, 200]), np.uint8([5, 1]), [0, 199]),
+        (np.int64([2**62, -(2**62)]), np.float64([-(2.0**62), 2.0**62]), [2**63 - 1, -(2**63)]),
+        (np.int64([2**53 + 1]), np.int8([-2]), [2**53 + 3]),
+        (np.int64([2**53 + 1, 5]), np.uint64([2, 2**64 - 1]), [2**53 - 1, -(2**63)]),
+        (np.uint64([2**64 - 1, 1]), np.int64([-1, 2]), [2**64 - 1, 0]),
+        (np.array([True, False, True]), np.array([False, True, True]), [True, False, False]),
+        (np.float32([1.5]), np.uint8([2]), [-0.5]),
+    ],
+)
+def test_differences_saturate(a, b, expected):
+    found = f.difference(a, b)
+    assert found.dtype == a.dtype
+    assert found.tolist() == expected
+
+
+def test_differences_of_morphology_saturate():
+    x = np.array([-128, 127], np.int8)
+    assert f.morphological_gradient(x, 3).tolist() == [127, 127]
+    raised = f.white_tophat(np.array([0, 5, 0], np.uint8), structure=[3, 3, 3])
+    assert raised.tolist() == [0, 2, 0]
+
+
+@pytest.mark.parametrize(
+    "name", ["gaussian_filter", "minimum_filter", "median_filter", "std_filter"]
+)
+def test_results_may_lie_over_their_input(name):
+    x = np.random.default_rng(3).normal(size=(40, 30))
+    expected = getattr(f, name)(x, 3)
+    for make in (lambda y: y, lambda y: y[::-1], lambda y: y.T):
+        y = x.copy()
+        source = make(y)
+        result = getattr(f, name)(source, 3, output=source)
+        assert result is source
+        assert np.array_equal(result, getattr(f, name)(make(x), 3))
+    halves = np.concatenate([x, x])
+    getattr(f, name)(halves[:40], 3, output=halves[20:60])
+    assert np.array_equal(halves[20:60], expected)
+
+
+def test_sums_are_exact():
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=200_001) * 10.0 ** rng.integers(-30, 30, 200_001)
+    both = np.concatenate([x, -x, [2.0**-1074, 1.0]])
+    assert v.sum(rng.permutation(both), memory_limit="64KiB") == 1.0
+    assert v.sum(np.array([1 + 2j, 3])) == 4 + 2j
+    assert v.sum(np.array([1e308, 1e308])) == np.inf
+    assert v.sum(np.array([1e308, 1e308, -1e308])) == 1e308
+    assert np.isnan(v.sum(np.array([np.inf, -np.inf])))
+    assert v.sum(np.full(3, 2**64 - 1, np.uint64)) == 3 * (2**64 - 1)
+    assert v.sum(np.full(3, -(2**63))) == -3 * 2**63
+
+
+def test_thresholds_of_one_value_and_histograms_of_none():
+    assert v.otsu(np.full(5, 3)) == 3.0
+    assert v.histogram(np.empty(0), 3)[0].tolist() == [0, 0, 0]
+    with pytest.raises(ValueError, match="has no voxels"):
+        v.otsu(np.empty(0))
+
+
+def test_limits_and_weights_that_mean_nothing_are_refused():
+    with pytest.raises(ValueError, match="give a positive number"):
+        f.gaussian_filter(np.ones(3), 1, memory_limit=-5)
+    with pytest.raises(TypeError, match="real and imaginary parts"):
+        f.correlate(np.ones(3), [1j])
+    with pytest.raises(TypeError, match="filter their parts"):
+        f.entropy_filter(np.ones(3) * 1j, 3)
+
+
+def test_expressions_may_be_deep_and_share_their_parts(tmp_path):
+    source = v.open(np.ones((4, 5)))
+    shared, deep = source, source
+    for _ in range(60):
+        shared = shared * 0.5 + shared * 0.5
+    for _ in range(1500):
+        deep = deep + 1
+    v.save(tmp_path / "out.npy", shared + deep)
+    assert np.array_equal(np.load(tmp_path / "out.npy"), np.full((4, 5), 1502.0))
+    other = v.open(np.zeros((4, 5)))
+    both = source - other
+    assert fingerprint(both - source) != fingerprint(both - other)
+
+
+def _random_filter(rng, rank):
+    """A filter of `rank` axes with random parameters."""
+    size = [int(n) for n in rng.integers(1, 4 if rank > 3 else 6, rank)]
+    origin = [int(rng.integers(-(n // 2), (n - 1) // 2 + 1)) for n in size]
+    points = rng.random(size) < 0.6
+    points.flat[0] = True
+    sigma = rng.uniform(0.3, 1.2, rank).tolist()
+    modes = ["reflect", "mirror", "nearest", "constant", "wrap", "renormalize"]
+    mode = str(rng.choice(modes)) if rng.random() < 0.7 else rng.choice(modes, rank).tolist()
+    at = {"mode": mode, "cval": float(rng.integers(0, 3))}
+    lying = {**at, "origin": origin}
+    makers = [
+        lambda x: f.gaussian_filter(x, sigma, **at),
+        lambda x: f.gaussian_laplace(x, sigma, **at),
+        lambda x: f.uniform_filter(x, size, **lying),
+        lambda x: f.correlate(x, points - 0.3, **lying),
+        lambda x: f.minimum_filter(x, size, **lying),
+        lambda x: f.maximum_filter(x, footprint=points, **lying),
+        lambda x: f.median_filter(x, footprint=points, **lying),
+        lambda x: f.percentile_filter(x, 30, size, **lying),
+        lambda x: f.grey_closing(x, size, iterations=2, **at),
+        lambda x: f.black_tophat(x, footprint=points, **at),
+        lambda x: f.std_filter(x, footprint=points, **lying),
+        lambda x: f.var_filter(x, size, **lying),
+        lambda x: f.entropy_filter(x, size, **lying),
+        lambda x: f.wiener_filter(x, size, **lying),
+        lambda x: f.bilateral_filter(x, 20.0, 1.0, [min(n, 3) for n in size], **at),
+        lambda x: f.nl_means(x, 30.0, 1, 1, **at),
+        lambda x: f.anisotropic_diffusion(x, 2, **at),
+        lambda x: f.threshold_sauvola(x, size, **at),
+        lambda x: f.sobel(x, rank - 1, **at),
+        lambda x: f.laplace(x, **at),
+        lambda x: f.median_filter(f.gaussian_filter(x, sigma, **at), size, **at) - x,
+    ]
+    return makers[int(rng.integers(len(makers)))]
+
+
+@pytest.mark.parametrize("first", range(0, 320, 40))
+def test_random_filters_in_blocks_have_the_bits_of_the_whole(tmp_path, first):
+    blocks = 0
+    for seed in range(first, first + 40):
+        rng = np.random.default_rng(seed)
+        rank = int(rng.integers(1, 6))
+        most = {1: 9000, 2: 130, 3: 30, 4: 13, 5: 8}[rank]
+        shape = [1 if rng.random() < 0.1 else int(n) for n in rng.integers(1, most, rank)]
+        x = rng.normal(20, 15, shape)
+        x = x.astype(rng.choice(["u1", "i1", "u2", "i2", "u4", "i8", "f2", "f4", "f8"]))
+        run = _random_filter(rng, rank)
+        expected = run(x)
+        limit = int(2 ** rng.uniform(12, 19))
+        try:
+            report = v.save(tmp_path / "out.npy", run(v.open(x)), memory_limit=limit)
+        except BudgetError:
+            continue
+        found = np.load(tmp_path / "out.npy")
+        assert found.dtype == expected.dtype, seed
+        assert np.array_equal(found, expected, equal_nan=found.dtype.kind == "f"), seed
+        assert report["peak"] <= limit, seed
+        blocks += report["blocks"]
+    assert blocks > 40
+
+
+def test_integers_beyond_doubles_are_compared_exactly():
+    x = 2**60 + np.random.default_rng(5).integers(0, 9, (20, 21))
+    ours = f.maximum_filter(x, 3)
+    assert np.array_equal(ours - 2**60, nd.maximum_filter(x - 2**60, 3))
+    ours = f.median_filter(x, 3)
+    assert np.array_equal(ours - 2**60, nd.median_filter(x - 2**60, 3))
