@@ -68,6 +68,7 @@ impl Lowering<'_> {
                 .filter_map(|(d, dim)| dim.axis.map(|a| (a, small_number(d))))
                 .collect(),
             wide,
+            leaves: self.target.cores && matches!(draft.form, Form::Fold { .. } | Form::Tree),
         };
         let args = self.args(draft, &entry, numbers, initial)?;
         self.steps.list.push(Step {
@@ -103,7 +104,8 @@ impl Lowering<'_> {
         let aligned = starts.all(|s| s % part == 0) && !by_number;
         let last = draft.dims.len().wrapping_sub(1);
         let known = |(dim, step): (usize, isize)| {
-            let folded = dim >= draft.kept && matches!(operand.memory, Memory::Out(_));
+            let first = draft.operands.len() - draft.outs.len();
+            let folded = dim >= draft.kept && number == first;
             let scanned = matches!(draft.form, Form::Scan { .. } | Form::Scatter { .. });
             if folded && !scanned {
                 Stride::Zero
@@ -125,7 +127,7 @@ impl Lowering<'_> {
     }
 
     /// True when no result of the draft shares memory with an operand.
-    fn apart(&self, draft: &Draft) -> bool {
+    pub(super) fn apart(&self, draft: &Draft) -> bool {
         let range = |number: usize, operand: &Operand| {
             let Some(Arg::View { buf, offset, .. }) = self.arg(operand.memory) else {
                 return None;

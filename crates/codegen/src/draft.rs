@@ -34,7 +34,10 @@ pub(super) struct Lowering<'a> {
     pub(super) launch: &'a Launch<'a>,
     pub(super) target: Target,
     pub(super) steps: Steps,
+    /// Outputs that have every point are written by a step already.
+    pub(super) stored: bool,
 }
+
 impl Lowering<'_> {
     /// The code that outputs `numbers` need, and dimensions over `axes` (outermost first).
     pub(super) fn draft(&self, numbers: &[usize], form: Form) -> Draft {

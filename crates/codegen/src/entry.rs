@@ -116,6 +116,8 @@ pub struct Entry {
     pub wide: bool,
     /// No result shares memory with an operand.
     pub apart: bool,
+    /// Sums compute the values of a leaf first, and then add them: what runs an item has vector registers.
+    pub leaves: bool,
 }
 
 /// One parameter of an entry.

@@ -29,6 +29,8 @@ impl Names {
             let names = match param {
                 Param::In(i) => vec![format!("pi{i}")],
                 Param::InStride(i, d) => vec![format!("si{i}_{d}")],
+                Param::Out(i) if i > 0 => vec![format!("po{i}")],
+                Param::OutStride(i, d) if i > 0 => vec![format!("so{i}_{d}")],
                 Param::Extent(d) => vec![format!("n{d}")],
                 Param::Value(i) => match &entry.ins[i] {
                     Source::Value(d) if d.is_complex() => {
@@ -82,7 +84,7 @@ impl Names {
         self.at(&format!("d{}", self.dims.saturating_sub(1)))
     }
 
-    /// The function that computes the value at a point.
+    /// The function that computes the value at a point, and stores what else is wanted of it.
     pub(crate) fn value(&self, entry: &Entry) -> Result<String, String> {
         let list = Names::with(&self.declared, "const ix ", 0..self.dims);
         let list = if list.is_empty() {
@@ -90,7 +92,11 @@ impl Names {
         } else {
             list
         };
-        let body = statements(entry, &self.index(), "    ")?;
+        let mut body = statements(entry, &self.index(), "    ")?;
+        for (i, (value, view)) in entry.outs.iter().enumerate().skip(1) {
+            let put = store(view, &format!("o{i}"), &self.index(), &format!("v{value}"));
+            let _ = writeln!(body, "    {put}");
+        }
         let value = entry.outs[0].0;
         Ok(format!(
             "DEV {} {}_at({list}) {{\n{body}    return v{value};\n}}\n",

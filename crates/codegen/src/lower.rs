@@ -62,6 +62,8 @@ pub struct Target {
     pub unified: bool,
     /// Items that the device needs to be busy.
     pub lanes: usize,
+    /// An item runs on a core with vector registers and a cache of its own, as on a CPU.
+    pub cores: bool,
 }
 
 /// Launches of fewer points share texts without fixed steps: compiling costs more than they do.
@@ -81,6 +83,7 @@ pub fn lower(kernel: &Kernel, launch: &Launch<'_>, target: Target) -> Result<Ste
         launch,
         target,
         steps: Steps::default(),
+        stored: false,
     };
     // Folds first: stores may lie on what they read.
     for (number, output) in kernel.outputs.iter().enumerate() {
@@ -104,14 +107,20 @@ impl Lowering<'_> {
             *block = (*block).max(wanted as u64);
         }
     }
-    /// All outputs that have every point.
-    fn map(&mut self) -> Result<(), String> {
+    /// The numbers of outputs that have every point.
+    fn stores(&self) -> Vec<usize> {
         let outputs = self.kernel.outputs.iter().enumerate();
-        let stores: Vec<usize> = outputs
+        outputs
             .filter(|(_, o)| o.form == ir::Form::Store)
             .map(|(n, _)| n)
-            .collect();
-        let (Some(&first), false) = (stores.first(), self.launch.shape.contains(&0)) else {
+            .collect()
+    }
+
+    /// Writes all outputs that have every point.
+    fn map(&mut self) -> Result<(), String> {
+        let stores = self.stores();
+        let done = self.stored || self.launch.shape.contains(&0);
+        let (Some(&first), false) = (stores.first(), done) else {
             return Ok(());
         };
         let mut draft = self.draft(&stores, Form::Map);
@@ -176,7 +185,8 @@ impl Lowering<'_> {
         let run = points(&draft.dims[draft.dims.len() - draft.stream..]);
         let piece = args.order.piece.clamp(1, run.max(1));
         if few && is_tree(op, dtype) && draft.stream > 0 && piece > 4 * TREE_PART {
-            return self.tree(draft, &args, initial, [results, total, run, piece]);
+            let whole = self.with_stores(number, axes, &order, &args);
+            return self.tree([draft, whole], initial, [results, total, run, piece]);
         }
         if few && total >= 8 * PART && any_order(op, dtype) {
             return self.chunks(draft, op, initial, [results, total]);
@@ -185,18 +195,46 @@ impl Lowering<'_> {
         self.push(&draft, [groups(results), 1, 1], &numbers, initial)
     }
 
+    /// What computes the parts of output `number`, a sum. Where an item runs on a core with a cache, the
+    /// outputs that have every point are written on the way, so that operands are read once; unless they
+    /// lie on what is read.
+    fn with_stores(
+        &mut self,
+        number: usize,
+        axes: AxisMask,
+        order: &[usize],
+        args: &ReduceArgs,
+    ) -> Draft {
+        let folds = |o: &ir::Output| o.form != ir::Form::Store;
+        let last = !self.kernel.outputs[number + 1..].iter().any(folds);
+        let stores = if self.target.cores && last {
+            self.stores()
+        } else {
+            Vec::new()
+        };
+        let stream = usize::from(args.order.stream);
+        let all: Vec<usize> = std::iter::once(number).chain(stores).collect();
+        let mut draft = self.draft(&all, Form::Tree);
+        self.folded(&mut draft, number, axes, order, stream);
+        if all.len() > 1 {
+            let by_number = draft.code.iter().any(|i| i.prim == Prim::Gather);
+            if !by_number && self.apart(&draft) {
+                self.stored = true;
+            } else {
+                draft = self.draft(&[number], Form::Tree);
+                self.folded(&mut draft, number, axes, order, stream);
+            }
+        }
+        draft
+    }
+
     /// Parts of the trees first, then what is left of them.
     fn tree(
         &mut self,
-        mut draft: Draft,
-        args: &ReduceArgs,
+        [mut draft, whole]: [Draft; 2],
         initial: Option<Scalar>,
         [results, total, run, piece]: [usize; 4],
     ) -> Result<(), String> {
-        debug_assert!(
-            args.order.piece >= piece,
-            "pieces are not longer than the order has them"
-        );
         let dtype = draft.code[draft.outs[0].0 as usize].dtype;
         let mut depth = 0;
         while piece >> depth > TREE_PART {
@@ -213,8 +251,7 @@ impl Lowering<'_> {
             ("pieces", pieces),
             ("parts", parts),
         ];
-        draft.form = Form::Tree;
-        self.push(&draft, [groups(items), 1, 1], &numbers, None)?;
+        self.push(&whole, [groups(items), 1, 1], &numbers, None)?;
         Self::rest_of(&mut draft, dtype);
         draft.form = Form::Combine;
         self.push(&draft, [results as u64, 1, 1], &numbers, initial)

@@ -22,7 +22,7 @@ pub fn steps(
     caps: &Caps,
     kernel: &Kernel,
     launch: &Launch<'_>,
-    lanes: usize,
+    target: Target,
 ) -> Result<Steps, DeviceError> {
     let unsupported = |what: String| DeviceError::Unsupported {
         device: caps.name,
@@ -35,10 +35,6 @@ pub fn steps(
     if let Some(what) = caps.abilities.lacks(kernel) {
         return Err(unsupported(what));
     }
-    let target = Target {
-        unified: caps.unified,
-        lanes,
-    };
     lower(kernel, launch, target).map_err(unsupported)
 }
 

@@ -40,9 +40,7 @@ fn half(dtype: DType) -> String {
 
 /// The sum of up to [`LEAF`] values of a run in eight (complex: four) accumulators.
 pub(crate) fn leaf(entry: &Entry, names: &Names) -> String {
-    let dtype = entry.folded();
-    let (kind, lanes) = (&names.kind, LANES / width(dtype));
-    let zero = zero(dtype);
+    let kind = &names.kind;
     let first = names.dims - names.stream;
     let list = Names::with(&names.declared, "const ix ", 0..first);
     let comma = if list.is_empty() { "" } else { ", " };
@@ -52,60 +50,102 @@ pub(crate) fn leaf(entry: &Entry, names: &Names) -> String {
     );
     text.push_str(&Names::split(first..names.dims, "    ", false));
     let last = names.dims - 1;
-    let _ = writeln!(text, "    {kind} sum = {zero};\n    i32 i = 0;");
+    if entry.leaves {
+        text.push_str(&values_of_leaf(entry, names));
+        added(&mut text, entry, names, &|i| format!("v[i + {i}]"));
+    } else {
+        if names.stream > 1 {
+            text.push_str(&leaf_across_rows(entry, names));
+        }
+        added(&mut text, entry, names, &|i| {
+            names.at(&format!("d{last} + (ix)(i + {i})"))
+        });
+    }
+    text
+}
+
+/// All values of a leaf, row by row: a loop that compilers turn into vectors whatever the value is.
+fn values_of_leaf(entry: &Entry, names: &Names) -> String {
+    let (kind, last) = (&names.kind, names.dims - 1);
+    let first = names.dims - names.stream;
+    let value = names.at(&format!("d{last} + (ix)k"));
+    let mut text = format!(
+        "    {kind} v[{}];
+    for (i32 done = 0; done < count;) {{
+        const i32 left = count - done;
+        const i32 row = n{last} - d{last} < left ? (i32)(n{last} - d{last}) : left;
+        for (i32 k = 0; k < row; k++) v[done + k] = {value};
+        done += row;\n",
+        LEAF / width(entry.folded())
+    );
     if names.stream > 1 {
+        let next = Names::next(first..last);
+        let _ = writeln!(text, "        d{last} += row;");
         let _ = writeln!(
             text,
-            "    if (d{last} + count > n{last}) {{\n        {kind} r[{lanes}];"
-        );
-        let _ = writeln!(
-            text,
-            "        const i32 whole = count < {lanes} ? 0 : count - count % {lanes};"
-        );
-        let _ = writeln!(text, "        for (; i < count; i++) {{");
-        let _ = writeln!(text, "            const {kind} x = {};", names.here());
-        let _ = writeln!(text, "            {}", Names::next(first..names.dims));
-        let sum = plus(kind, "sum", "x");
-        let added = plus(kind, &format!("r[i % {lanes}]"), "x");
-        let all = joined(kind, lanes, |i| format!("r[{i}]"));
-        let _ = writeln!(
-            text,
-            "            if (i == whole && whole > 0) sum = {all};"
-        );
-        let _ = writeln!(text, "            if (i >= whole) sum = {sum};");
-        let _ = writeln!(
-            text,
-            "            else r[i % {lanes}] = i < {lanes} ? x : {added};"
-        );
-        let _ = writeln!(
-            text,
-            "        }}\n        return whole == count ? {all} : sum;\n    }}"
+            "        if (d{last} == n{last}) {{ d{last} = 0; {next} }}"
         );
     }
-    let lane = |i: usize| names.at(&format!("d{last} + (ix)(i + {i})"));
+    text.push_str("    }\n");
+    text
+}
+
+/// The sum of a leaf that ends in another row than it starts in.
+fn leaf_across_rows(entry: &Entry, names: &Names) -> String {
+    let dtype = entry.folded();
+    let (kind, lanes) = (&names.kind, LANES / width(dtype));
+    let (first, last) = (names.dims - names.stream, names.dims - 1);
+    let zero = zero(dtype);
+    let mut text = format!("    if (d{last} + count > n{last}) {{\n        {kind} r[{lanes}];\n");
+    let _ = writeln!(
+        text,
+        "        {kind} sum = {zero};
+        const i32 whole = count < {lanes} ? 0 : count - count % {lanes};
+        for (i32 i = 0; i < count; i++) {{
+            const {kind} x = {};
+            {}",
+        names.here(),
+        Names::next(first..names.dims)
+    );
+    let sum = plus(kind, "sum", "x");
+    let more = plus(kind, &format!("r[i % {lanes}]"), "x");
+    let all = joined(kind, lanes, |i| format!("r[{i}]"));
+    let _ = writeln!(
+        text,
+        "            if (i == whole && whole > 0) sum = {all};
+            if (i >= whole) sum = {sum};
+            else r[i % {lanes}] = i < {lanes} ? x : {more};
+        }}
+        return whole == count ? {all} : sum;
+    }}"
+    );
+    text
+}
+
+/// Adds the values of a leaf, of which `value` is the one at `i` and some more, and ends its function.
+fn added(text: &mut String, entry: &Entry, names: &Names, value: &dyn Fn(usize) -> String) {
+    let dtype = entry.folded();
+    let (kind, lanes) = (&names.kind, LANES / width(dtype));
+    let _ = writeln!(text, "    {kind} sum = {};\n    i32 i = 0;", zero(dtype));
     let _ = writeln!(text, "    if (count >= {lanes}) {{");
     for i in 0..lanes {
-        let _ = writeln!(text, "        {kind} r{i} = {};", lane(i));
+        let _ = writeln!(text, "        {kind} r{i} = {};", value(i));
     }
     let _ = writeln!(
         text,
         "        for (i = {lanes}; i + {lanes} <= count; i += {lanes}) {{"
     );
     for i in 0..lanes {
-        let _ = writeln!(
-            text,
-            "            r{i} = {};",
-            plus(kind, &format!("r{i}"), &lane(i))
-        );
+        let sum = plus(kind, &format!("r{i}"), &value(i));
+        let _ = writeln!(text, "            r{i} = {sum};");
     }
     let all = joined(kind, lanes, |i| format!("r{i}"));
     let _ = writeln!(text, "        }}\n        sum = {all};\n    }}");
-    let rest = plus(kind, "sum", &lane(0));
+    let rest = plus(kind, "sum", &value(0));
     let _ = writeln!(
         text,
         "    for (; i < count; i++) sum = {rest};\n    return sum;\n}}"
     );
-    text
 }
 
 /// The accumulators added in NumPy's order.

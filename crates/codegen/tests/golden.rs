@@ -22,6 +22,8 @@ struct Case {
     outputs: Vec<(Value, Form)>,
     shape: Vec<usize>,
     reduce: Option<ReduceArgs>,
+    /// For a device whose items run on cores of a CPU.
+    cores: bool,
 }
 
 impl Case {
@@ -32,6 +34,7 @@ impl Case {
             outputs: Vec::new(),
             shape: shape.to_vec(),
             reduce: None,
+            cores: false,
         }
     }
 
@@ -103,6 +106,7 @@ impl Case {
         let target = Target {
             unified: false,
             lanes: 1 << 16,
+            cores: self.cores,
         };
         let steps = lower(&kernel, &launch, target).unwrap();
         let entries: Vec<&Entry> = steps.list.iter().map(|s| &s.entry).collect();
@@ -128,8 +132,8 @@ fn steps(bytes: &[isize]) -> impl Fn(&mut Arg) {
     }
 }
 
-#[test]
-fn heat() {
+/// A stencil that is stored, and the sum of what it changes.
+fn heat_case() -> Case {
     let mut case = Case::new(&[3000, 3000]);
     let parts: Vec<Value> = (0..5).map(|_| case.input(DType::F64)).collect();
     let b = &mut case.builder;
@@ -160,7 +164,23 @@ fn heat() {
         order,
         initial: None,
     });
-    case.check("heat", |ins| {
+    case
+}
+
+#[test]
+fn heat() {
+    heat_case().check("heat", |ins| {
+        for arg in ins {
+            steps(&[3002 * 8, 8])(arg);
+        }
+    });
+}
+
+#[test]
+fn heat_on_cores() {
+    let mut case = heat_case();
+    case.cores = true;
+    case.check("heat_on_cores", |ins| {
         for arg in ins {
             steps(&[3002 * 8, 8])(arg);
         }

@@ -126,6 +126,7 @@ impl Device for Shim {
         let target = Target {
             unified: true,
             lanes: 64,
+            cores: false,
         };
         let steps = lower(kernel, launch, target).map_err(Shim::unsupported)?;
         let scratch: Vec<Buf> = steps

@@ -7,7 +7,7 @@ use crate::nvrtc::Compiler;
 use crate::programs::{Function, Programs};
 use crate::staging::Staging;
 use arrayloom_codegen::{
-    ArgValue, Dialect, GROUP, ImageCache, Memory, Step, Steps, abilities, product, steps,
+    ArgValue, Dialect, GROUP, ImageCache, Memory, Step, Steps, Target, abilities, product, steps,
 };
 use arrayloom_device::{
     Arg, Blocks, Buf, Caps, Device, DeviceError, End, Event, ExtCall, Foreign, HostMemory,
@@ -72,7 +72,7 @@ impl Lane {
 /// A device over CUDA. Numbers of blocks are addresses of the device.
 pub struct Cuda {
     caps: Caps,
-    lanes: usize,
+    target: Target,
     programs: Programs,
     pages: Option<Arc<Pages>>,
     blocks: Blocks<Block>,
@@ -129,7 +129,11 @@ impl Cuda {
                 fused: true,
                 abilities: abilities(),
             },
-            lanes: usize::try_from(facts.units * LANES_OF_UNIT).unwrap_or(usize::MAX),
+            target: Target {
+                unified: false,
+                lanes: usize::try_from(facts.units * LANES_OF_UNIT).unwrap_or(usize::MAX),
+                cores: false,
+            },
             programs: Programs::new(&hardware, compiler, cache),
             pages: Pages::of(&context, memory),
             blocks: Blocks::new(NAME, memory, memory),
@@ -313,7 +317,7 @@ impl Device for Cuda {
     }
 
     fn run(&self, queue: Queue, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), DeviceError> {
-        let Steps { list, scratch } = steps(&self.caps, kernel, launch, self.lanes)?;
+        let Steps { list, scratch } = steps(&self.caps, kernel, launch, self.target)?;
         if list.is_empty() {
             return Ok(());
         }

@@ -3,7 +3,7 @@
 use crate::driver::{self, CommandQueue, Context, DeviceId, Failure, Mark, Mem};
 use crate::programs::{Programs, Ready};
 use arrayloom_codegen::{
-    ArgValue, GROUP, ImageCache, Memory, Step, Steps, abilities, product, steps,
+    ArgValue, GROUP, ImageCache, Memory, Step, Steps, Target, abilities, product, steps,
 };
 use arrayloom_device::{
     Arg, Blocks, Buf, Caps, Device, DeviceError, End, Event, ExtCall, HostMemory, Launch, Marks,
@@ -55,7 +55,7 @@ pub struct Config {
 pub struct OpenCl {
     caps: Caps,
     id: DeviceId,
-    lanes: usize,
+    target: Target,
     blocks: Blocks<Mem>,
     /// Numbers of blocks given out.
     numbers: AtomicU64,
@@ -152,7 +152,11 @@ impl OpenCl {
                 abilities: abilities(),
             },
             id,
-            lanes: usize::try_from(lanes).unwrap_or(usize::MAX),
+            target: Target {
+                unified,
+                lanes: usize::try_from(lanes).unwrap_or(usize::MAX),
+                cores: cpu,
+            },
             blocks: Blocks::new(NAME, memory, largest),
             numbers: AtomicU64::new(APART),
             host: HostMemory::default(),
@@ -403,7 +407,7 @@ impl Device for OpenCl {
     }
 
     fn run(&self, queue: Queue, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), DeviceError> {
-        let Steps { list, scratch } = steps(&self.caps, kernel, launch, self.lanes)?;
+        let Steps { list, scratch } = steps(&self.caps, kernel, launch, self.target)?;
         if list.is_empty() {
             return Ok(());
         }

@@ -271,7 +271,7 @@ DEV c128 exp_c128(c128 z) {
 
 #undef ix
 #define ix i32
-KERNEL(kc5233be0c79c8ea2, 128)(GLB const f64 * restrict pi0, const i64 oi0, GLB const f64 * restrict pi1, const i64 oi1, GLB f64 * restrict po0, const i64 oo0, const ix n0) {
+KERNEL(ke3d07e65be3358af, 128)(GLB const f64 * restrict pi0, const i64 oi0, GLB const f64 * restrict pi1, const i64 oi1, GLB f64 * restrict po0, const i64 oo0, const ix n0) {
     pi0 += oi0;
     pi1 += oi1;
     po0 += oo0;

@@ -63,11 +63,11 @@ DEV b8 isnan_f64(f64 a) { return (b8)(a != a); }
 
 #undef ix
 #define ix i32
-DEV f64 ke56211a1da2b7f12_at(GLB const f64 * restrict pi0, const ix si0_0, const ix n0, const ix n1, const ix d0, const ix d1) {
+DEV f64 k0a599aa6161817c7_at(GLB const f64 * restrict pi0, const ix si0_0, const ix n0, const ix n1, const ix d0, const ix d1) {
     const f64 v0 = load_f64(pi0 + d0 * si0_0 + d1);
     return v0;
 }
-KERNEL(ke56211a1da2b7f12, 128)(GLB const f64 * restrict pi0, const i64 oi0, const ix si0_0, GLB i64 * restrict po0, const i64 oo0, const ix so0_0, const ix n0, const ix n1, const i64 items, const i64 total, const i64 part, const i64 parts, GLB f64 *scratch0, GLB i64 *scratch1) {
+KERNEL(k0a599aa6161817c7, 128)(GLB const f64 * restrict pi0, const i64 oi0, const ix si0_0, GLB i64 * restrict po0, const i64 oo0, const ix so0_0, const ix n0, const ix n1, const i64 items, const i64 total, const i64 part, const i64 parts, GLB f64 *scratch0, GLB i64 *scratch1) {
     pi0 += oi0;
     po0 += oo0;
     EACH_X(item, (ix)items) {
@@ -78,11 +78,11 @@ KERNEL(ke56211a1da2b7f12, 128)(GLB const f64 * restrict pi0, const i64 oi0, cons
         const ix d0 = rest;
         rest = (ix)at;
         ix d1 = rest;
-        f64 best = ke56211a1da2b7f12_at(pi0, si0_0, n0, n1, d0, d1);
+        f64 best = k0a599aa6161817c7_at(pi0, si0_0, n0, n1, d0, d1);
         i64 place = at;
         for (at++; at < end; at++) {
             d1++;
-            const f64 x = ke56211a1da2b7f12_at(pi0, si0_0, n0, n1, d0, d1);
+            const f64 x = k0a599aa6161817c7_at(pi0, si0_0, n0, n1, d0, d1);
             if (!isnan_f64(best) && (isnan_f64(x) || lt_f64(x, best))) {
                 best = x;
                 place = at;
@@ -95,7 +95,7 @@ KERNEL(ke56211a1da2b7f12, 128)(GLB const f64 * restrict pi0, const i64 oi0, cons
 
 #undef ix
 #define ix i32
-KERNEL(k42f8edaebd8665aa, 128)(GLB i64 * restrict po0, const i64 oo0, const ix so0_0, const ix n0, const i64 items, const i64 parts, GLB f64 *scratch0, GLB i64 *scratch1) {
+KERNEL(k2d1f1e2f4af3873f, 128)(GLB i64 * restrict po0, const i64 oo0, const ix so0_0, const ix n0, const i64 items, const i64 parts, GLB f64 *scratch0, GLB i64 *scratch1) {
     po0 += oo0;
     EACH_X(item, (ix)items) {
         ix rest = item;
@@ -116,11 +116,11 @@ KERNEL(k42f8edaebd8665aa, 128)(GLB i64 * restrict po0, const i64 oo0, const ix s
 
 #undef ix
 #define ix i32
-DEV f64 kb10872ad6d12eeea_at(GLB const f64 * restrict pi0, const ix si0_0, const ix n0, const ix n1, const ix d0, const ix d1) {
+DEV f64 k201d1bfd18607b6c_at(GLB const f64 * restrict pi0, const ix si0_0, const ix n0, const ix n1, const ix d0, const ix d1) {
     const f64 v0 = load_f64(pi0 + d0 * si0_0 + d1);
     return v0;
 }
-KERNEL(kb10872ad6d12eeea, 128)(GLB const f64 * restrict pi0, const i64 oi0, const ix si0_0, GLB f64 * restrict po0, const i64 oo0, const ix so0_0, const ix n0, const ix n1, const i64 items) {
+KERNEL(k201d1bfd18607b6c, 128)(GLB const f64 * restrict pi0, const i64 oi0, const ix si0_0, GLB f64 * restrict po0, const i64 oo0, const ix so0_0, const ix n0, const ix n1, const i64 items) {
     pi0 += oi0;
     po0 += oo0;
     EACH_X(item, (ix)items) {
@@ -128,7 +128,7 @@ KERNEL(kb10872ad6d12eeea, 128)(GLB const f64 * restrict pi0, const i64 oi0, cons
         const ix d0 = rest;
         f64 sum = (f64)0;
         for (ix d1 = 0; d1 < n1; d1++) {
-            const f64 x = kb10872ad6d12eeea_at(pi0, si0_0, n0, n1, d0, d1);
+            const f64 x = k201d1bfd18607b6c_at(pi0, si0_0, n0, n1, d0, d1);
             sum = d1 == 0 ? x : mul_f64(sum, x);
             store_f64(po0 + d0 * so0_0 + d1, sum);
         }

@@ -209,7 +209,7 @@ DEV f16 sin_f16(f16 a) { return rounded_f16(sin_f32(a)); }
 
 #undef ix
 #define ix i32
-KERNEL(k291b78c4190adbdd, 128)(GLB const u16 * restrict pi0, const i64 oi0, GLB const u16 * restrict pi1, const i64 oi1, GLB u16 * restrict po0, const i64 oo0, const ix n0) {
+KERNEL(k6e058323ae4e5c34, 128)(GLB const u16 * restrict pi0, const i64 oi0, GLB const u16 * restrict pi1, const i64 oi1, GLB u16 * restrict po0, const i64 oo0, const ix n0) {
     pi0 += oi0;
     pi1 += oi1;
     po0 += oo0;

@@ -60,7 +60,7 @@ DEV f32 max_f32(f32 a, f32 b) { return (a >= b || a != a) ? a : b; }
 
 #undef ix
 #define ix i32
-KERNEL(k1b14600cb78af13f, 128)(GLB const f32 * restrict pi0, const i64 oi0, const ix si0_0, const ix si0_1, const ix si0_2, GLB const f32 * restrict pi1, const i64 oi1, const ix si1_0, const ix si1_2, const f32 x2, GLB f32 * restrict po0, const i64 oo0, const ix so0_0, const ix so0_1, const ix n0, const ix n1, const ix n2) {
+KERNEL(k34bdae90eafaf7d4, 128)(GLB const f32 * restrict pi0, const i64 oi0, const ix si0_0, const ix si0_1, const ix si0_2, GLB const f32 * restrict pi1, const i64 oi1, const ix si1_0, const ix si1_2, const f32 x2, GLB f32 * restrict po0, const i64 oo0, const ix so0_0, const ix so0_1, const ix n0, const ix n1, const ix n2) {
     pi0 += oi0;
     pi1 += oi1;
     po0 += oo0;
