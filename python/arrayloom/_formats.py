@@ -24,6 +24,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from arrayloom._manifest import ManifestSource, of_hdf5, of_tiff, of_zarr
 from arrayloom._ome import Scale, attributes_of, create_image, scale_of
+from arrayloom._volume_journal import is_closed, journal_of
 from arrayloom.errors import UnsupportedError
 
 __all__ = ["Writer", "create", "kind_of", "open_reader"]
@@ -163,6 +164,9 @@ def _open_hdf5(path: Path, dataset: str | None) -> Any:
             message = f"{path} holds the data sets {found}; say which one with dataset="
             raise ValueError(message)
         dataset = found[0]
+    if dataset not in file:
+        message = f"{path} has no data set {dataset!r}; it holds {list(file)}"
+        raise ValueError(message)
     data = file[dataset]
     facts = of_hdf5(data)
     return data if facts is None else ManifestSource(facts, data)
@@ -217,12 +221,21 @@ class Writer:
     """A file that is written box by box, under a temporary name until `finish`."""
 
     def __init__(
-        self, path: Path, partial: Path, target: Any, granule: Sequence[int], close: Any = None
+        self,
+        path: Path,
+        partial: Path,
+        target: Any,
+        granule: Sequence[int],
+        close: Any = None,
+        *,
+        resumed: bool = False,
     ) -> None:
         self.path = path
         self.partial = partial
         self.target: Any = target
         self.granule = tuple(granule)
+        # Whether it has what an earlier run wrote.
+        self.resumed = resumed
         self._close = close
 
     def flush(self) -> None:
@@ -306,6 +319,32 @@ def _create_zarr(
     return node, getattr(node, "shards", None) or node.chunks
 
 
+# What HDF5 may hold back until a file is closed.
+_HELD_BACK = 2 << 20
+
+
+class _Hdf5Target:
+    """A data set that is written, while there is room.
+
+    HDF5 ends the process if it finds a full disk when it closes a file, so it is looked for before.
+    """
+
+    def __init__(self, data: Any, partial: Path) -> None:
+        self.data = data
+        self.partial = partial
+
+    def __setitem__(self, key: tuple[slice, ...], values: NDArray[Any]) -> None:
+        free = shutil.disk_usage(self.partial.parent).free
+        if values.nbytes + _HELD_BACK > free:
+            message = f"{os.strerror(errno.ENOSPC)}: {values.nbytes + _HELD_BACK} bytes are needed next, and {free} are free"
+            raise OSError(errno.ENOSPC, message)
+        self.data[key] = values
+
+    def flush(self) -> None:
+        """Hand everything to the operating system."""
+        self.data.file.flush()
+
+
 def _create_hdf5(
     partial: Path, shape: Sequence[int], dtype: np.dtype[Any], options: dict[str, Any], *, old: bool
 ) -> tuple[Any, Sequence[int], Any]:
@@ -319,7 +358,7 @@ def _create_hdf5(
         data = file.create_dataset(
             name, tuple(shape), dtype, chunks=chunks, compression=options.get("compression")
         )
-    return data, data.chunks or (1,) * len(shape), file.close
+    return _Hdf5Target(data, partial), data.chunks or (1,) * len(shape), file.close
 
 
 def _create_tiff(
@@ -372,7 +411,7 @@ def _create(
     resume: bool,
 ) -> Writer:
     partial = path.with_name(f".{path.name}.partial{path.suffix}")
-    old = resume and partial.exists()
+    old = resume and partial.exists() and (kind != "hdf5" or is_closed(journal_of(path)))
     if not old:
         shutil.rmtree(partial, ignore_errors=True)
         partial.unlink(missing_ok=True)
@@ -382,17 +421,19 @@ def _create(
         memory = _create_mapped(partial, path.name, kind, shape, dtype, old=old)
         if not old:
             _reserve(partial)
-        return Writer(path, partial, memory, (1,) * len(shape))
+        return Writer(path, partial, memory, (1,) * len(shape), resumed=old)
     if kind == "zarr" and options.get("levels") is not None:
         zarr = _module("zarr", "zarr")
         name = path.name.removesuffix(".zarr").removesuffix(".ome")
         image, grain = create_image(zarr, partial, name, shape, dtype, options, old=old)
-        return Writer(path, partial, image, grain)
+        return Writer(path, partial, image, grain, resumed=old)
     if kind == "zarr":
         node, granule = _create_zarr(partial, shape, dtype, options, old=old)
-        return Writer(path, partial, node, granule)
+        return Writer(path, partial, node, granule, resumed=old)
+    if not old and not options.get("compression"):
+        _check_space(path, int(np.prod(shape, dtype=object)) * dtype.itemsize)
     data, granule, close = _create_hdf5(partial, shape, dtype, options, old=old)
-    return Writer(path, partial, data, granule, close)
+    return Writer(path, partial, data, granule, close, resumed=old)
 
 
 def _create_mapped(

@@ -21,6 +21,7 @@ import numpy as np
 from arrayloom import filters, volumes
 from arrayloom._plan_picture import write_png
 from arrayloom._volume import Volume, nbytes
+from arrayloom._volume_compute import compute
 from arrayloom.errors import BudgetError
 
 __all__ = ["COMMANDS", "main"]
@@ -39,9 +40,21 @@ _SHORT = {
 
 
 def _numbers(text: str) -> Any:
-    values = [float(word) for word in text.split(",")]
-    whole = [int(v) if v == int(v) else v for v in values]
+    try:
+        values = [float(word) for word in text.split(",")]
+        whole = [int(v) if v == int(v) else v for v in values]
+    except (ValueError, OverflowError):
+        message = f"{text!r} is no number, and no numbers with commas between them"
+        raise argparse.ArgumentTypeError(message) from None
     return whole[0] if len(whole) == 1 else whole
+
+
+def _extents(text: str) -> list[int]:
+    words = text.split(",")
+    if not all(word.strip().isdecimal() for word in words):
+        message = f"{text!r} is no list of extents, such as 64,64,64"
+        raise argparse.ArgumentTypeError(message)
+    return [int(word) for word in words]
 
 
 def _size(text: str) -> int:
@@ -76,12 +89,11 @@ class _Bar:
 
 
 def _source(options: argparse.Namespace) -> Volume:
-    shape = None if options.shape is None else [int(n) for n in options.shape.split(",")]
     return volumes.open(
         options.source,
         dataset=options.dataset,
         level=options.level,
-        shape=shape,
+        shape=options.shape,
         dtype=options.dtype,
     )
 
@@ -93,7 +105,10 @@ def _parameters(name: str) -> dict[str, inspect.Parameter]:
 
 
 def _setting(text: str) -> tuple[str, Any]:
-    name, _, value = text.partition("=")
+    name, equals, value = text.partition("=")
+    if not equals:
+        message = f"{text!r} has no value; write NAME=VALUE"
+        raise argparse.ArgumentTypeError(message)
     try:
         return name, json.loads(value)
     except ValueError:
@@ -135,20 +150,35 @@ def _progress(volume: Volume, options: argparse.Namespace) -> _Bar | None:
 
 
 def _save(volume: Volume, options: argparse.Namespace) -> int:
-    chunks = None if options.chunks is None else [int(n) for n in options.chunks.split(",")]
+    if options.memory is not None:
+        _tell_cost(volume, options)
     report = volumes.save(
         options.target,
         volume,
         memory_limit=options.memory,
         progress=_progress(volume, options),
         resume=options.resume,
-        chunks=chunks,
+        chunks=options.chunks,
         devices=options.devices,
         levels=options.levels,
     )
     if options.verbose:
-        sys.stderr.write(f"{report['blocks']} blocks, at most {report['peak']:,} bytes\n")
+        sys.stderr.write(
+            f"{report['blocks']} blocks, at most {report['peak']:,} bytes of memory, "
+            f"{report['read_bytes']:,} bytes read\n"
+        )
     return 0
+
+
+def _tell_cost(volume: Volume, options: argparse.Namespace) -> None:
+    """Say so if little memory makes a run read its sources over and over."""
+    plan = volumes.plan(volume, memory_limit=options.memory, granule=options.chunks)
+    if plan.redundancy >= 1 and plan.enough is not None:
+        times = 1 + plan.redundancy
+        sys.stderr.write(
+            f"arrayloom: with this memory the source is read {times:.1f} times; "
+            f"--memory {plan.enough} reads it once\n"
+        )
 
 
 def _filter(options: argparse.Namespace) -> int:
@@ -160,7 +190,7 @@ def _convert(options: argparse.Namespace) -> int:
 
 
 def _plan(options: argparse.Namespace) -> int:
-    plan = volumes.plan(_filtered(options), memory_limit=options.memory)
+    plan = volumes.plan(_filtered(options), memory_limit=options.memory, granule=options.chunks)
     sys.stdout.write(f"{plan}\n")
     if options.draw:
         plan.draw(options.draw)
@@ -169,20 +199,26 @@ def _plan(options: argparse.Namespace) -> int:
 
 def _view(options: argparse.Namespace) -> int:
     """The middle slice along the first axis beside the greatest value along it."""
+    target = Path(options.target)
+    if target.suffix.lower() != ".png":
+        message = f"{target}: pictures are written as .png"
+        raise ValueError(message)
     volume = _source(options)
     while volume.ndim > 3:
         volume = volume[0]
     if volume.ndim < 2:
         message = f"a picture needs two axes, and {options.source} has {volume.ndim}"
         raise ValueError(message)
-    planes = [volume] if volume.ndim == 2 else [volume[i] for i in range(volume.shape[0])]
-    middle = np.asarray(planes[len(planes) // 2]).astype(float)
-    highest = middle
-    for plane in planes:
-        highest = np.fmax(highest, np.asarray(plane))
-    panels = [middle] if len(planes) == 1 else [middle, highest]
-    grey = [_grey(p) for p in panels]
-    write_png(Path(options.target), np.concatenate(grey, 1))
+    if volume.size == 0:
+        message = f"{options.source} has no voxels to draw"
+        raise ValueError(message)
+    if volume.ndim == 2:
+        panels = [volume]
+    else:
+        panels = [volume[volume.shape[0] // 2], np.fmax.reduce(volume, axis=0)]
+    limit = {"memory_limit": options.memory}
+    grey = [_grey(compute(p, **limit).astype(float)) for p in panels]
+    write_png(target, np.concatenate(grey, 1))
     return 0
 
 
@@ -236,10 +272,12 @@ def _parser(command: str) -> argparse.ArgumentParser:
         add("--levels", type=_levels, help="write a pyramid of so many levels to .zarr, or auto")
     add("--dataset", help="which array of a file that holds several")
     add("--level", type=int, default=0, help="level of a pyramid")
-    add("--shape", help="extents of a raw file: 100,512,512")
+    add("--shape", type=_extents, help="extents of a raw file: 100,512,512")
     add("--dtype", help="element type of a raw file")
-    add("--chunks", help="chunks of the file that is written: 64,64,64")
-    add("--resume", action="store_true", help="go on where an earlier run was stopped")
+    if command != "view":
+        add("--chunks", type=_extents, help="chunks of the file that is written: 64,64,64")
+    if command in {"filter", "convert"}:
+        add("--resume", action="store_true", help="go on where an earlier run was stopped")
     add("-v", "--verbose", action="store_true", help="progress and a summary on standard error")
     if command == "plan":
         add("--draw", metavar="FILE", help="draw the plan as .svg or .png")

@@ -3,6 +3,7 @@
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 # Whatever an expression was made of is looked at.
 
+import contextlib
 import functools
 import hashlib
 import inspect
@@ -15,7 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-__all__ = ["Journal", "fingerprint"]
+__all__ = ["Journal", "fingerprint", "is_closed", "journal_of"]
 
 Box: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -96,6 +97,20 @@ def _words_of_file(path: Path) -> Iterator[bytes]:
         yield repr((facts.st_size, facts.st_mtime_ns)).encode()
 
 
+def journal_of(path: Path) -> Path:
+    """Where the journal of a file lies."""
+    return path.with_name(f".{path.name}.arrayloom-journal")
+
+
+def is_closed(journal: Path) -> bool:
+    """True if the run that wrote this journal ended by itself; else what it had not handed over is lost."""
+    return journal.exists() and journal.read_text(encoding="utf-8").endswith(_CLOSED)
+
+
+# The last line of a run that stopped, but was not killed.
+_CLOSED = '"closed"\n'
+
+
 class Journal:
     """Boxes that are written, one JSON line each, behind a line that says of what."""
 
@@ -121,9 +136,11 @@ class Journal:
         for line in lines[1:]:
             if not line.endswith("\n"):
                 break  # the run was stopped while it wrote this line
+            whole += 1
+            if line == _CLOSED:
+                continue
             lo, hi = json.loads(line)
             self.done.append((tuple(lo), tuple(hi)))
-            whole += 1
         return "".join(lines[:whole])
 
     def _line(self, value: object) -> None:
@@ -136,6 +153,9 @@ class Journal:
 
     def close(self, *, remove: bool) -> None:
         """Close it; `remove` it when nothing is left to do."""
+        with contextlib.suppress(OSError):  # a full disk: then it stays without this line
+            self.file.write(_CLOSED)
+            self.file.flush()
         self.file.close()
         if remove:
             self.path.unlink(missing_ok=True)

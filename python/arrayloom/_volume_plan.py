@@ -22,6 +22,8 @@ class Plan:
     limit: int
     facts: dict[str, Any]
     boxes: Any
+    enough: int | None = None
+    """Bytes with which nothing is read twice, if this plan reads something twice."""
 
     @property
     def blocks(self) -> int:
@@ -51,6 +53,7 @@ class Plan:
             f"{self.shape} {self.dtype} in {self.blocks} blocks ({grid}), {order}",
             f"memory     {self.peak:,} of {self.limit:,} bytes",
             f"read       {f['read_bytes']:,} bytes, {100 * self.redundancy:.2f} % more than once",
+            *([] if self.enough is None else [f"once       with {self.enough:,} bytes"]),
             f"bound      {100 * max(bound, 0.0):.2f} % for independent blocks of any grid",
             f"pipeline   {'read, compute and write overlap' if f['overlapped'] else 'one after the other'}",
             f"predicted  {f['seconds']:.2f} s",

@@ -10,7 +10,7 @@ with the neighbours that its windows need, so the result has the bits of the who
 # Arrays and file objects of many libraries come in; their element types are known at run time only.
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from numpy.typing import DTypeLike
 from arrayloom._formats import Writer, create, open_reader
 from arrayloom._ome import Pyramid, default_scale
 from arrayloom._volume import Box, Build, Progress, Volume, as_volume, leaves
-from arrayloom._volume_journal import Journal, fingerprint
+from arrayloom._volume_journal import Journal, fingerprint, journal_of
 from arrayloom._volume_limits import default_limit, nbytes, threads, workers
 from arrayloom._volume_measures import histogram, min_max, otsu, sum
 from arrayloom._volume_plan import Plan
@@ -105,8 +105,30 @@ def plan(
     limit = default_limit() if memory_limit is None else nbytes(memory_limit)
     build = Build()
     build.add(volume)
-    facts = build.expr.plan(limit, threads(), _align(granule, volume.ndim))
-    return Plan(volume.shape, str(volume.dtype), limit, facts, build.expr.needs)
+    align = _align(granule, volume.ndim)
+
+    def facts_of(room: int) -> dict[str, Any]:
+        return build.expr.plan(room, threads(), align)
+
+    facts = facts_of(limit)
+    enough = None if facts["redundancy"] == 0 else _enough(facts_of, limit)
+    return Plan(volume.shape, str(volume.dtype), limit, facts, build.expr.needs, enough)
+
+
+def _enough(facts_of: Callable[[int], dict[str, Any]], limit: int) -> int | None:
+    """The least memory beyond `limit`, to a hundredth, with which every byte is read once."""
+    low, high = limit, 2 * max(limit, 1)
+    while facts_of(high)["redundancy"] > 0:
+        low, high = high, 2 * high
+        if high > 1 << 60:
+            return None
+    while high - low > high // 100 + 1:
+        middle = (low + high) // 2
+        if facts_of(middle)["redundancy"] > 0:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 def save(
@@ -188,6 +210,10 @@ def save(
         if read.path == file.resolve():
             message = f"{file} is read and cannot be written at the same time; choose another name"
             raise ValueError(message)
+    for name, extents in (("chunks", chunks), ("shards", shards)):
+        if extents is not None and (len(extents) != source.ndim or min(extents, default=1) < 1):
+            message = f"{name} {tuple(extents)} for a volume of shape {source.shape}; give one extent of at least 1 for each axis"
+            raise ValueError(message)
     options: dict[str, Any] = {
         "chunks": chunks,
         "shards": shards,
@@ -229,9 +255,11 @@ def _save_to(
         "granule": list(writer.granule),
         "of": fingerprint(source),
     }
-    journal = Journal(
-        writer.path.with_name(f".{writer.path.name}.arrayloom-journal"), facts, resume=resume
-    )
+    try:
+        journal = Journal(journal_of(writer.path), facts, resume=writer.resumed)
+    except BaseException:
+        writer.abandon(keep=True)
+        raise
     try:
         if isinstance(writer.target, Pyramid):
             writer.target.again(journal.done)
@@ -241,10 +269,15 @@ def _save_to(
         writer.abandon(keep=resume)
         journal.close(remove=not resume)
         raise
-    except BaseException:
+    except BaseException as error:
         writer.flush()
         writer.abandon(keep=True)
         journal.close(remove=False)
+        if isinstance(error, OSError) and str(writer.path) not in str(error):
+            message = (
+                f"{error}; what {writer.path} has so far is kept, and resume=True goes on with it"
+            )
+            raise OSError(message) from error
         raise
     writer.finish()
     journal.close(remove=True)

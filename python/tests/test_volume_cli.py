@@ -3,12 +3,15 @@
 import doctest
 import importlib
 import pkgutil
+import re
 import shutil
+import struct
+import zlib
 
 import numpy as np
 import pytest
 
-from arrayloom import _cli, _volume_limits, filters, volumes
+from arrayloom import _cli, _volume_limits, _volume_measures, filters, volumes
 from arrayloom.compat import hip
 
 
@@ -23,11 +26,19 @@ def run(*words):
     return _cli.main([str(w) for w in words])
 
 
+def read_png(path):
+    """A grey picture whose lines are stored as they are."""
+    data = path.read_bytes()
+    columns, rows = struct.unpack(">II", data[16:24])
+    lines = zlib.decompress(data[data.index(b"IDAT") + 4 :])
+    return np.frombuffer(lines, np.uint8).reshape(rows, columns + 1)[:, 1:]
+
+
 PARTS = [m.name for m in pkgutil.iter_modules(filters.__path__, "arrayloom.filters.")]
 
 
 @pytest.mark.parametrize(
-    "module", [volumes, _volume_limits, hip, *map(importlib.import_module, PARTS)]
+    "module", [volumes, _volume_limits, _volume_measures, hip, *map(importlib.import_module, PARTS)]
 )
 def test_the_examples_are_right(module):
     result = doctest.testmod(module)
@@ -137,7 +148,14 @@ def test_plan_and_view(folder, capsys):
         (["filter", "median", "in.npy", "in.npy"], 1, "another name"),
         (["filter", "median", "in.npy", "out.xyz"], 1, "unknown format"),
         (["filter", "median", "in.npy", "out.npy", "--memory", "500"], 3, "smallest block"),
+        (["filter", "mean", "in.npy", "out.npy", "--size", "3.5"], 1, "whole numbers"),
+        (
+            ["filter", "median", "in.npy", "out.zarr", "--chunks", "8,8"],
+            1,
+            "one extent of at least 1",
+        ),
         (["plan", "median", "in.npy", "--memory", "500"], 3, "smallest block"),
+        (["view", "in.npy", "view.jpg"], 1, "written as .png"),
     ],
 )
 def test_errors_have_a_line_and_an_exit_code(folder, monkeypatch, capsys, words, code, text):
@@ -148,7 +166,48 @@ def test_errors_have_a_line_and_an_exit_code(folder, monkeypatch, capsys, words,
     assert error.count("\n") == 1
 
 
-def test_usage_is_exit_code_2(capsys):
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["filter", "median"], "arguments are required"),
+        (["filter", "gaussian", "in.npy", "out.npy", "--sigma", "a"], "'a' is no number"),
+        (["filter", "median", "in.raw", "out.npy", "--shape", "4,x"], "no list of extents"),
+        (["filter", "gaussian", "in.npy", "out.npy", "--set", "order"], "write NAME=VALUE"),
+    ],
+)
+def test_usage_is_exit_code_2(capsys, words, text):
     with pytest.raises(SystemExit) as stopped:
-        run("filter", "median")
+        run(*words)
     assert stopped.value.code == 2
+    assert text in capsys.readouterr().err
+
+
+def test_memory_that_costs_time_is_told_with_what_is_enough(folder, capsys):
+    pytest.importorskip("zarr")
+    x = np.random.default_rng(2).integers(0, 99, (48, 48, 48)).astype("u1")
+    volumes.save(folder / "deep.zarr", x, chunks=(16, 16, 16))
+    words = ["median", folder / "deep.zarr", "--memory", "60KiB"]
+    assert run("plan", *words) == 0
+    once = re.search(r"once +with ([\d,]+) bytes", capsys.readouterr().out)
+    assert once is not None
+    assert run("filter", words[0], words[1], folder / "out.npy", *words[2:]) == 0
+    error = capsys.readouterr().err
+    told = re.search(r"the source is read [\d.]+ times; --memory (\d+) reads it once", error)
+    assert told is not None
+    enough = told.group(1)
+    assert int(once.group(1).replace(",", "")) == int(enough)
+    assert run("plan", words[0], words[1], "--memory", enough) == 0
+    assert "0.00 % more than once" in capsys.readouterr().out
+    assert run("filter", words[0], words[1], folder / "out.npy", "--memory", enough) == 0
+    assert "times" not in capsys.readouterr().err
+
+
+def test_pictures_show_the_middle_and_the_greatest_values(folder):
+    x = np.zeros((5, 30, 40), np.float32)
+    x[2, 3, 4], x[4, 20, 30], x[0, 0, 0] = 10, 20, np.nan
+    np.save(folder / "bright.npy", x)
+    assert run("view", folder / "bright.npy", folder / "view.png") == 0
+    picture = read_png(folder / "view.png")
+    assert picture.shape == (30, 80)
+    assert picture[:, :40].argmax() == 3 * 40 + 4
+    assert (picture[20, 70], picture[3, 44]) == (255, 128)

@@ -99,3 +99,73 @@ def test_only_the_same_work_goes_on(tmp_path):
             v.save(out, other, memory_limit="100KiB", resume=True)
     v.save(out, work(), memory_limit="100KiB", resume=True)
     assert np.array_equal(np.load(out), np.where(x > 0, f.gaussian_filter(x, 1.0) * 2.0, 0))
+
+
+def half(path, volume, **options):
+    """Stops after half of the voxels."""
+
+    def stop(voxels, total, _):
+        if 2 * voxels > total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        v.save(path, volume, memory_limit="40KiB", progress=stop, **options)
+
+
+def first_step(path, volume, **options):
+    """Voxels that are written after the first block of a run that goes on."""
+    seen = []
+    take = {"memory_limit": "40KiB", "progress": lambda *p: seen.append(p[0])}
+    v.save(path, volume, resume=True, **take, **options)
+    return seen[0]
+
+
+@pytest.mark.parametrize("name", ["out.npy", "out.zarr", "out.h5"])
+@pytest.mark.parametrize("lost", ["nothing", "the file", "the head of the journal"])
+def test_what_was_lost_is_written_again(tmp_path, name, lost):
+    pytest.importorskip({"npy": "numpy", "zarr": "zarr", "h5": "h5py"}[name.split(".")[1]])
+    x = np.random.default_rng(1).integers(1, 4000, (48, 20, 20)).astype("u2")
+    options = {} if name.endswith("npy") else {"chunks": (8, 20, 20)}
+    half(tmp_path / name, f.maximum_filter(v.open(x), 3), **options)
+    partial, journal = (tmp_path / f".{name}{end}" for end in (".partial", ".arrayloom-journal"))
+    if lost == "the file":
+        partial = partial.with_name(f"{partial.name}{(tmp_path / name).suffix}")
+        partial.rename(tmp_path / "elsewhere")
+    elif lost == "the head of the journal":
+        journal.write_text('{"shape": [48, 2')
+    first = first_step(tmp_path / name, f.maximum_filter(v.open(x), 3), **options)
+    assert (first > x.size / 2) == (lost == "nothing")
+    assert np.array_equal(np.asarray(v.open(tmp_path / name)), f.maximum_filter(x, 3))
+
+
+def test_hdf5_files_of_a_killed_run_begin_anew(tmp_path):
+    pytest.importorskip("h5py")
+    x = np.random.default_rng(1).integers(1, 4000, (48, 20, 20)).astype("u2")
+    half(tmp_path / "out.h5", f.maximum_filter(v.open(x), 3), chunks=(8, 20, 20))
+    journal = tmp_path / ".out.h5.arrayloom-journal"
+    # A run that is killed writes no last line, and HDF5 does not hand over what it holds.
+    lines = journal.read_text().splitlines(keepends=True)
+    assert lines[-1] == '"closed"\n'
+    journal.write_text("".join(lines[:-1]))
+    first = first_step(tmp_path / "out.h5", f.maximum_filter(v.open(x), 3), chunks=(8, 20, 20))
+    assert first < x.size / 2
+    assert np.array_equal(np.asarray(v.open(tmp_path / "out.h5")), f.maximum_filter(x, 3))
+
+
+def test_a_disk_that_fills_is_noticed_before_hdf5_ends_the_process(tmp_path, monkeypatch):
+    pytest.importorskip("h5py")
+    x = np.random.default_rng(1).integers(1, 4000, (48, 20, 20)).astype("u2")
+    options = {"chunks": (8, 20, 20), "compression": "gzip"}
+    fresh = first_step(tmp_path / "other.h5", f.maximum_filter(v.open(x), 3), **options)
+    room = iter([1 << 30])
+    with monkeypatch.context() as patch:
+        usage = type("Usage", (), {})
+        usage.free = property(lambda _: next(room, 100))
+        patch.setattr("shutil.disk_usage", lambda _: usage())
+        with pytest.raises(OSError, match=r"No space left on device: \d+ bytes.*out.h5 has so far"):
+            v.save(
+                tmp_path / "out.h5", f.maximum_filter(v.open(x), 3), memory_limit="40KiB", **options
+            )
+    first = first_step(tmp_path / "out.h5", f.maximum_filter(v.open(x), 3), **options)
+    assert first > fresh
+    assert np.array_equal(np.asarray(v.open(tmp_path / "out.h5")), f.maximum_filter(x, 3))

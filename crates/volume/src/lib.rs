@@ -14,6 +14,7 @@ mod levels;
 mod load;
 mod low;
 pub mod manifest;
+mod medians;
 mod memory;
 mod moments;
 mod op;

@@ -1,67 +1,76 @@
 //! Selecting the value of a given rank from many rows at once.
 //!
 //! Small windows run a sorting network (Batcher's odd-even merge sort) from which everything is removed
-//! that the wanted rank does not need. Large windows of short keys are searched bit by bit: a key is
-//! built from its highest bit down by counting how many values lie below. Both are exact; which one runs
-//! follows from the window and the key alone.
+//! that the wanted rank does not need; medians of 9 and 25 have shorter ones (`medians.rs`). Large windows of
+//! short keys are searched bit by bit: a key is built from its highest bit down by counting how many values
+//! lie below. All are exact; which one runs follows from the window and the key alone.
 #![expect(
     clippy::inline_always,
     reason = "inlined into code compiled for wide vectors"
 )]
 
+use crate::medians::{median_of_9, median_of_25};
 use crate::pixel::Key;
 use arrayloom_cpu::{Wide, wide};
 
-/// Values that are selected at a time.
-pub(crate) const LANES: usize = 32;
 /// Windows with more points than this are always searched bit by bit.
 const LARGEST_NETWORK: usize = 256;
+/// Values that are compared begin at multiples of so many bytes: loads across lines of the cache are slow.
+const ALIGNMENT: usize = 64;
 
 /// A comparator: the smaller value goes to the first place, the greater one to the second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Comparator {
-    low: u16,
-    high: u16,
-    /// Which of the two is looked at later.
-    keep: Keep,
-}
+type Comparator = [u16; 2];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Keep {
-    Low,
-    High,
-    Both,
-}
-
-/// How the value of one rank is found among `n`.
+/// How the value of one rank is found among `n`, `L` values at a time.
 #[derive(Clone, Debug)]
-pub(crate) struct Selector {
-    n: usize,
+pub(crate) struct Selector<const L: usize> {
     rank: usize,
-    network: Option<Vec<Comparator>>,
+    way: Way,
 }
 
-impl Selector {
+#[derive(Clone, Debug)]
+enum Way {
+    Median9,
+    Median25,
+    Network {
+        n: usize,
+        comparators: Vec<Comparator>,
+    },
+    Bits,
+}
+
+impl<const L: usize> Selector<L> {
     /// For `n` values and the one with `rank` smaller ones, in keys of `bits` bits.
-    pub(crate) fn new(n: usize, rank: usize, bits: u32) -> Selector {
+    pub(crate) fn new(n: usize, rank: usize, bits: u32) -> Selector<L> {
         let network = (n <= LARGEST_NETWORK).then(|| network(n, rank));
         let by_bits = 2 * bits as usize * n;
-        let network = network.filter(|c| 6 * c.len() <= by_bits);
-        Selector { n, rank, network }
+        let way = match (n, network) {
+            (9, _) if rank == 4 => Way::Median9,
+            (25, _) if rank == 12 => Way::Median25,
+            (_, Some(comparators)) if 6 * comparators.len() <= by_bits => {
+                Way::Network { n, comparators }
+            }
+            _ => Way::Bits,
+        };
+        Selector { rank, way }
     }
 
     /// Elements of working memory.
     pub(crate) fn work(&self) -> usize {
-        if self.network.is_some() {
-            self.n * LANES
-        } else {
-            0
+        match self.way {
+            Way::Network { n, .. } => Self::most_work(n),
+            _ => 0,
         }
+    }
+
+    /// The most elements of working memory that any rank of `n` values takes.
+    pub(crate) fn most_work(n: usize) -> usize {
+        n.min(LARGEST_NETWORK) * L + ALIGNMENT
     }
 
     /// What all values of a tile have in common, as far as that helps.
     pub(crate) fn prefix<K: Key>(&self, tile: &[K]) -> Prefix<K> {
-        if self.network.is_some() {
+        if !matches!(self.way, Way::Bits) {
             return Prefix {
                 key: K::MIN,
                 bits: K::BITS,
@@ -88,12 +97,13 @@ impl Selector {
         work: &mut [K],
         out: &mut [K],
     ) {
+        let skipped = work.as_ptr().align_offset(ALIGNMENT).min(work.len());
         wide(Row {
             selector: self,
             tile: &tile.0[base..],
             prefix: tile.1,
             offsets,
-            work,
+            work: &mut work[skipped..],
             out,
         });
     }
@@ -106,8 +116,8 @@ pub(crate) struct Prefix<K> {
     bits: u32,
 }
 
-struct Row<'a, K> {
-    selector: &'a Selector,
+struct Row<'a, K, const L: usize> {
+    selector: &'a Selector<L>,
     tile: &'a [K],
     prefix: Prefix<K>,
     offsets: &'a [usize],
@@ -115,7 +125,7 @@ struct Row<'a, K> {
     out: &'a mut [K],
 }
 
-impl<K: Key> Wide for Row<'_, K> {
+impl<K: Key, const L: usize> Wide for Row<'_, K, L> {
     type Out = ();
 
     #[inline(always)]
@@ -123,96 +133,90 @@ impl<K: Key> Wide for Row<'_, K> {
         let mut at = 0;
         let len = self.out.len();
         while at < len {
-            let count = LANES.min(len - at);
+            let count = L.min(len - at);
             // The last strip overlaps the one before; a short row is filled up with its own end.
-            let from = if count < LANES && len >= LANES {
-                len - LANES
-            } else {
-                at
-            };
-            let found = match &self.selector.network {
-                Some(network) => {
-                    gather(self.tile, self.offsets, from, self.work);
-                    run_network(network, self.work);
-                    lanes(self.work, self.selector.rank)
+            let from = if count < L && len >= L { len - L } else { at };
+            let found: [K; L] = match &self.selector.way {
+                Way::Median9 => median_of_9(&gathered(self.tile, self.offsets, from)),
+                Way::Median25 => median_of_25(&gathered(self.tile, self.offsets, from)),
+                Way::Network { comparators, .. } => {
+                    let (values, _) = self.work.as_chunks_mut::<L>();
+                    for (to, &offset) in values.iter_mut().zip(self.offsets) {
+                        *to = strip(self.tile, offset + from);
+                    }
+                    run_network(comparators, values);
+                    values[self.selector.rank]
                 }
-                None => by_bits(
+                Way::Bits => by_bits(
                     (self.tile, self.prefix),
                     self.offsets,
                     from,
                     self.selector.rank,
                 ),
             };
-            let width = LANES.min(len - from);
+            let width = L.min(len - from);
             self.out[from..from + width].copy_from_slice(&found[..width]);
-            at += LANES;
+            at += L;
         }
     }
 }
 
 #[inline(always)]
-fn strip<K: Key>(tile: &[K], at: usize) -> [K; LANES] {
-    if let Some(full) = tile[at..].first_chunk::<LANES>() {
+fn strip<K: Key, const L: usize>(tile: &[K], at: usize) -> [K; L] {
+    if let Some(full) = tile[at..].first_chunk::<L>() {
         return *full;
     }
-    let mut part = [K::MAX; LANES];
+    let mut part = [K::MAX; L];
     let rest = &tile[at..];
     part[..rest.len()].copy_from_slice(rest);
     part
 }
 
 #[inline(always)]
-fn gather<K: Key>(tile: &[K], offsets: &[usize], at: usize, work: &mut [K]) {
-    for (to, &offset) in work.chunks_exact_mut(LANES).zip(offsets) {
-        to.copy_from_slice(&strip(tile, offset + at));
+fn gathered<K: Key, const L: usize, const N: usize>(
+    tile: &[K],
+    offsets: &[usize],
+    at: usize,
+) -> [[K; L]; N] {
+    let mut values = [[K::MIN; L]; N];
+    for (to, &offset) in values.iter_mut().zip(offsets) {
+        *to = strip(tile, offset + at);
     }
+    values
 }
 
 #[inline(always)]
-fn lanes<K: Key>(work: &[K], place: usize) -> [K; LANES] {
-    *work[place * LANES..]
-        .first_chunk()
-        .unwrap_or_else(|| unreachable!("the place exists"))
-}
-
-#[inline(always)]
-fn run_network<K: Key>(network: &[Comparator], work: &mut [K]) {
-    let (values, _) = work.as_chunks_mut::<LANES>();
-    for c in network {
-        let (a, b) = (usize::from(c.low), usize::from(c.high));
-        let (x, y) = (values[a], values[b]);
-        if c.keep != Keep::High {
-            for ((to, &x), &y) in values[a].iter_mut().zip(&x).zip(&y) {
-                *to = x.lower(y);
-            }
-        }
-        if c.keep != Keep::Low {
-            for ((to, &x), &y) in values[b].iter_mut().zip(&x).zip(&y) {
-                *to = x.upper(y);
-            }
+fn run_network<K: Key, const L: usize>(network: &[Comparator], values: &mut [[K; L]]) {
+    for &[low, high] in network {
+        let places = [usize::from(low), usize::from(high)];
+        let Ok([low, high]) = values.get_disjoint_mut(places) else {
+            continue;
+        };
+        for (x, y) in low.iter_mut().zip(high) {
+            (*x, *y) = (x.lower(*y), x.upper(*y));
         }
     }
 }
 
 #[inline(always)]
-fn by_bits<K: Key>(
+fn by_bits<K: Key, const L: usize>(
     (tile, prefix): (&[K], Prefix<K>),
     offsets: &[usize],
     at: usize,
     rank: usize,
-) -> [K; LANES] {
-    let mut found = [prefix.key; LANES];
+) -> [K; L] {
+    let mut found = [prefix.key; L];
     for bit in (0..prefix.bits).rev() {
         let mut tried = found;
         for t in &mut tried {
             *t = t.with_bit(bit);
         }
         // Counts have the width of keys, so that lanes match; longer windows are counted in parts.
-        let mut below = [0u32; LANES];
+        let mut below = [0u32; L];
         for part in offsets.chunks(255) {
-            let mut few = [K::MIN; LANES];
+            let mut few = [K::MIN; L];
             for &offset in part {
-                let values = strip(tile, offset + at);
+                let values: [K; L] = strip(tile, offset + at);
                 for ((few, &v), &t) in few.iter_mut().zip(&values).zip(&tried) {
                     *few = few.counted(v < t);
                 }
@@ -252,19 +256,11 @@ fn network(n: usize, rank: usize) -> Vec<Comparator> {
     needed[rank] = true;
     let mut kept = Vec::new();
     for &(low, high) in all.iter().rev() {
-        let keep = match (needed[low], needed[high]) {
-            (false, false) => continue,
-            (true, false) => Keep::Low,
-            (false, true) => Keep::High,
-            (true, true) => Keep::Both,
-        };
-        (needed[low], needed[high]) = (true, true);
-        let place = |i: usize| u16::try_from(i).unwrap_or(u16::MAX);
-        kept.push(Comparator {
-            low: place(low),
-            high: place(high),
-            keep,
-        });
+        if needed[low] || needed[high] {
+            (needed[low], needed[high]) = (true, true);
+            let place = |i: usize| u16::try_from(i).unwrap_or(u16::MAX);
+            kept.push([place(low), place(high)]);
+        }
     }
     kept.reverse();
     kept
@@ -280,8 +276,14 @@ mod tests {
         network: bool,
         of: impl Fn(u64) -> K,
     ) {
-        let mut selector = Selector::new(n, rank, K::BITS);
-        selector.network = network.then(|| super::network(n, rank));
+        let mut selector = Selector::<32>::new(n, rank, K::BITS);
+        let medians = matches!(selector.way, Way::Median9 | Way::Median25);
+        if network && !medians {
+            let comparators = super::network(n, rank);
+            selector.way = Way::Network { n, comparators };
+        } else if !network {
+            selector.way = Way::Bits;
+        }
         let len = 70;
         let mut seed = 1u64 + n as u64;
         let tile: Vec<K> = (0..n * len)
@@ -293,7 +295,7 @@ mod tests {
             })
             .collect();
         let offsets: Vec<usize> = (0..n).map(|i| i * len).collect();
-        let mut work = vec![K::MIN; n * LANES];
+        let mut work = vec![K::MIN; selector.work()];
         let mut out = vec![K::MIN; len];
         let prefix = selector.prefix(&tile);
         selector.row((&tile, prefix), 0, &offsets, &mut work, &mut out);
@@ -307,7 +309,7 @@ mod tests {
     #[test]
     #[expect(clippy::cast_possible_truncation, reason = "random keys")]
     fn networks_and_bits_find_every_rank() {
-        for n in [1, 2, 3, 5, 9, 16, 27, 30, 75] {
+        for n in [1, 2, 3, 5, 9, 16, 25, 27, 30, 75] {
             for rank in [0, n / 3, n / 2, n - 1] {
                 for network in [false, true] {
                     check::<u8>(n, rank, network, |v| v as u8);

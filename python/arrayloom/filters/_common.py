@@ -151,7 +151,16 @@ def footprint_of(volume: Volume, size: Any, footprint: Any, axes: Any) -> NDArra
     if size is None:
         message = "no footprint or filter size provided"
         raise RuntimeError(message)
-    return np.ones([int(s) for s in one_each("size", size, len(filtered_axes(volume, axes)))], bool)
+    return np.ones(sizes_of(size, len(filtered_axes(volume, axes))), bool)
+
+
+def sizes_of(size: Any, count: int) -> list[int]:
+    """The extents of a box."""
+    sizes = one_each("size", size, count)
+    if any(s != int(s) or s < 1 for s in sizes):
+        message = f"incorrect filter size {size}: whole numbers of at least 1 are needed"
+        raise RuntimeError(message)
+    return [int(s) for s in sizes]
 
 
 def window_of(

@@ -25,6 +25,7 @@ from arrayloom.filters._common import (
     one_each,
     points_before,
     rounded,
+    sizes_of,
     wanted_dtype,
 )
 from arrayloom.filters._sums import Taps, linear_sums, sum_of, weighted_sums
@@ -53,15 +54,15 @@ def uniform_filter(
     count = len(which)
     rows = zip(
         which,
-        one_each("size", size, count),
+        sizes_of(size, count),
         one_each("origin", origin, count),
         modes_of(mode, count),
         strict=True,
     )
     taps: list[Taps] = [
-        (a, [1.0 / int(s)] * int(s), points_before(int(s), int(o)), m, cval)
+        (a, [1.0 / s] * s, points_before(s, int(o)), m, cval)
         for a, s, o, m in rows
-        if points_before(int(s), int(o)) or s > 1
+        if points_before(s, int(o)) or s > 1
     ]
     result = linear_sums(volume, taps, wanted_dtype(output, linear_of(volume.dtype)))
     return finish(input, result, output, memory_limit)

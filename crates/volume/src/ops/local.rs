@@ -97,7 +97,7 @@ impl Local {
                         table.row(&rows, &self.runs, counts, found);
                         work.fill(0.0);
                     } else {
-                        self.statistic.row(&rows, own, (variance, work), found);
+                        self.statistic.row(&rows, own, variance, found);
                     }
                     if tile.clipped {
                         self.mend(tile, &rows, own, at, (work, found));

@@ -11,6 +11,7 @@ mod nl_means;
 mod rank;
 mod spread;
 mod statistic;
+mod weighted;
 mod window;
 
 pub use correlate::Correlate;

@@ -42,7 +42,7 @@ impl Rank {
         })
     }
 
-    fn run_in<K: Key>(
+    fn run_in<K: Key, const L: usize>(
         &self,
         ctx: &Ctx,
         input: &View<'_>,
@@ -56,7 +56,7 @@ impl Rank {
             order: Order::Rising,
         };
         let n = self.window.points.len();
-        let selector = Selector::new(n, self.place, K::BITS);
+        let selector = Selector::<L>::new(n, self.place, K::BITS);
         let constant = self.window.axes.iter().find_map(|a| match a.mode {
             Mode::Constant(value) => Some(key_of(keys, value)),
             _ => None,
@@ -161,10 +161,15 @@ impl Op for Rank {
 
     fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
         let size = self.dtype.size() as u64;
-        let work = 32 * self.window.points.len() as u64 + window::row_elems(extents) as u64;
+        let points = self.window.points.len();
+        let work = window::row_elems(extents)
+            + match self.dtype.size() {
+                8 => Selector::<32>::most_work(points),
+                _ => Selector::<64>::most_work(points),
+            };
         let each = size
             * (tile_elems(&self.window.axes, extents, self.dtype.size())
-                + work
+                + work as u64
                 + tile_voxels(extents, self.dtype.size()));
         worth(threads, voxels(extents)) as u64 * (each + 64)
     }
@@ -182,10 +187,10 @@ impl Op for Rank {
         });
         match (input.dtype, input.dtype.size()) {
             (DType::C64 | DType::C128, _) => refused,
-            (_, 1) => self.run_in::<u8>(ctx, input, out),
-            (_, 2) => self.run_in::<u16>(ctx, input, out),
-            (_, 4) => self.run_in::<u32>(ctx, input, out),
-            _ => self.run_in::<u64>(ctx, input, out),
+            (_, 1) => self.run_in::<u8, 64>(ctx, input, out),
+            (_, 2) => self.run_in::<u16, 64>(ctx, input, out),
+            (_, 4) => self.run_in::<u32, 64>(ctx, input, out),
+            _ => self.run_in::<u64, 32>(ctx, input, out),
         }
     }
 }

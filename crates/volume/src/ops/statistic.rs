@@ -7,6 +7,7 @@
     reason = "inlined into code compiled for wide vectors"
 )]
 
+use super::weighted::{bilateral_of, bilateral_row, diffusion_of, diffusion_row};
 use crate::VolumeError;
 use arrayloom_cpu::{Wide, wide};
 
@@ -151,7 +152,6 @@ impl Statistic {
     pub(super) fn work(&self, points: usize) -> usize {
         match self {
             Statistic::Entropy { bins, .. } => bins + points,
-            Statistic::Bilateral { .. } | Statistic::Diffusion { .. } => points,
             _ => 0,
         }
     }
@@ -161,31 +161,26 @@ impl Statistic {
     pub(super) fn cost_ns(&self, points: usize) -> f64 {
         let each = match self {
             Statistic::Entropy { .. } => 2.0,
-            Statistic::Bilateral { .. } | Statistic::Diffusion { .. } => 8.0,
+            Statistic::Bilateral { .. } | Statistic::Diffusion { .. } => 1.5,
             _ => 0.4,
         };
         2.0 + each * points as f64
     }
 
-    /// The statistic of a full window for every voxel of a row: `rows` are its points, `center` the
-    /// voxels themselves; `space` is a row, and what `work` asks for.
-    pub(super) fn row(
-        &self,
-        rows: &[&[f64]],
-        center: &[f64],
-        space: (&mut [f64], &mut [f64]),
-        out: &mut [f64],
-    ) {
-        let (variance, rest) = (&mut space.0[..center.len()], space.1);
-        if !self.is_of_moments() {
-            let (values, counts) = rest.split_at_mut(rows.len());
-            for (i, out) in out.iter_mut().enumerate() {
-                for (value, row) in values.iter_mut().zip(rows) {
-                    *value = row[i];
-                }
-                *out = self.gathered(values, None, center[i], counts);
+    /// The statistic of a full window for every voxel of a row, of all but entropies: `rows` are its points,
+    /// `center` the voxels themselves; `space` is a row.
+    pub(super) fn row(&self, rows: &[&[f64]], center: &[f64], space: &mut [f64], out: &mut [f64]) {
+        let variance = &mut space[..center.len()];
+        match self {
+            Statistic::Bilateral { weights, sigma } => {
+                return bilateral_row((rows, weights), *sigma, center, variance, out);
             }
-            return;
+            Statistic::Diffusion {
+                kappa,
+                step,
+                rational,
+            } => return diffusion_row(rows, (*kappa, *step, *rational), center, out),
+            _ => {}
         }
         wide(Moments {
             rows,
@@ -244,31 +239,14 @@ impl Statistic {
         match self {
             Statistic::Bilateral { weights, sigma } => {
                 let weight = |i: usize| weights[there.map_or(i, |t| t[i])];
-                let (mut sum, mut all) = (0.0, 0.0);
-                for (i, value) in values.iter().enumerate() {
-                    let far = (value - x) / sigma;
-                    let w = weight(i) * (-0.5 * far * far).exp();
-                    sum += w * (value - x);
-                    all += w;
-                }
-                x + sum / all
+                let points = values.iter().enumerate().map(|(i, &v)| (v, weight(i)));
+                bilateral_of(points, *sigma, x)
             }
             Statistic::Diffusion {
                 kappa,
                 step,
                 rational,
-            } => {
-                let flow = |value: &f64| {
-                    let far = value - x;
-                    let steep = (far / kappa) * (far / kappa);
-                    far * if *rational {
-                        1.0 / (1.0 + steep)
-                    } else {
-                        (-steep).exp()
-                    }
-                };
-                x + step * values.iter().map(flow).sum::<f64>()
-            }
+            } => diffusion_of(values, (*kappa, *step, *rational), x),
             _ => entropy(values, counts),
         }
     }
