@@ -4,7 +4,8 @@ Each round times every way of a pair once; a row shows medians in nanoseconds fo
 (``--least`` shows the least instead, for machines that others use), what ours takes more than the raw
 call, how many times faster than arraybridge it is, and how many times less it adds to the shortest call
 of the frameworks themselves ("own" where that is no DLPack). "shared" is ``copy=False``: sources that can
-be written are copied for JAX and TensorFlow otherwise. The last table converts 256 MiB. Frameworks that
+be written are copied for JAX and TensorFlow otherwise. pyclesperanto's "raw" is its upload or download of
+an array of the host, and that array's own call. The last table converts 256 MiB. Frameworks that
 are not installed are left out. Run it with a release build.
 
 Bars: ``kind`` and identity at most 60 ns over a bare call, every pair at most the raw call and 300 ns,
@@ -22,14 +23,17 @@ import numpy as np
 
 import arrayloom as al
 import arrayloom.bridge as b
-from arrayloom.bridge import dtypes
+from arrayloom.bridge import dtypes, registry
 
-KINDS = ("numpy", "torch", "jax", "tensorflow", "arrayloom")
+KINDS = ("numpy", "torch", "jax", "tensorflow", "arrayloom", "pyclesperanto")
 
 
 def have(name):
     try:
-        return importlib.import_module(name)
+        # The bridge knows how to import OpenCL beside TensorFlow.
+        return (
+            registry.require(registry.get(name)) if name in KINDS else importlib.import_module(name)
+        )
     except ImportError:
         return None
 
@@ -44,6 +48,10 @@ def producers(modules):
     if "tensorflow" in modules:
         take = modules["tensorflow"].experimental.dlpack.from_dlpack
         calls["tensorflow"] = lambda x: take(x.__dlpack__())
+    if "pyclesperanto" in modules:
+        # It computes on a device: its own call is an upload of an array of the host.
+        push = modules["pyclesperanto"].push
+        calls["pyclesperanto"] = lambda x: push(np.from_dlpack(x))
     return calls
 
 
@@ -79,7 +87,10 @@ def ways_of(pair, x, calls, old):
     source, to = pair
     ways = {"ours": lambda: b.convert(x, to), "shared": lambda: b.convert(x, to, copy=False)}
     ways["raw"] = lambda: calls[to](x)
+    if source == "pyclesperanto":
+        ways["raw"] = lambda: calls[to](x.get())
     own = {"torch": getattr(x, "numpy", None), "jax": lambda: np.asarray(x)}
+    own["pyclesperanto"] = getattr(x, "get", None)
     own["tensorflow"] = lambda: np.asarray(memoryview(x))
     if to == "numpy" and source in own:
         ways["own"] = own[source]
@@ -152,7 +163,7 @@ def once(convert, make):
 
 def large(modules):
     """Print how long 256 MiB take, in microseconds, and how much is copied."""
-    there = arrays(modules, 8192)
+    there = arrays({name: m for name, m in modules.items() if name != "pyclesperanto"}, 8192)
     print(f"\n256 MiB, microseconds{'':12}{'default':>10}{'shared':>10}  copied")
     for source, x in there.items():
 

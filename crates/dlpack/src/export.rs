@@ -7,7 +7,8 @@
 use crate::abi::{
     DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor, MAJOR, MINOR,
 };
-use crate::{DlpackError, Element, strides_of};
+use crate::check::step_of;
+use crate::{DlpackError, Element};
 use alloc::boxed::Box;
 use core::ptr;
 use smallvec::SmallVec;
@@ -33,9 +34,17 @@ pub struct Spec<'a> {
 #[repr(C)]
 struct Held<T, O> {
     managed: T,
-    shape: SmallVec<[i64; 6]>,
-    strides: SmallVec<[i64; 6]>,
+    /// Extents, then steps.
+    form: SmallVec<[i64; 8]>,
     owner: O,
+}
+
+impl<T, O> Held<T, O> {
+    /// Where extents and steps begin.
+    fn form(&mut self, ndim: usize) -> (*mut i64, *mut i64) {
+        let start = self.form.as_mut_ptr();
+        (start, start.wrapping_add(ndim))
+    }
 }
 
 /// A versioned tensor that keeps `owner` until its deleter runs.
@@ -57,8 +66,9 @@ pub fn export_versioned<O: Send + 'static>(
         dl_tensor: view(spec),
     };
     let mut held = hold(spec, managed, owner)?;
-    held.managed.dl_tensor.shape = held.shape.as_mut_ptr();
-    held.managed.dl_tensor.strides = held.strides.as_mut_ptr();
+    let (shape, strides) = held.form(spec.shape.len());
+    held.managed.dl_tensor.shape = shape;
+    held.managed.dl_tensor.strides = strides;
     Ok(Box::into_raw(held).cast())
 }
 
@@ -76,8 +86,9 @@ pub fn export_legacy<O: Send + 'static>(
         deleter: Some(delete::<DLManagedTensor, O>),
     };
     let mut held = hold(spec, managed, owner)?;
-    held.managed.dl_tensor.shape = held.shape.as_mut_ptr();
-    held.managed.dl_tensor.strides = held.strides.as_mut_ptr();
+    let (shape, strides) = held.form(spec.shape.len());
+    held.managed.dl_tensor.shape = shape;
+    held.managed.dl_tensor.strides = strides;
     Ok(Box::into_raw(held).cast())
 }
 
@@ -99,22 +110,17 @@ fn view(spec: &Spec<'_>) -> DLTensor {
 }
 
 fn hold<T, O>(spec: &Spec<'_>, managed: T, owner: O) -> Result<Box<Held<T, O>>, DlpackError> {
-    let extent = |&n: &usize| i64::try_from(n).map_err(|_out_of_range| DlpackError::TooLarge);
-    let mut shape = spec
-        .shape
-        .iter()
-        .map(extent)
-        .collect::<Result<SmallVec<[i64; 6]>, _>>()?;
-    let mut strides = strides_of(spec.shape, spec.strides, spec.element.size())?;
-    if shape.is_empty() {
-        // Some consumers look at the pointers even of 0-d tensors: give them somewhere to look.
-        shape.reserve(1);
-        strides.reserve(1);
+    // Some consumers look at the pointers even of 0-d tensors: there is room to look at.
+    let mut form = SmallVec::with_capacity(2 * spec.shape.len());
+    for &extent in spec.shape {
+        form.push(i64::try_from(extent).map_err(|_out_of_range| DlpackError::TooLarge)?);
+    }
+    for (&extent, &step) in spec.shape.iter().zip(spec.strides) {
+        form.push(step_of(spec.shape, extent, step, spec.element)?);
     }
     Ok(Box::new(Held {
         managed,
-        shape,
-        strides,
+        form,
         owner,
     }))
 }

@@ -18,7 +18,7 @@ pub mod error;
 pub mod export;
 pub mod import;
 
-pub use check::{Tensor, check, strides_of};
+pub use check::{Tensor, check};
 pub use element::Element;
 pub use error::DlpackError;
 pub use export::{Spec, export_legacy, export_versioned};

@@ -21,9 +21,11 @@ from arrayloom.bridge.planning import (
     Facts,
     Plan,
     check_elements,
+    check_place,
     decide,
     facts_of,
     knows,
+    place_of,
     row_major,
     why_layout,
 )
@@ -35,16 +37,31 @@ from arrayloom.bridge.registry import (
     Mutability,
     Options,
 )
-from arrayloom.bridge.sources import memory_of
+from arrayloom.bridge.sources import found_memory, memory_of
 
-__all__ = ["convert", "convert_with", "describe", "host_memory", "not_an_array", "spec_of"]
+__all__ = [
+    "convert",
+    "convert_with",
+    "describe",
+    "host_memory",
+    "not_an_array",
+    "refuse",
+    "spec_of",
+]
 
 NO_KIND = "object"
 
 
-def _refuse(x: Array, spec: FrameworkSpec) -> None:
+def refuse(x: Array, spec: FrameworkSpec, *, abroad: bool = True) -> None:
+    """Raise for arrays that cannot be converted, or not even copied by their own framework.
+
+    Raises
+    ------
+    TypeError
+        Such an array.
+    """
     for refusal in spec.refused:
-        if refusal.test(x):
+        if (abroad or not refusal.abroad) and refusal.test(x):
             msg = f"this {spec.name} {type(x).__name__} {refusal.message}; {refusal.cure}"
             raise TypeError(msg)
 
@@ -68,18 +85,32 @@ def _unmask(x: Array, options: Options) -> Array:
 def host_memory(x: Array, spec: FrameworkSpec | None, options: Options) -> tuple[HostArray, Facts]:
     """Return the memory of an array of the host, or a copy of another device's, and its facts."""
     if spec is None:
-        found = memory_of(x)
+        found = found_memory(_gathered(x, options))
         if found is None:
             raise not_an_array(x)
-        if isinstance(found, DeviceArray):
-            return found.to_host(), _facts_elsewhere(found, NO_KIND, found.device, found.dtype)
-        return found, facts_of(found, NO_KIND)
-    _refuse(x, spec)
+        memory, apart = found
+        if isinstance(memory, DeviceArray):
+            facts = _facts_elsewhere(memory, NO_KIND, memory.device, memory.dtype)
+            return memory.to_host(), facts
+        return memory, facts_of(memory, NO_KIND, apart=apart)
+    refuse(x, spec)
+    apart = spec.hooks.apart(x)
     if spec.hooks.prepare is not None:
         x = spec.hooks.prepare(x, options)
     array = spec.hooks.to_host(x, options)
     mutable = {Mutability.ALWAYS: True, Mutability.NEVER: False}.get(spec.mutable)
-    return array, facts_of(array, spec.name, spec.hooks.device(x), mutable=mutable)
+    place = spec.hooks.device(x)
+    return array, facts_of(array, spec.name, place, mutable=mutable, apart=apart)
+
+
+def _gathered(x: Array, options: Options) -> Array:
+    """Replace arrays in a list by their memory: NumPy would drop masks, gradients and signs."""
+    if not isinstance(x, (list, tuple)):
+        return x
+    return [
+        v if (spec := spec_of(v)) is None else host_memory(_unmask(v, options), spec, options)[0]
+        for v in x
+    ]
 
 
 def _facts_elsewhere(x: Array, kind: str, place: str, dtype: str) -> Facts:
@@ -101,10 +132,11 @@ def not_an_array(x: object) -> TypeError:
 def describe(x: Array) -> Facts:
     """Describe an array: kind, device, dtype, shape, steps, address, whether it can be written."""
     spec = spec_of(x)
-    if spec is not None and spec.hooks.device(x) != "cpu":
-        _refuse(x, spec)
-        return _facts_elsewhere(x, spec.name, spec.hooks.device(x), spec.hooks.dtype(x))
-    return host_memory(x, spec, Options(detach=True))[1]
+    if spec is not None:
+        refuse(x, spec)
+        if spec.hooks.device(x) != "cpu":
+            return _facts_elsewhere(x, spec.name, spec.hooks.device(x), spec.hooks.dtype(x))
+    return host_memory(_unmask(x, Options()), spec, Options())[1]
 
 
 def shared_memory(
@@ -114,6 +146,7 @@ def shared_memory(
     plain = options.dtype is None and options.order is None and options.copy is not True
     if source is None or not plain or options.device not in (None, "cpu"):
         return None
+    refuse(x, source)
     place = source.hooks.device(x)
     see, wrap = source.hooks.map, target.hooks.wrap
     if target.name == "arrayloom" and see is not None and source.hooks.unified(x):
@@ -147,6 +180,7 @@ def _target(to: str | ModuleType | None, like: Array, options: Options) -> tuple
         if to is not None or spec is None:
             msg = "pass either a kind or like=ARRAY of a known kind"
             raise TypeError(msg)
+        refuse(like, spec)
         place = options.device or spec.hooks.device(like)
         return spec.name, replace(
             options, device=place if place in ("cpu",) or ":" in place else None
@@ -159,7 +193,8 @@ def _target(to: str | ModuleType | None, like: Array, options: Options) -> tuple
     return to, options
 
 
-def _check_words(options: Options) -> None:
+def _checked(options: Options) -> Options:
+    """Judge the words that choose something, and name the device."""
     allowed = {
         "cast": dtypes.CASTS,
         "lossy": ("raise", "allow"),
@@ -170,6 +205,12 @@ def _check_words(options: Options) -> None:
         if getattr(options, name) not in values:
             msg = f"{name} must be one of {', '.join(map(repr, values))}, not {getattr(options, name)!r}"
             raise ValueError(msg)
+    copy = options.copy
+    if copy is not None and not isinstance(copy, (bool, np.bool_)):
+        msg = f"copy must be True, False or None, not {copy!r}"
+        raise ValueError(msg)
+    copy = None if copy is None else bool(copy)
+    return replace(options, copy=copy, device=place_of(options.device))
 
 
 def convert(
@@ -186,7 +227,7 @@ def convert(
         unknown = sorted(set(words) - set(Options.__dataclass_fields__))
         msg = f"convert() has no keyword {', '.join(unknown)}"
         raise TypeError(msg) from error
-    _check_words(options)
+    options = _checked(options)
     name, options = _target(to, like, options)
     start = time.perf_counter_ns()
     done, plan, source = convert_with(x, registry.get(name), options)
@@ -203,19 +244,20 @@ def convert(
 
 def convert_with(x: Array, target: FrameworkSpec, options: Options) -> tuple[Array, Plan, str]:
     """Convert an array, and tell how: `(result, plan, kind of the source)`."""
-    x = _unmask(x, options)
     source = spec_of(x)
     name = source.name if source is not None else type(x).__name__
     done = None
     if source is not None and source.name == target.name:
         done = _same_kind(x, source, options)
     if done is None:
+        x = _unmask(x, options)
         registry.require(target)
         if source is not None:
-            _refuse(x, source)
+            refuse(x, source)
             place = source.hooks.device(x)
         else:
             x, place = _known_memory(x)
+        check_place(target, options, place)
         if place != "cpu":
             done = _across(x, source, target, place, options)
     if done is None:
@@ -241,11 +283,15 @@ def _over_host(
         array, facts = _cast(array, facts, options)
     narrowed = check_elements(facts, target, options)
     if narrowed is not None:
+        if array.dtype.kind == "c":
+            # Whoever allows the loss gets the real parts.
+            array = array.real
         array, facts = _cast(array, facts, replace(options, dtype=narrowed, cast="saturate"))
     plan = decide(facts, target, options)
-    if plan.route == "download":
-        # The download is a copy already: nobody else sees it.
-        here = replace(facts, device="cpu", readonly=target.mutable is Mutability.NEVER)
+    if plan.route == "download" or (plan.route == "copy" and facts.apart):
+        # That is a copy already: nobody else sees it.
+        readonly = target.mutable is Mutability.NEVER
+        here = replace(facts, device="cpu", readonly=readonly, protected=False, apart="")
         again = decide(here, target, replace(options, copy=None))
         if again.route == "copy":
             array = _copy(array, target, options)
@@ -278,29 +324,39 @@ def _cast(array: HostArray, facts: Facts, options: Options) -> tuple[HostArray, 
     if options.copy is False:
         msg = f"copy=False is impossible: a cast from {facts.dtype} to {done.dtype.name} copies"
         raise BufferError(msg)
-    # Nobody else can write to the result.
-    new = facts_of(done, facts.kind, "cpu")
-    return done, replace(new, readonly=False, protected=False)
+    apart = f"a cast from {facts.dtype} to {done.dtype.name}"
+    return done, facts_of(done, facts.kind, "cpu", apart=apart)
 
 
 def _same_kind(x: Array, spec: FrameworkSpec, options: Options) -> tuple[Array, Plan] | None:
     """Return the array itself, a copy, or None if it must go over the host."""
+    nothing = (None, None, None, None)
+    if (options.device, options.dtype, options.order, options.fill) == nothing and not options.copy:
+        return x, Plan("same", 0, "it is of this kind already")
+    if isinstance(x, np.ma.MaskedArray):
+        return None
+    refuse(x, spec, abroad=False)
     place = spec.hooks.device(x)
+    check_place(spec, options, place)
+    other = options.dtype is not None and (
+        dtypes.numpy_dtype(options.dtype).name != spec.hooks.dtype(x)
+    )
     moved = options.device is not None and options.device != place
-    if options.dtype is not None and dtypes.numpy_dtype(options.dtype).name != spec.hooks.dtype(x):
+    if other or options.order is not None or (moved and spec.hooks.to_device is None):
         return None
-    if options.order is not None or (moved and spec.hooks.to_device is None):
-        return None
-    if moved and spec.hooks.to_device is not None:
-        if options.copy is False:
-            msg = f"copy=False is impossible from {place} to {options.device}"
-            raise BufferError(msg)
-        made = spec.hooks.to_device(x, str(options.device))
-        return made, Plan("move", 0, f"from {place} to {options.device}")
-    if options.copy is True:
+    if not moved and not options.copy:
+        return x, Plan("same", 0, "it is of this kind already")
+    nbytes = getattr(x, "nbytes", None)
+    if nbytes is None:
+        nbytes = _facts_elsewhere(x, spec.name, place, spec.hooks.dtype(x)).nbytes
+    if not moved:
         made = x.copy() if spec.hooks.copy is None else spec.hooks.copy(x)
-        return made, Plan("copy", getattr(x, "nbytes", 0), "copy=True asked for")
-    return x, Plan("same", 0, "it is of this kind already")
+        return made, Plan("copy", nbytes, "copy=True asked for")
+    if options.copy is False:
+        msg = f"copy=False is impossible from {place} to {options.device}"
+        raise BufferError(msg)
+    made = cast("Any", spec.hooks.to_device)(x, str(options.device))
+    return made, Plan("move", nbytes, f"from {place} to {options.device}")
 
 
 def _known_memory(x: Array) -> tuple[Array, str]:

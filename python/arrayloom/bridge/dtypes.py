@@ -15,14 +15,10 @@ from typing import Any
 import numpy as np
 
 from arrayloom.bridge.errors import LossyConversionError
-from arrayloom.bridge.registry import HostArray
+from arrayloom.bridge.registry import EXTRA, HostArray
 
 __all__ = ["cast", "numpy_dtype", "rescale"]
 
-# Elements that NumPy has only by the package ml_dtypes.
-UNNAMED = frozenset(
-    {"bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"}
-)
 CASTS = ("exact", "saturate", "wrap", "rescale")
 
 
@@ -44,24 +40,24 @@ def numpy_dtype(name: Any) -> np.dtype[Any]:  # noqa: ANN401 - names, dtypes, sc
         text = str(name)
     text = getattr(name, "name", None) if text is None and not isinstance(name, type) else text
     text = text.removeprefix("torch.") if isinstance(text, str) else text
-    if text in UNNAMED:
+    if text in EXTRA:
         try:
             return np.dtype(getattr(importlib.import_module("ml_dtypes"), text))
-        except ImportError as error:
-            msg = f"NumPy has no {text} of its own; install ml_dtypes, or cast to float32 first"
+        except (ImportError, AttributeError) as error:
+            msg = f"NumPy has no {text} of its own; install a newer ml_dtypes, or cast to float32 first"
             raise TypeError(msg) from error
     return np.dtype(text if isinstance(text, str) else name)
 
 
 def named(array: HostArray, element: str) -> HostArray:
     """Give an array of bits the dtype that its elements have."""
-    return array.view(numpy_dtype(element)) if element in UNNAMED else array
+    return array.view(numpy_dtype(element)) if element in EXTRA else array
 
 
 def carried(array: HostArray) -> tuple[HostArray, str | None]:
     """Return an array of bits that NumPy can lend, and the name of its elements if that differs."""
     name = array.dtype.name
-    if name in UNNAMED:
+    if name in EXTRA:
         return array.view(np.uint16 if name == "bfloat16" else np.uint8), name
     return plain(array), None
 
@@ -112,6 +108,16 @@ def _round_to_integer(array: HostArray, target: np.dtype[Any], nan: Any) -> Host
     return np.where(above, target.type(high), np.where(below, target.type(low), inside))
 
 
+def _real(array: HostArray, target: np.dtype[Any]) -> HostArray:
+    if array.imag.any():
+        msg = (
+            f"a cast from {array.dtype.name} to {target.name} drops the imaginary part; take .real "
+            "first"
+        )
+        raise LossyConversionError(msg)
+    return array.real
+
+
 def _saturate(array: HostArray, target: np.dtype[Any], nan: Any) -> HostArray:  # noqa: ANN401
     source = array.dtype
     if target.kind in "iu":
@@ -126,11 +132,6 @@ def _saturate(array: HostArray, target: np.dtype[Any], nan: Any) -> HostArray:  
             return _round_to_integer(wide, target, nan)
     if target.kind == "b" and source.kind != "b":
         return array != 0
-    if source.kind == "c" and target.kind != "c":
-        msg = (
-            f"a cast from {source.name} to {target.name} drops the imaginary part; take .real first"
-        )
-        raise LossyConversionError(msg)
     if target.kind == "f" and source.kind == "f" and target.itemsize < source.itemsize:
         limit = float(np.finfo(target).max)
         return np.where(np.isfinite(array), np.clip(array, -limit, limit), array).astype(target)
@@ -193,6 +194,10 @@ def cast(array: HostArray, dtype: Any, *, how: str = "saturate", nan: Any = "rai
             return array.astype(target)
         if how == "rescale":
             return rescale(array, out_range=target)
+        if array.dtype.kind == "c" and target.kind != "c":
+            array = _real(array, target)
+        if array.dtype.kind in "fV" and target.kind in "iu" and nan != "raise":
+            array = _without_nan(array, target, nan)
         result = _saturate(array, target, nan)
         if how == "exact" and not _equal(array, result):
             msg = (

@@ -15,9 +15,11 @@ from arrayloom.bridge.conversion import (
     convert_with,
     host_memory,
     not_an_array,
+    refuse,
     spec_of,
 )
 from arrayloom.bridge.foreign import DeviceArray
+from arrayloom.bridge.planning import place_of
 from arrayloom.bridge.registry import Array, Options
 from arrayloom.bridge.sources import memory_of, of_capsule
 
@@ -44,6 +46,7 @@ def device(x: Array) -> str:
         if found is None:
             raise not_an_array(x)
         return found.device if isinstance(found, DeviceArray) else "cpu"
+    refuse(x, spec, abroad=False)
     return spec.hooks.device(x)
 
 
@@ -115,17 +118,14 @@ def to_dlpack(
     spec = spec_of(x)
     if isinstance(x, DeviceArray):
         return x.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+    if spec is not None:
+        refuse(x, spec)
     if spec is not None and spec.hooks.device(x) != "cpu":
         # Only those that order their exports by streams take one.
         return x.__dlpack__(stream=stream) if spec.hooks.stream is not None else x.__dlpack__()
     options = Options(copy=copy)
     array, facts = host_memory(x, spec, options)
-    if stream not in (None, -1):
-        msg = f"memory of the host has no stream {stream}; pass None"
-        raise BufferError(msg)
-    if dl_device not in (None, (1, 0)):
-        msg = f"the array lies on the host, DLPack device (1, 0), not on {dl_device}"
-        raise BufferError(msg)
+    _check_host(stream, dl_device)
     if not facts.native:
         msg = f"DLPack has no elements in the other byte order, such as {array.dtype.str}"
         raise BufferError(msg)
@@ -145,6 +145,15 @@ def to_dlpack(
         flags = 1
     carrier, element = dtypes.carried(array)
     return _ext.bridge.to_capsule(carrier, versioned=versioned, flags=flags, element=element)
+
+
+def _check_host(stream: Any, dl_device: tuple[int, int] | None) -> None:  # noqa: ANN401 - a number
+    if stream not in (None, -1):
+        msg = f"memory of the host has no stream {stream}; pass None"
+        raise BufferError(msg)
+    if dl_device not in (None, (1, 0)):
+        msg = f"the array lies on the host, DLPack device (1, 0), not on {dl_device}"
+        raise BufferError(msg)
 
 
 def from_dlpack(
@@ -182,7 +191,7 @@ def from_dlpack(
     array([0, 1, 2])
     """
     spec = registry.get(kind)
-    options = Options(device=device, copy=copy, borrowed=True)
+    options = Options(device=place_of(device), copy=copy, borrowed=True)
     if type(x).__name__ == "PyCapsule":
         x = of_capsule(x)
     return convert_with(x, spec, options)[0]

@@ -117,6 +117,10 @@ class DeviceArray:
         BufferError
             The description breaks the protocol.
         """
+        missing = [key for key in ("shape", "typestr", "data") if key not in interface]
+        if missing:
+            msg = f"__cuda_array_interface__ lacks {', '.join(missing)}"
+            raise BufferError(msg)
         version = interface.get("version", 0)
         if version < 2:
             msg = f"__cuda_array_interface__ version {version} is too old; 2 or 3 is needed"

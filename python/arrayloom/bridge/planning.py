@@ -26,7 +26,10 @@ __all__ = ["Facts", "Plan", "plan"]
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of an array without copying or waiting."""
+    """What is known of an array without copying or waiting.
+
+    `apart` says why the described memory is a copy of the array already, which nobody else sees.
+    """
 
     kind: str
     device: str
@@ -38,6 +41,7 @@ class Facts:
     readonly: bool = False
     native: bool = True
     protected: bool = False
+    apart: str = ""
 
     @property
     def nbytes(self) -> int:
@@ -95,7 +99,12 @@ class Plan:
 
 
 def facts_of(
-    array: HostArray, kind: str, device: str = "cpu", *, mutable: bool | None = None
+    array: HostArray,
+    kind: str,
+    device: str = "cpu",
+    *,
+    mutable: bool | None = None,
+    apart: str | None = None,
 ) -> Facts:
     """Describe an array by the memory that NumPy sees."""
     return Facts(
@@ -109,6 +118,7 @@ def facts_of(
         readonly=not array.flags.writeable if mutable is None else not mutable,
         native=array.dtype.isnative,
         protected=not array.flags.writeable and not _owned_by_array(array),
+        apart=apart or "",
     )
 
 
@@ -279,6 +289,50 @@ def _hazards(facts: Facts, spec: FrameworkSpec, options: Options) -> tuple[str, 
     return ()
 
 
+def place_of(device: Any) -> str | None:  # noqa: ANN401 - a text, or a framework's device
+    """Return the name of a device: 'cpu', 'cuda:0', ..., or None for None.
+
+    Raises
+    ------
+    TypeError, ValueError
+        It names no device.
+    """
+    if device is None:
+        return None
+    text = str(device) if type(device).__module__ == "torch" else device
+    if not isinstance(text, str) and hasattr(device, "platform") and hasattr(device, "id"):
+        text = f"{device.platform}:{device.id}"
+    if not isinstance(text, str):
+        msg = f"a device is a text such as 'cpu' or 'cuda:0', not {device!r}"
+        raise TypeError(msg)
+    family, colon, number = text.partition(":")
+    if not family or (colon and not number.isdecimal()):
+        msg = f"a device is a text such as 'cpu' or 'cuda:0', not {text!r}"
+        raise ValueError(msg)
+    family = {"gpu": "cuda"}.get(family, family)
+    return "cpu" if family == "cpu" else f"{family}:{int(number or 0)}"
+
+
+def check_place(spec: FrameworkSpec, options: Options, place: str) -> None:
+    """Say where a framework has arrays if it has none on the device that is asked for.
+
+    Raises
+    ------
+    ValueError
+        It has none there.
+    """
+    asked = options.device
+    if asked is None or asked.partition(":")[0] in spec.devices:
+        return
+    if spec.name == "arrayloom" and asked == place:
+        return
+    has = ", ".join(sorted(spec.devices))
+    if spec.name == "arrayloom":
+        has += ", and keeps memory of other devices where it lies"
+    msg = f"{spec.name} has no arrays on {asked}; it has some on {has}"
+    raise ValueError(msg)
+
+
 def knows(spec: FrameworkSpec, place: str, options: Options) -> bool:
     """Whether a framework can take memory of a device as it is.
 
@@ -297,19 +351,15 @@ def decide(facts: Facts, spec: FrameworkSpec, options: Options) -> Plan:
     BufferError
         ``copy=False`` is impossible.
     """
-    target = options.device or ("cpu" if "cpu" in spec.devices else None)
-    family = facts.device.partition(":")[0]
-    nbytes = facts.nbytes
-    if family != "cpu":
-        if knows(spec, facts.device, options):
-            return Plan("device", 0, f"both know {facts.device}")
+    if facts.device != "cpu" and knows(spec, facts.device, options):
+        return Plan("device", 0, f"both know {facts.device}")
+    found = _off_host(facts, spec, options)
+    if found is None and facts.apart:
+        found = Plan("copy", facts.nbytes, facts.apart)
+    if found is not None:
         if options.copy is False:
-            raise _impossible(facts, spec, f"its memory lies on {facts.device}")
-        return Plan("download", nbytes, f"memory on {facts.device}")
-    if target is None or target.partition(":")[0] != "cpu":
-        if options.copy is False:
-            raise _impossible(facts, spec, "its arrays lie on another device")
-        return Plan("upload", nbytes, f"{spec.name} has no arrays on the host")
+            raise _impossible(facts, spec, found.reason)
+        return found
     reason = why_copy(facts, spec, options)
     if reason is None and options.copy is True:
         reason = "copy=True asked for"
@@ -320,7 +370,18 @@ def decide(facts: Facts, spec: FrameworkSpec, options: Options) -> Plan:
         return Plan("share", 0, f"{spec.name} takes this memory as it is", hazards)
     if options.copy is False:
         raise _impossible(facts, spec, reason)
-    return Plan("copy", nbytes, reason)
+    return Plan("copy", facts.nbytes, reason)
+
+
+def _off_host(facts: Facts, spec: FrameworkSpec, options: Options) -> Plan | None:
+    """Return the plan if memory goes from or to a device that the other side does not know."""
+    if facts.device != "cpu":
+        return Plan("download", facts.nbytes, f"its memory lies on {facts.device}")
+    target = options.device or ("cpu" if "cpu" in spec.devices else None)
+    if target == "cpu":
+        return None
+    place = f"{target} is asked for" if target else f"{spec.name} has no arrays on the host"
+    return Plan("upload", facts.nbytes, place)
 
 
 def plan(
@@ -355,7 +416,7 @@ def plan(
     ('copy', 128, 'negative steps')
     """
     spec = registry.of_module(to) if isinstance(to, ModuleType) else registry.get(to)
-    options = Options(device=device)
+    options = Options(device=place_of(device))
     if isinstance(x, Mapping):
         fields = {"device": "cpu", "strides": None, "itemsize": None, **x}
         itemsize = fields["itemsize"] or numpy_dtype(fields["dtype"]).itemsize
@@ -368,7 +429,8 @@ def plan(
         if found is not None:
             return found
         x = conversion.describe(x)
-    if x.kind == spec.name and device in (None, x.device):
+    check_place(spec, options, x.device)
+    if x.kind == spec.name and options.device in (None, x.device):
         return Plan("same", 0, "it is of this kind already")
     check_elements(x, spec, options)
     return decide(x, spec, options)

@@ -44,7 +44,9 @@ HostArray: TypeAlias = np.ndarray[Any, Any]
 
 _INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 NATIVE = _INTEGERS | {"bool", "float16", "float32", "float64", "complex64", "complex128"}
-EXTRA = frozenset({"bfloat16", "float8_e4m3fn", "float8_e5m2"})
+_SMALL = ["e3m4", "e4m3", "e4m3b11fnuz", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu"]
+# Elements that NumPy has only by the package ml_dtypes.
+EXTRA = frozenset({"bfloat16", *(f"float8_{kind}" for kind in _SMALL)})
 
 
 def importer(name: str) -> Callable[[], Any]:
@@ -75,11 +77,15 @@ class Mutability(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Arrays that have no memory like others: how to know them, what to say."""
+    """Arrays that have no memory like others: how to know them, what to say.
+
+    With ``abroad``, only other frameworks cannot use them: their own copies them.
+    """
 
     test: Callable[[Array], bool]
     message: str
     cure: str
+    abroad: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +173,16 @@ class Hooks:
         ``(array) -> ndarray`` over the same memory on the host, without options and refusals; or
         NotImplemented, or an exception, for arrays that need a closer look. Usual conversions take it.
     accept : callable
-        ``(capsule) -> array`` over memory of the host that fits the specification, lent by DLPack without
-        a version.
+        ``() -> function``, asked for once, when the framework is imported: ``(capsule) -> array`` over memory
+        of the host that fits the specification, lent by DLPack without a version.
+    download, upload : callable
+        ``(array) -> ndarray`` and ``(ndarray) -> array``, copies between the host and the device in use, for
+        frameworks without arrays on the host. The ndarray is compact, of elements that the framework has.
+    apart : callable
+        None, or why what ``to_host`` gives is a copy already.
+    wraps : callable
+        ``() -> function``: ``(ndarray) -> array`` over the same memory, for arrays of NumPy's that can be
+        written and fit the specification, if that is shorter than `accept` and `table`.
     table : callable
         ``() -> type`` of its arrays, if that has an exchange table of DLPack 1.3 for both directions.
     narrowing : callable
@@ -196,7 +210,11 @@ class Hooks:
     restore_rng: Callable[[Any], None] | None = None
     before_import: Callable[[], None] = lambda: None
     view: Callable[[Array], Any] | None = None
-    accept: Callable[[object], Array] | None = None
+    accept: Callable[[], Callable[[object], Array]] | None = None
+    download: Callable[[Array], Any] | None = None
+    upload: Callable[[HostArray], Array] | None = None
+    apart: Callable[[Array], str | None] = lambda _: None
+    wraps: Callable[[], Callable[[HostArray], Array]] | None = None
     table: Callable[[], type] | None = None
     narrowing: Callable[[], Mapping[str, str]] | None = None
 

@@ -6,7 +6,7 @@
 import array
 import ctypes
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,7 +15,9 @@ from arrayloom.bridge import dtypes
 from arrayloom.bridge.foreign import DeviceArray
 from arrayloom.bridge.registry import HostArray
 
-__all__ = ["memory_of", "of_capsule"]
+__all__ = ["found_memory", "memory_of", "of_capsule"]
+
+Memory: TypeAlias = HostArray | DeviceArray
 
 
 def _scalar(x: object) -> HostArray | None:
@@ -27,16 +29,41 @@ def _scalar(x: object) -> HostArray | None:
     return None
 
 
-def memory_of(x: object) -> HostArray | DeviceArray | None:
-    """Return the memory of an object as an array, without a copy where there is a protocol for it.
+def memory_of(x: object) -> Memory | None:
+    """Return the memory of an object as an array, None if it has none that is known here."""
+    found = found_memory(x)
+    return None if found is None else found[0]
 
-    Numbers and lists are copied. None if the object has no memory that is known here.
+
+def found_memory(x: object) -> tuple[Memory, str] | None:
+    """Return the memory of an object as an array, and why that is a copy, or nothing.
+
+    Memory is shared where there is a protocol for it. Numbers and lists are copied.
     """
     if isinstance(x, DeviceArray):
-        return x
+        return x, ""
     made = _scalar(x)
     if made is not None:
-        return made
+        return made, "numbers and lists have no memory that can be shared"
+    shared = _shared(x)
+    return _by_array(x) if shared is None else (shared, "")
+
+
+def _by_array(x: Any) -> tuple[HostArray, str] | None:  # noqa: ANN401 - any object
+    """Ask an object for an array: those of files, tables and the like have that only."""
+    if not hasattr(type(x), "__array__"):
+        return None
+    try:
+        return np.asarray(x.__array__(copy=False)), ""
+    except TypeError:
+        # Before NumPy 2 there was no such keyword. What comes may be shared.
+        return np.asarray(x.__array__()), ""
+    except ValueError:
+        name = f"{type(x).__module__}.{type(x).__qualname__}"
+        return np.asarray(x.__array__()), f"{name} makes a copy of its elements"
+
+
+def _shared(x: object) -> Memory | None:
     if isinstance(x, (memoryview, bytes, bytearray, array.array, ctypes.Array)):
         return np.asarray(memoryview(x))
     cuda = getattr(x, "__cuda_array_interface__", None)
@@ -45,7 +72,7 @@ def memory_of(x: object) -> HostArray | DeviceArray | None:
     return _by_protocol(x)
 
 
-def _by_protocol(x: Any) -> HostArray | DeviceArray | None:  # noqa: ANN401 - any object
+def _by_protocol(x: Any) -> Memory | None:  # noqa: ANN401 - any object
     if hasattr(type(x), "__dlpack__"):
         return _by_dlpack(x)
     if hasattr(x, "__array_interface__") or hasattr(x, "__array_struct__"):

@@ -52,7 +52,7 @@ def test_facts_need_no_array():
         ("cupy", {}, "upload", "no arrays on the host"),
         ("cupy", {"device": "cuda:0"}, "device", "both know cuda:0"),
         ("torch", {"kind": "cupy", "device": "cuda:1"}, "device", "both know cuda:1"),
-        ("numpy", {"device": "cuda:0"}, "download", "memory on cuda:0"),
+        ("numpy", {"device": "cuda:0"}, "download", "lies on cuda:0"),
         ("arrayloom", {"strides": (-32, 4), "kind": "numpy"}, "share", "as it is"),
     ],
 )
@@ -223,7 +223,7 @@ def test_observations_add_up():
     rows = record.rows()
     assert [(r.source, r.target, r.route) for r in rows] == [
         ("numpy", "numpy", "same"),
-        ("list", "numpy", "share"),
+        ("list", "numpy", "copy"),
         ("numpy", "arrayloom", "copy"),
     ]
     assert rows[2].nbytes == 32

@@ -160,7 +160,7 @@ def specification(**words):
             from_host=lambda a, _: Buffer(a),
             dtype=lambda x: x.data.dtype.name,
             view=lambda x: x.data,
-            accept=taken,
+            accept=lambda: taken,
         ),
         **words,
     )

@@ -14,6 +14,7 @@ use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::ptr;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Which steps are taken without a copy; numbers as in `registry.Layouts`.
@@ -33,6 +34,32 @@ pub(crate) enum Writing {
     Never,
 }
 
+/// A function of a framework that a hook gives, asked for when it is needed first.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    hook: Py<PyAny>,
+    found: OnceLock<Py<PyAny>>,
+}
+
+impl Asked {
+    fn new(hook: Py<PyAny>) -> Asked {
+        Asked {
+            hook,
+            found: OnceLock::new(),
+        }
+    }
+
+    /// The function.
+    #[inline]
+    pub(crate) fn get<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
+        if let Some(found) = self.found.get() {
+            return Ok(found.bind(py));
+        }
+        let found = self.hook.call0(py)?;
+        Ok(self.found.get_or_init(|| found).bind(py))
+    }
+}
+
 /// How arrays of a kind are made over memory of the host.
 #[derive(Debug)]
 pub(crate) enum Takes {
@@ -43,7 +70,9 @@ pub(crate) enum Takes {
     /// By the exchange table at this address.
     Table(usize),
     /// By a function of a DLPack capsule without a version.
-    Capsule(Py<PyAny>),
+    Capsule(Asked),
+    /// By a function that copies an array of NumPy's to another device.
+    Upload(Py<PyAny>),
     /// Only the planner knows.
     Unknown,
 }
@@ -57,7 +86,30 @@ pub(crate) enum Lends {
     Table,
     /// By a function that returns a NumPy array.
     View(Py<PyAny>),
+    /// By a function that copies it from another device to a NumPy array.
+    Download(Py<PyAny>),
     Unknown,
+}
+
+/// Reads a hook of a specification by its name.
+type Hook<'a> = &'a dyn Fn(&str) -> PyResult<Option<Py<PyAny>>>;
+
+impl Takes {
+    fn read(hook: Hook<'_>) -> PyResult<Takes> {
+        if let Some(accept) = hook("accept")? {
+            return Ok(Takes::Capsule(Asked::new(accept)));
+        }
+        Ok(hook("upload")?.map_or(Takes::Unknown, Takes::Upload))
+    }
+}
+
+impl Lends {
+    fn read(hook: Hook<'_>) -> PyResult<Lends> {
+        if let Some(view) = hook("view")? {
+            return Ok(Lends::View(view));
+        }
+        Ok(hook("download")?.map_or(Lends::Unknown, Lends::Download))
+    }
 }
 
 /// One kind.
@@ -67,6 +119,8 @@ pub(crate) struct Rule {
     name: usize,
     pub(crate) lends: Lends,
     pub(crate) takes: Takes,
+    /// A function that shares a writable array of NumPy's.
+    pub(crate) wraps: Option<Asked>,
     pub(crate) align: usize,
     pub(crate) steps: Steps,
     pub(crate) writing: Writing,
@@ -138,6 +192,12 @@ impl Rule {
         };
         let word = |name: &str| spec.getattr(name)?.getattr("name")?.extract::<String>();
         let axes = spec.getattr("ndim")?;
+        let align = spec.getattr("align")?.extract::<usize>()?;
+        if !align.is_power_of_two() {
+            let text =
+                format!("{name} cannot ask for {align} bytes of alignment: not a power of two");
+            return Err(PyValueError::new_err(text));
+        }
         let narrowing = hook("narrowing")?;
         let narrow = bits_of(&spec.getattr("narrowed")?)?;
         let exchange = match hook("table")? {
@@ -148,16 +208,14 @@ impl Rule {
             "numpy" => (Lends::Numpy, Takes::Numpy),
             "arrayloom" => (Lends::Ours, Takes::Ours),
             _ if exchange != 0 => (Lends::Table, Takes::Table(exchange)),
-            _ => (
-                hook("view")?.map_or(Lends::Unknown, Lends::View),
-                hook("accept")?.map_or(Takes::Unknown, Takes::Capsule),
-            ),
+            _ => (Lends::read(&hook)?, Takes::read(&hook)?),
         };
         Ok(Rule {
             name: PyString::intern(py, &name).into_ptr() as usize,
             lends,
             takes,
-            align: spec.getattr("align")?.extract()?,
+            wraps: hook("wraps")?.map(Asked::new),
+            align,
             steps: match word("layouts")?.as_str() {
                 "ANY" => Steps::Any,
                 "FORWARD" => Steps::Forward,
@@ -214,12 +272,15 @@ impl Rule {
         if shape.contains(&0) {
             return true;
         }
-        array.addr().is_multiple_of(self.unit(dtype))
+        // Units are powers of two, and dividing takes longer.
+        array.addr() & (self.unit(dtype) - 1) == 0
             && match self.steps {
                 Steps::Any => true,
                 Steps::Forward => {
-                    let size = dtype.size().cast_signed();
-                    array.strides().iter().all(|&s| s >= 0 && s % size == 0)
+                    // Sizes are powers of two.
+                    let within = dtype.size() - 1;
+                    let whole = |&s: &isize| s >= 0 && s.cast_unsigned() & within == 0;
+                    array.strides().iter().all(whole)
                 }
                 Steps::Compact => compact_rows(array) || compact_columns(array),
                 Steps::CompactRows => compact_rows(array),

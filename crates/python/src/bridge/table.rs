@@ -148,21 +148,19 @@ pub(crate) fn torch_view<'py>(
     Ok(found.map(|(array, element)| (array, element.name())))
 }
 
-/// A tensor over an array's memory by the exchange table of a type; `None` if there is no such table.
+/// A tensor over an array's memory, whose value is there, by the exchange table of a type; `None` if there
+/// is no such table.
 pub(crate) fn give_to<'py>(
     array: &Bound<'py, PyAny>,
+    spec: &Spec<'_>,
     table: usize,
-    element: Option<Element>,
-    flags: u64,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = array.py();
     let take = table_at(table).and_then(|t| t.managed_tensor_to_py_object_no_sync);
-    let (Some(take), Some(arr)) = (take, Arr::of(array)) else {
+    let Some(take) = take else {
         return Ok(None);
     };
-    ready(py, arr)?;
-    let spec = spec_of(arr, element, flags)?;
-    let tensor = export_versioned(&spec, Owner::waiting(array)).map_err(|what| refused(&what))?;
+    let tensor = export_versioned(spec, Owner::waiting(array)).map_err(|what| refused(&what))?;
     let mut made = ptr::null_mut();
     // SAFETY: the function takes over the tensor, also if it fails.
     let status = unsafe { take(tensor, &raw mut made) };
@@ -185,7 +183,12 @@ pub(crate) fn to_table<'py>(
         let found = Element::from_name(name);
         found.ok_or_else(|| PyTypeError::new_err(format!("DLPack has no elements like {name}")))
     });
-    give_to(array, of_type(kind)?, element.transpose()?, flags)
+    let Some(arr) = Arr::of(array) else {
+        return Ok(None);
+    };
+    ready(array.py(), arr)?;
+    let spec = spec_of(arr, element.transpose()?, flags)?;
+    give_to(array, &spec, of_type(kind)?)
 }
 
 /// Runs the body of a function of our table: an error is left to the interpreter.

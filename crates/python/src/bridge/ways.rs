@@ -31,6 +31,8 @@ struct Lent<'py> {
     arr: Arr,
     dtype: DType,
     readonly: bool,
+    /// Nobody else has the memory: it was copied from a device just now.
+    fresh: bool,
 }
 
 impl<'py> Lent<'py> {
@@ -48,6 +50,7 @@ impl<'py> Lent<'py> {
                 Writing::Always => false,
                 Writing::Never => true,
             },
+            fresh: false,
             arr,
             array,
         })
@@ -62,7 +65,7 @@ fn lend<'py>(x: &Bound<'py, PyAny>, known: Known, rule: &Rule) -> PyResult<Optio
             let found = table::torch_array(x, known.table)?;
             found.and_then(|(array, e)| (!matches!(e.code(), 4 | 7..)).then_some(array))
         }
-        Lends::View(view) => match view.bind(x.py()).call1((x,)) {
+        Lends::View(view) | Lends::Download(view) => match view.bind(x.py()).call1((x,)) {
             Ok(array) => Some(array),
             // The planner knows why, and says so.
             Err(error) if error.is_instance_of::<PyException>(x.py()) => None,
@@ -70,7 +73,11 @@ fn lend<'py>(x: &Bound<'py, PyAny>, known: Known, rule: &Rule) -> PyResult<Optio
         },
         Lends::Unknown => None,
     };
-    Ok(array.and_then(|array| Lent::of(array, rule.writing)))
+    let lent = array.and_then(|array| Lent::of(array, rule.writing));
+    Ok(lent.map(|lent| Lent {
+        fresh: matches!(rule.lends, Lends::Download(_)),
+        ..lent
+    }))
 }
 
 /// The result of a usual conversion, or `None` if the planner is needed.
@@ -80,12 +87,12 @@ pub(crate) fn usual<'py>(
     to: &Rule,
     must_share: bool,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    if matches!(to.takes, Takes::Unknown) {
-        return Ok(None);
-    }
     let Some(from) = rules::of_name(known.name) else {
         return Ok(None);
     };
+    if planned(from, to, must_share) {
+        return Ok(None);
+    }
     let Some(lent) = lend(x, known, from)? else {
         return Ok(None);
     };
@@ -100,6 +107,14 @@ pub(crate) fn usual<'py>(
     }
 }
 
+/// Whether a pair of kinds always needs the planner: it copies and must not, or shares a device's memory.
+fn planned(from: &Rule, to: &Rule, must_share: bool) -> bool {
+    let down = matches!(from.lends, Lends::Download(_));
+    let up = matches!(to.takes, Takes::Upload(_));
+    let ours = matches!(from.lends, Lends::Ours) || matches!(to.takes, Takes::Ours);
+    matches!(to.takes, Takes::Unknown) || ((down || up) && (must_share || ours))
+}
+
 /// Gives memory, or a copy of it, to a kind with conditions.
 fn taken<'py>(
     lent: Lent<'py>,
@@ -112,9 +127,18 @@ fn taken<'py>(
     if !to.has(lent.arr, lent.dtype)? || (guarded && to.writing == Writing::Always) {
         return Ok(None);
     }
+    if let Takes::Upload(push) = &to.takes {
+        return uploaded(&lent, push.bind(py)).map(Some);
+    }
     let fits = to.fits(lent.arr, lent.dtype);
-    let isolated = to.writing == Writing::Never && !lent.readonly && !must_share;
+    let isolated = to.writing == Writing::Never && !(lent.readonly || lent.fresh || must_share);
     let given = if fits && !isolated {
+        if let (Lends::Numpy, Some(wraps), false) = (&from.lends, &to.wraps, lent.readonly)
+            && state::engine().slot_at(lent.arr.addr()).is_none()
+        {
+            // Memory of ours is counted while it is lent, so it does not go this way.
+            return wraps.get(py)?.call1((&lent.array,)).map(Some);
+        }
         ready(py, lent.arr)?;
         lent.array
     } else if must_share {
@@ -138,16 +162,17 @@ fn made<'py>(
     dtype: DType,
     to: &Rule,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let take = match &to.takes {
-        Takes::Table(at) => return table::give_to(array, *at, None, 0),
-        Takes::Capsule(take) => take.bind(array.py()),
-        _ => return Ok(None),
-    };
+    let py = array.py();
     let Some(arr) = Arr::of(array) else {
         return Ok(None);
     };
     let element = element_of(dtype).map_err(|what| refused(&what))?;
     let spec = spec_of(arr, Some(element), 0)?;
+    let take = match &to.takes {
+        Takes::Table(at) => return table::give_to(array, &spec, *at),
+        Takes::Capsule(take) => take.get(py)?,
+        _ => return Ok(None),
+    };
     let tensor = if to.steps == Steps::CompactRows {
         // Steps that are never taken may be anything, and some consumers want them to be right as well.
         let strides = contiguous_strides(arr.shape(), dtype.size());
@@ -160,7 +185,16 @@ fn made<'py>(
         capsule(array, &spec, false)?
     };
     let result = take.call1((tensor,))?;
-    Ok((!result.is(array.py().NotImplemented())).then_some(result))
+    Ok((!result.is(py.NotImplemented())).then_some(result))
+}
+
+/// Copies an array to another device.
+fn uploaded<'py>(lent: &Lent<'py>, push: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    if rules::compact_rows(lent.arr) {
+        sync::read(lent.array.py(), lent.arr)?;
+        return push.call1((&lent.array,));
+    }
+    push.call1((copied(lent)?,))
 }
 
 /// The elements in compact memory that any kind takes.

@@ -48,6 +48,7 @@ SPEC = FrameworkSpec(
             _no_numbers,
             "has elements that are not numbers of a machine type",
             "take a field of it, or cast it with astype",
+            abroad=True,
         ),
     ),
     oom=OomRules(classes=("numpy._core._exceptions:_ArrayMemoryError",)),

@@ -49,12 +49,23 @@ def keep_symbols_apart() -> None:
 _cle = importer("pyclesperanto")
 
 
-def _from_host(array: HostArray, _options: Options) -> Array:
-    native = array.astype(array.dtype.newbyteorder("="), order="C", copy=False)
-    return _cle().push(native)
+def _from_host(array: HostArray, options: Options) -> Array:
+    if options.device is not None:
+        current = int(_cle().get_device().index)
+        if options.device != f"opencl:{current}":
+            msg = (
+                f"pyclesperanto uses opencl:{current} now; call pyclesperanto.select_device() for "
+                f"{options.device} first"
+            )
+            raise ValueError(msg)
+    return _upload(array.astype(array.dtype.newbyteorder("="), order="C", copy=False))
 
 
-def _to_host(x: Array, _options: Options) -> HostArray:
+def _upload(array: HostArray) -> Array:
+    return _cle().push(array)
+
+
+def _download(x: Array) -> HostArray:
     return np.asarray(x.get())
 
 
@@ -149,7 +160,7 @@ SPEC = FrameworkSpec(
         ),
     ),
     hooks=Hooks(
-        to_host=_to_host,
+        to_host=lambda x, _: _download(x),
         from_host=_from_host,
         device=lambda x: f"opencl:{_number(x)}",
         dtype=lambda x: np.dtype(x.dtype).name,
@@ -159,6 +170,8 @@ SPEC = FrameworkSpec(
         unified=_unified,
         map=_map,
         wrap=_wrap,
+        download=_download,
+        upload=_upload,
         before_import=keep_symbols_apart,
     ),
 )

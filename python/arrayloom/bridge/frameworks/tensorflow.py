@@ -9,8 +9,8 @@ import numpy as np
 
 from arrayloom import _ext
 from arrayloom.bridge import dtypes
+from arrayloom.bridge.errors import FrameworkUnavailable
 from arrayloom.bridge.registry import (
-    EXTRA,
     NATIVE,
     Array,
     FrameworkSpec,
@@ -24,7 +24,8 @@ from arrayloom.bridge.registry import (
     importer,
 )
 
-_BY_VALUE = frozenset({"float8_e4m3fn", "float8_e5m2"})
+_SMALL = ["e4m3b11fnuz", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz"]
+_BY_VALUE = frozenset(f"float8_{kind}" for kind in _SMALL)
 
 
 _tf = importer("tensorflow")
@@ -50,15 +51,29 @@ def _to_host(x: Array, _options: Options) -> HostArray:
     return np.asarray(x.numpy())
 
 
-def _from_host(array: HostArray, _options: Options) -> Array:
+def _from_host(array: HostArray, options: Options) -> Array:
     tf = _tf()
     if array.dtype.name in _BY_VALUE:
-        return tf.convert_to_tensor(array)
+        made = tf.convert_to_tensor(array)
+        return made if options.device in (None, "cpu") else _to_device(made, options.device)
     carrier, element = dtypes.carried(array)
     if 1 in carrier.shape or not carrier.size:
         # Steps that are never taken may be anything, and TensorFlow wants them to be right as well.
         carrier = carrier.ravel().reshape(carrier.shape)
-    return _accept(_ext.bridge.to_capsule(carrier, versioned=False, element=element))
+    made = _tf().experimental.dlpack.from_dlpack(
+        _ext.bridge.to_capsule(carrier, versioned=False, element=element)
+    )
+    return made if options.device in (None, "cpu") else _to_device(made, options.device)
+
+
+def _to_device(x: Array, device: str) -> Array:
+    tf = _tf()
+    family, _, number = device.partition(":")
+    if family != "cpu" and int(number) >= len(tf.config.list_logical_devices("GPU")):
+        msg = f"tensorflow has no {device} here: it knows {tf.config.list_logical_devices()}"
+        raise FrameworkUnavailable(msg)
+    with tf.device("CPU:0" if family == "cpu" else f"GPU:{number}"):
+        return tf.identity(x)
 
 
 def _copy(x: Array) -> Array:
@@ -67,19 +82,26 @@ def _copy(x: Array) -> Array:
         return _tf().convert_to_tensor(np.array(x.numpy()))
 
 
-def _view(x: Array) -> HostArray:
+# TensorFlow's numbers of quantized element types, whose buffers are those of integers.
+_QUANTIZED = frozenset({11, 12, 13, 15, 16})
+
+
+def _view(x: Array) -> object:
     # Variables, small floats, text and the like have no buffer: an error, and they get a closer look.
+    if x._datatype_enum() in _QUANTIZED:  # noqa: SLF001 - its dtype takes six times as long
+        return NotImplemented
     return np.asarray(memoryview(x))
 
 
-_entry: list[Callable[[object], Array]] = []
-
-
-def _accept(capsule: object) -> Array:
+def _accept() -> Callable[[object], Array]:
     # TensorFlow's modules are slow to look names up.
-    if not _entry:
-        _entry.append(_tf().experimental.dlpack.from_dlpack)
-    return _entry[0](capsule)
+    return _tf().experimental.dlpack.from_dlpack
+
+
+def _apart(x: Array) -> str | None:
+    if x.dtype.name in _BY_VALUE:
+        return f"tensorflow lends {x.dtype.name} only by value"
+    return None if "CPU" in x.device else "memory of a device"
 
 
 def _device(x: Array) -> str:
@@ -105,7 +127,7 @@ SPEC = FrameworkSpec(
     ),
     align=64,
     layouts=Layouts.COMPACT_C,
-    dtypes=NATIVE | EXTRA,
+    dtypes=NATIVE | _BY_VALUE | {"bfloat16"},
     by_value=_BY_VALUE,
     mutable=Mutability.NEVER,
     devices=frozenset({"cpu", "cuda"}),
@@ -125,6 +147,9 @@ SPEC = FrameworkSpec(
             "has elements that are not numbers",
             "decode or cast it with TensorFlow first",
         ),
+        Refusal(
+            lambda x: x.dtype.is_quantized, "is quantized", "call tf.quantization.dequantize first"
+        ),
     ),
     oom=OomRules(
         classes=("tensorflow.python.framework.errors_impl:ResourceExhaustedError",),
@@ -137,8 +162,10 @@ SPEC = FrameworkSpec(
         dtype=lambda x: x.dtype.name,
         copy=_copy,
         adopt=_adopt,
+        to_device=_to_device,
         synchronize=lambda _: None,
         view=_view,
         accept=_accept,
+        apart=_apart,
     ),
 )

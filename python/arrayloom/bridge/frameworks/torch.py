@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from arrayloom import _ext
 from arrayloom.bridge import dtypes
 from arrayloom.bridge.drivers import number_of
+from arrayloom.bridge.errors import FrameworkUnavailable
 from arrayloom.bridge.registry import (
-    EXTRA,
     NATIVE,
     Array,
     FrameworkSpec,
@@ -25,6 +25,8 @@ from arrayloom.bridge.registry import (
 )
 
 _torch = importer("torch")
+
+_SMALL = ["e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu"]
 
 
 def _dtype(x: Array) -> str:
@@ -61,7 +63,12 @@ def _to_host(x: Array, _options: Options) -> HostArray:
     if found is None:
         if x.device.type != "cpu":
             x = x.cpu()
-        array, element, _ = _ext.bridge.from_capsule(x.__dlpack__())
+        try:
+            capsule = x.__dlpack__()
+        except RuntimeError as error:
+            msg = f"torch lends no memory of this {type(x).__name__}: {error}"
+            raise BufferError(msg) from error
+        array, element, _ = _ext.bridge.from_capsule(capsule)
     else:
         array, element = found
     return dtypes.named(array, element)
@@ -76,8 +83,23 @@ def _from_host(array: HostArray, options: Options) -> Array:
             _ext.bridge.to_capsule(carrier, versioned=False, element=element)
         )
     if options.device not in (None, "cpu"):
-        made = made.to(options.device)
+        made = _to_device(made, options.device)
     return made
+
+
+def _to_device(x: Array, device: str) -> Array:
+    torch = _torch()
+    family, _, number = device.partition(":")
+    if family == "cuda" and int(number) >= torch.cuda.device_count():
+        msg = f"torch has no {device} here: it finds {torch.cuda.device_count()} CUDA devices"
+        raise FrameworkUnavailable(msg)
+    return x.to(device)
+
+
+def _apart(x: Array) -> str | None:
+    if x.is_conj() or x.is_neg():
+        return "conjugated or negated lazily, which the memory does not show"
+    return None
 
 
 def _device(x: Array) -> str:
@@ -143,7 +165,7 @@ SPEC = FrameworkSpec(
     modules=("torch",),
     array_types=("torch:Tensor",),
     layouts=Layouts.FORWARD,
-    dtypes=NATIVE | EXTRA,
+    dtypes=NATIVE | {"bfloat16", *(f"float8_{kind}" for kind in _SMALL)},
     mutable=Mutability.ALWAYS,
     devices=frozenset({"cpu", "cuda"}),
     asks_stream=True,
@@ -154,6 +176,7 @@ SPEC = FrameworkSpec(
             "has no memory (device 'meta')",
             "move it to 'cpu' first",
         ),
+        Refusal(lambda x: x.is_nested, "is nested", "call x.to_padded_tensor(VALUE) first"),
         Refusal(_odd_layout, "is sparse or quantized", "call x.to_dense() or x.dequantize() first"),
     ),
     oom=OomRules(
@@ -180,13 +203,15 @@ SPEC = FrameworkSpec(
         device=_device,
         copy=lambda x: x.clone(),
         adopt=_adopt,
-        to_device=lambda x, device: x.to(device),
+        to_device=_to_device,
+        apart=_apart,
         stream=_stream,
         enter=_enter,
         keep=_keep,
         version=lambda x: getattr(x, "_version", None),
         save_rng=_save_rng,
         restore_rng=_restore_rng,
+        wraps=lambda: _torch().from_numpy,
         table=lambda: _torch().Tensor,
     ),
 )
