@@ -209,8 +209,10 @@ def _checked(options: Options) -> Options:
     if copy is not None and not isinstance(copy, (bool, np.bool_)):
         msg = f"copy must be True, False or None, not {copy!r}"
         raise ValueError(msg)
-    copy = None if copy is None else bool(copy)
-    return replace(options, copy=copy, device=place_of(options.device))
+    place = place_of(options.device)
+    if place == options.device and (copy is None or type(copy) is bool):
+        return options
+    return replace(options, copy=None if copy is None else bool(copy), device=place)
 
 
 def convert(

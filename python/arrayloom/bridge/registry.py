@@ -160,9 +160,9 @@ class Hooks:
         ``(array or None) -> bool``: whether the array's device, or the one in use, computes in the host's
         memory, so that ``map`` and ``wrap`` share it.
     map : callable
-        ``(array) -> ndarray`` over the memory of a device.
+        ``(array) -> ndarray`` over the memory of a device; NotImplemented if it is not `unified`.
     wrap : callable
-        ``(ndarray) -> array`` over memory of the host.
+        ``(ndarray) -> array`` over memory of the host; NotImplemented if the device is not `unified`.
     version : callable
         A number that changes when the array is written, or None.
     save_rng, restore_rng : callable
@@ -180,9 +180,6 @@ class Hooks:
         frameworks without arrays on the host. The ndarray is compact, of elements that the framework has.
     apart : callable
         None, or why what ``to_host`` gives is a copy already.
-    wraps : callable
-        ``() -> function``: ``(ndarray) -> array`` over the same memory, for arrays of NumPy's that can be
-        written and fit the specification, if that is shorter than `accept` and `table`.
     table : callable
         ``() -> type`` of its arrays, if that has an exchange table of DLPack 1.3 for both directions.
     narrowing : callable
@@ -203,7 +200,7 @@ class Hooks:
     enter: Callable[[str, int | None], AbstractContextManager[Any]] | None = None
     keep: Callable[[Array, int], None] | None = None
     unified: Callable[[Array], bool] = lambda _: False
-    map: Callable[[Array], HostArray] | None = None
+    map: Callable[[Array], Any] | None = None
     wrap: Callable[[HostArray], Array] | None = None
     version: Callable[[Array], int | None] = lambda _: None
     save_rng: Callable[[], Any] | None = None
@@ -214,7 +211,6 @@ class Hooks:
     download: Callable[[Array], Any] | None = None
     upload: Callable[[HostArray], Array] | None = None
     apart: Callable[[Array], str | None] = lambda _: None
-    wraps: Callable[[], Callable[[HostArray], Array]] | None = None
     table: Callable[[], type] | None = None
     narrowing: Callable[[], Mapping[str, str]] | None = None
 

@@ -9,6 +9,8 @@ from support.arrays import CLE, base, pyclesperanto
 
 import arrayloom as al
 import arrayloom.bridge as b
+from arrayloom import _ext
+from arrayloom.bridge import conversion, registry
 
 pytestmark = pytest.mark.frameworks("pyclesperanto")
 
@@ -104,3 +106,42 @@ def test_images_go_to_opencl_and_back(dtype):
     volume = b.stack([data] * 16, "pyclesperanto")
     assert volume.shape == (16, 6, 8)
     assert np.array_equal(b.to_numpy(b.unstack(volume)[3]), data)
+
+
+def test_images_and_arrays_of_ours_are_shared_without_a_plan():
+    def planner(*args, **words):
+        msg = f"planned: {b.kind(args[0])} to {args[1]}, {words}"
+        raise AssertionError(msg)
+
+    data = b.to_arrayloom(np.arange(12, dtype=np.float32).reshape(3, 4))
+    image = b.to_pyclesperanto(np.ones((3, 4), np.float32))
+    _ext.bridge.set_hooks(registry.resolve, planner)
+    try:
+        for words in ({}, {"copy": False}):
+            seen = b.to_arrayloom(image, **words)
+            seen[0, 0] = 7
+            wrapped = b.to_pyclesperanto(data, **words)
+            assert (image.get()[0, 0], wrapped.get()[2, 3]) == (7, 11)
+        for other in (np.ones((2, 3), np.float32)[:, ::2], np.ones((2, 2), np.int16)):
+            back = b.to_numpy(b.to_pyclesperanto(other))
+            assert np.array_equal(back, other)
+            assert back.dtype == other.dtype
+    finally:
+        _ext.bridge.set_hooks(registry.resolve, conversion.convert)
+    for refused in (np.ones((2, 2)), np.float32(1), np.ones((0, 2), np.float32)):
+        with pytest.raises(ValueError, match="pyclesperanto"):
+            b.to_pyclesperanto(refused)
+    with pytest.raises(BufferError, match="copy=False is impossible"):
+        b.to_numpy(image, copy=False)
+
+
+@pytest.mark.frameworks("torch", "jax", "tensorflow")
+def test_images_go_to_frameworks_of_the_host():
+    image = b.to_pyclesperanto(np.arange(12, dtype=np.float32).reshape(3, 4))
+    for to in ("torch", "jax", "tensorflow"):
+        made = b.convert(image, to)
+        with b.observe() as record:
+            planned = b.convert(image, to)
+        assert (record.rows()[0].route, record.rows()[0].nbytes) == ("download", 48)
+        for result in (made, planned):
+            assert np.array_equal(b.to_numpy(result), image.get())

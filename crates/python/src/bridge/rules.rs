@@ -71,8 +71,9 @@ pub(crate) enum Takes {
     Table(usize),
     /// By a function of a DLPack capsule without a version.
     Capsule(Asked),
-    /// By a function that copies an array of NumPy's to another device.
-    Upload(Py<PyAny>),
+    /// By a function that copies an array of NumPy's to another device, and one that shares an array of ours
+    /// with a device that computes in the host's memory, or says that it does not.
+    Upload(Py<PyAny>, Option<Py<PyAny>>),
     /// Only the planner knows.
     Unknown,
 }
@@ -86,8 +87,9 @@ pub(crate) enum Lends {
     Table,
     /// By a function that returns a NumPy array.
     View(Py<PyAny>),
-    /// By a function that copies it from another device to a NumPy array.
-    Download(Py<PyAny>),
+    /// By a function that copies it from another device to a NumPy array, and one that shows the memory itself
+    /// to arrays of ours, or says that the host cannot see it.
+    Download(Py<PyAny>, Option<Py<PyAny>>),
     Unknown,
 }
 
@@ -99,7 +101,10 @@ impl Takes {
         if let Some(accept) = hook("accept")? {
             return Ok(Takes::Capsule(Asked::new(accept)));
         }
-        Ok(hook("upload")?.map_or(Takes::Unknown, Takes::Upload))
+        let Some(upload) = hook("upload")? else {
+            return Ok(Takes::Unknown);
+        };
+        Ok(Takes::Upload(upload, hook("wrap")?))
     }
 }
 
@@ -108,7 +113,10 @@ impl Lends {
         if let Some(view) = hook("view")? {
             return Ok(Lends::View(view));
         }
-        Ok(hook("download")?.map_or(Lends::Unknown, Lends::Download))
+        let Some(download) = hook("download")? else {
+            return Ok(Lends::Unknown);
+        };
+        Ok(Lends::Download(download, hook("map")?))
     }
 }
 
@@ -119,8 +127,6 @@ pub(crate) struct Rule {
     name: usize,
     pub(crate) lends: Lends,
     pub(crate) takes: Takes,
-    /// A function that shares a writable array of NumPy's.
-    pub(crate) wraps: Option<Asked>,
     pub(crate) align: usize,
     pub(crate) steps: Steps,
     pub(crate) writing: Writing,
@@ -214,7 +220,6 @@ impl Rule {
             name: PyString::intern(py, &name).into_ptr() as usize,
             lends,
             takes,
-            wraps: hook("wraps")?.map(Asked::new),
             align,
             steps: match word("layouts")?.as_str() {
                 "ANY" => Steps::Any,

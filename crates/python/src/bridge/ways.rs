@@ -65,7 +65,7 @@ fn lend<'py>(x: &Bound<'py, PyAny>, known: Known, rule: &Rule) -> PyResult<Optio
             let found = table::torch_array(x, known.table)?;
             found.and_then(|(array, e)| (!matches!(e.code(), 4 | 7..)).then_some(array))
         }
-        Lends::View(view) | Lends::Download(view) => match view.bind(x.py()).call1((x,)) {
+        Lends::View(view) | Lends::Download(view, _) => match view.bind(x.py()).call1((x,)) {
             Ok(array) => Some(array),
             // The planner knows why, and says so.
             Err(error) if error.is_instance_of::<PyException>(x.py()) => None,
@@ -75,7 +75,7 @@ fn lend<'py>(x: &Bound<'py, PyAny>, known: Known, rule: &Rule) -> PyResult<Optio
     };
     let lent = array.and_then(|array| Lent::of(array, rule.writing));
     Ok(lent.map(|lent| Lent {
-        fresh: matches!(rule.lends, Lends::Download(_)),
+        fresh: matches!(rule.lends, Lends::Download(..)),
         ..lent
     }))
 }
@@ -93,6 +93,9 @@ pub(crate) fn usual<'py>(
     if planned(from, to, must_share) {
         return Ok(None);
     }
+    if let (Lends::Download(_, Some(map)), Takes::Ours) = (&from.lends, &to.takes) {
+        return mapped(x, map.bind(x.py()));
+    }
     let Some(lent) = lend(x, known, from)? else {
         return Ok(None);
     };
@@ -107,12 +110,27 @@ pub(crate) fn usual<'py>(
     }
 }
 
-/// Whether a pair of kinds always needs the planner: it copies and must not, or shares a device's memory.
+/// Whether a pair of kinds always needs the planner: nobody knows a shorter way, or it copies and must not.
 fn planned(from: &Rule, to: &Rule, must_share: bool) -> bool {
-    let down = matches!(from.lends, Lends::Download(_));
-    let up = matches!(to.takes, Takes::Upload(_));
-    let ours = matches!(from.lends, Lends::Ours) || matches!(to.takes, Takes::Ours);
-    matches!(to.takes, Takes::Unknown) || ((down || up) && (must_share || ours))
+    match (&from.lends, &to.takes) {
+        (_, Takes::Unknown) => true,
+        (Lends::Download(_, map), Takes::Ours) => map.is_none(),
+        (Lends::Ours, Takes::Upload(_, wrap)) => wrap.is_none(),
+        (Lends::Download(..), _) | (_, Takes::Upload(..)) => must_share,
+        _ => false,
+    }
+}
+
+/// An array of ours over memory of a device, if the host sees it.
+fn mapped<'py>(
+    x: &Bound<'py, PyAny>,
+    map: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let seen = map.call1((x,))?;
+    if Arr::of(&seen).is_none() {
+        return Ok(None);
+    }
+    adopt(&seen).map(Some)
 }
 
 /// Gives memory, or a copy of it, to a kind with conditions.
@@ -127,18 +145,14 @@ fn taken<'py>(
     if !to.has(lent.arr, lent.dtype)? || (guarded && to.writing == Writing::Always) {
         return Ok(None);
     }
-    if let Takes::Upload(push) = &to.takes {
-        return uploaded(&lent, push.bind(py)).map(Some);
+    match (&to.takes, &from.lends) {
+        (Takes::Upload(_, Some(wrap)), Lends::Ours) => return wrapped(&lent, wrap.bind(py)),
+        (Takes::Upload(push, _), _) => return uploaded(&lent, push.bind(py)).map(Some),
+        _ => {}
     }
     let fits = to.fits(lent.arr, lent.dtype);
     let isolated = to.writing == Writing::Never && !(lent.readonly || lent.fresh || must_share);
     let given = if fits && !isolated {
-        if let (Lends::Numpy, Some(wraps), false) = (&from.lends, &to.wraps, lent.readonly)
-            && state::engine().slot_at(lent.arr.addr()).is_none()
-        {
-            // Memory of ours is counted while it is lent, so it does not go this way.
-            return wraps.get(py)?.call1((&lent.array,)).map(Some);
-        }
         ready(py, lent.arr)?;
         lent.array
     } else if must_share {
@@ -186,6 +200,17 @@ fn made<'py>(
     };
     let result = take.call1((tensor,))?;
     Ok((!result.is(py.NotImplemented())).then_some(result))
+}
+
+/// Shares an array of ours with a device that computes in the host's memory.
+fn wrapped<'py>(lent: &Lent<'py>, wrap: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if lent.readonly || !rules::compact_rows(lent.arr) {
+        return Ok(None);
+    }
+    let py = lent.array.py();
+    ready(py, lent.arr)?;
+    let made = wrap.call1((np::plain_view(&lent.array)?,))?;
+    Ok((!made.is(py.NotImplemented())).then_some(made))
 }
 
 /// Copies an array to another device.

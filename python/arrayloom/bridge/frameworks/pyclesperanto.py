@@ -102,16 +102,29 @@ def _handle(x: Array) -> int:
     return _ext.bridge.take_foreign(x.__dlpack__())[1][0]
 
 
+_contexts: dict[int, Context | None] = {}
+
+
+def _context(device: Array) -> Context | None:
+    """Return a device's context if it computes in the host's memory."""
+    if getattr(device.type, "name", "").upper() != "OPENCL":
+        return None
+    number = int(device.index)
+    if number not in _contexts:
+        context = Context.of_buffer(_handle(_probe(device)))
+        _contexts[number] = context if context.in_host_memory else None
+    return _contexts[number]
+
+
 def _unified(x: Array | None) -> bool:
     """Whether an image's device, or the one in use, computes in the host's memory."""
-    cle = _cle()
-    if getattr(cle.get_device().type, "name", "").upper() != "OPENCL":
-        return False
-    image = _probe(cle.get_device()) if x is None else x
-    return str(image.mtype) == "buffer" and Context.of_buffer(_handle(image)).in_host_memory
+    device = _cle().get_device() if x is None else x.device
+    return _context(device) is not None and (x is None or str(x.mtype) == "buffer")
 
 
-def _map(x: Array) -> HostArray:
+def _map(x: Array) -> object:
+    if not _unified(x):
+        return NotImplemented
     _wait(x)
     return np.asarray(Mapped(_handle(x), x, x.dtype, tuple(x.shape)))
 
@@ -119,7 +132,9 @@ def _map(x: Array) -> HostArray:
 def _wrap(array: HostArray) -> Array:
     cle = _cle()
     device = cle.get_device()
-    context = Context.of_buffer(_handle(_probe(device)))
+    context = _context(device)
+    if context is None:
+        return NotImplemented
     return cle.from_dlpack(Buffer(context, int(device.index), array), copy=False)
 
 

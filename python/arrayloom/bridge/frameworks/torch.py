@@ -211,7 +211,6 @@ SPEC = FrameworkSpec(
         version=lambda x: getattr(x, "_version", None),
         save_rng=_save_rng,
         restore_rng=_restore_rng,
-        wraps=lambda: _torch().from_numpy,
         table=lambda: _torch().Tensor,
     ),
 )
