@@ -51,9 +51,13 @@ EXTRA = frozenset({"bfloat16", *(f"float8_{kind}" for kind in _SMALL)})
 
 def importer(name: str) -> Callable[[], Any]:
     """Return a function that gives a framework's module, imported when it is called first."""
+    found: list[Any] = []
 
     def module() -> Any:  # noqa: ANN401 - a module without types
-        return sys.modules.get(name) or importlib.import_module(name)
+        if not found:
+            # Waits for another thread that is importing it just now.
+            found.append(importlib.import_module(name))
+        return found[0]
 
     return module
 
@@ -394,7 +398,7 @@ def require(spec: FrameworkSpec) -> ModuleType:
         spec.hooks.before_import()
     for name in spec.modules:
         try:
-            module = sys.modules.get(name) or importlib.import_module(name)
+            module = importlib.import_module(name)
             break
         except ImportError as error:
             if not (

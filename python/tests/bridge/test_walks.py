@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 import pytest
-from support.arrays import DTYPES, WIDE, base
+from support.arrays import DTYPES, WIDE, base, survives
 
 import arrayloom.bridge as b
 
@@ -88,6 +88,27 @@ def test_threads_convert_at_once():
     for thread in threads:
         thread.join()
     assert errors == []
+
+
+@pytest.mark.frameworks("pyclesperanto")
+def test_threads_may_be_the_first_to_need_a_framework():
+    code = """
+    import threading
+    import numpy as np
+    import arrayloom.bridge as b
+    data, made = np.ones((4, 4), np.float32), []
+
+    def work():
+        made.append(b.to_numpy(b.to_pyclesperanto(data)).sum())
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print([float(m) for m in made] == [16.0] * 6)
+    """
+    assert survives(code) == "True"
 
 
 @pytest.mark.frameworks("torch", "jax", "tensorflow")
