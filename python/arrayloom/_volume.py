@@ -344,11 +344,13 @@ def blockwise(
 
 
 def as_volume(x: object) -> Volume:
-    """`x` as a volume: itself, an array in memory, or anything with a shape, a dtype and slices."""
+    """`x` as a volume: itself, an array of any framework, or anything with a shape, a dtype and slices."""
     if isinstance(x, Volume):
         return x
     if isinstance(x, ManifestSource):
         return _read_volume(x)
+    if not isinstance(x, np.ndarray):
+        x = _of_framework(x)
     if not (isinstance(x, np.ndarray) or _is_object_source(x)):
         x = np.asarray(x)
     if isinstance(x, np.ndarray):
@@ -365,6 +367,13 @@ def as_volume(x: object) -> Volume:
 
         return Volume(array.shape, array.dtype, [], build, source=x if mapped else array)
     return _read_volume(cast("Readable", x))
+
+
+def _of_framework(x: object) -> object:
+    """An array of another framework, such as a tensor, as one of NumPy; anything else as it is."""
+    from arrayloom import bridge  # noqa: PLC0415 - loaded when something is no array of NumPy
+
+    return x if bridge.kind(x) is None else bridge.to_numpy(x)
 
 
 def _is_object_source(x: object) -> bool:
