@@ -27,6 +27,30 @@ print(int((w @ w.T).sum()), float(np.abs(x @ x.T / (x**2).sum()).max()) <= 1.0)
 print((x[1:] - x[:-1]).sum(axis=0)[:3].tolist(), int((x > 100).sum()))
 """
 
+CONDITIONS = """
+import warnings
+import numpy as np
+x = np.arange(40_000, dtype=np.float64) + 1
+x[7] = 0
+for name, work in {
+    "nothing": lambda: (x * 2 + 1).sum(),
+    "divide": lambda: float(np.floor(1 / x).max()),
+    "invalid": lambda: np.sqrt(x - 1).min(),
+    "over": lambda: (x * 1e305).sum(),
+    "below": lambda: x.__itruediv__(x * 0).size,
+}.items():
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        value = work()
+    print(name, value, sorted({str(w.message) for w in told}))
+y = np.arange(40_000, dtype=np.float64)
+try:
+    with np.errstate(divide="raise"):
+        print((1 / y).sum())
+except FloatingPointError as error:
+    print("raised", error)
+"""
+
 
 @pytest.fixture(scope="session")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -78,6 +102,13 @@ def test_folds_have_the_bits_of_the_cpu(driver: Path):
     found = results("--backend", "cuda:1", "-c", PROGRAM, folder=driver, FAKE_CUDA_DELAY="1")
     assert found == expected
     assert len(expected) == 3
+
+
+def test_conditions_are_told_as_by_the_cpu(driver: Path):
+    expected = results("-c", CONDITIONS)
+    found = results("--backend", "cuda", "-c", CONDITIONS, folder=driver, FAKE_CUDA_DELAY="1")
+    assert found == expected
+    assert "divide by zero" in expected[1]
 
 
 @pytest.mark.skipif(not COMPILERS, reason="needs `pip install nvidia-cuda-nvrtc`")

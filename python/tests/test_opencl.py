@@ -18,6 +18,30 @@ for f in (np.exp, np.log, np.sin, np.cbrt, np.arctan, np.tanh):
         print(f.__name__, np.nansum(np.where(np.isfinite(y := f(x)), y, 0)).hex())
 """
 
+CONDITIONS = """
+import warnings
+import numpy as np
+x = np.arange(40_000, dtype=np.float64) + 1
+x[7] = 0
+for name, work in {
+    "nothing": lambda: (x * 2 + 1).sum(),
+    "divide": lambda: float(np.floor(1 / x).max()),
+    "invalid": lambda: np.sqrt(x - 1).min(),
+    "over": lambda: (x * 1e305).sum(),
+    "below": lambda: x.__itruediv__(x * 0).size,
+}.items():
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        value = work()
+    print(name, value, sorted({str(w.message) for w in told}))
+y = np.arange(40_000, dtype=np.float64)
+try:
+    with np.errstate(divide="raise"):
+        print((1 / y).sum())
+except FloatingPointError as error:
+    print("raised", error)
+"""
+
 
 def run(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
     paths = os.pathsep.join([str(ROOT), *sys.path])
@@ -54,6 +78,14 @@ def test_elementary_functions_have_the_bits_of_the_cpus_own():
     own = results("-c", ELEMENTARY, ARRAYLOOM_MATH="own")
     assert results("--backend", "opencl", "-c", ELEMENTARY) == own
     assert len(own) == 6
+
+
+def test_conditions_are_told_as_by_the_cpu():
+    expected = results("-c", CONDITIONS)
+    assert results("--backend", "opencl", "-c", CONDITIONS) == expected
+    assert len(expected) == 6
+    assert "divide by zero" in expected[1]
+    assert expected[5].startswith("raised")
 
 
 @pytest.mark.parametrize("name", ["opencl", "opencl:99"])

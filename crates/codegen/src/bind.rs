@@ -1,10 +1,12 @@
 //! From a draft to an entry and the values of its parameters.
 
 use crate::access::unit_bytes;
+use crate::conditions::Watch;
 use crate::dims::{magic, points, reach};
 use crate::draft::{Draft, Lowering, Operand, small_number};
 use crate::entry::{Entry, Form, Param, Source, Stride, View};
 use crate::lower::{ArgValue, Memory, SMALL, Step};
+use crate::watch::MET;
 use arrayloom_device::Arg;
 use arrayloom_ir::{Ins, Prim};
 use arrayloom_types::Scalar;
@@ -58,6 +60,7 @@ impl Lowering<'_> {
         let entry = Entry {
             code: draft.code.clone(),
             apart: self.apart(draft) && !ins.iter().any(|s| matches!(s, Source::Table(_))),
+            watch: self.watch_of(draft),
             ins,
             outs,
             form: draft.form,
@@ -68,7 +71,11 @@ impl Lowering<'_> {
                 .filter_map(|(d, dim)| dim.axis.map(|a| (a, small_number(d))))
                 .collect(),
             wide,
-            leaves: self.target.cores && matches!(draft.form, Form::Fold { .. } | Form::Tree),
+            leaves: self.target.cores
+                && match draft.form {
+                    Form::Map => draft.watch != Watch::Nothing,
+                    form => matches!(form, Form::Fold { .. } | Form::Tree),
+                },
         };
         let args = self.args(draft, &entry, numbers, initial)?;
         self.steps.list.push(Step {
@@ -217,6 +224,11 @@ impl Lowering<'_> {
                     args.push(whole(i64::from(word), 4));
                 }
                 Param::Scratch(i) => args.push(ArgValue::Block(Memory::Scratch(i))),
+                Param::Met => args.push(ArgValue::Block(Memory::Scratch(MET))),
+                Param::Number("slot") => {
+                    let slot = self.slot.unwrap_or(0);
+                    args.push(whole(slot.cast_signed() as i64, 8));
+                }
                 Param::Number(name) => {
                     let found = numbers.iter().find(|(n, _)| *n == name);
                     let number = found.map_or(0, |n| n.1);

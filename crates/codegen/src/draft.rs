@@ -1,5 +1,6 @@
 //! What a step is made from: the code that it needs, its operands and dimensions.
 
+use crate::conditions::Watch;
 use crate::dims::{Dim, merged};
 use crate::entry::Form;
 use crate::lower::{Memory, Steps, Target};
@@ -27,6 +28,9 @@ pub(super) struct Draft {
     pub(super) kept: usize,
     pub(super) stream: usize,
     pub(super) form: Form,
+    pub(super) watch: Watch,
+    /// For each instruction, the one of the kernel.
+    pub(super) origin: Vec<usize>,
 }
 
 pub(super) struct Lowering<'a> {
@@ -36,6 +40,10 @@ pub(super) struct Lowering<'a> {
     pub(super) steps: Steps,
     /// Outputs that have every point are written by a step already.
     pub(super) stored: bool,
+    /// Values are looked at while they are computed: results lie apart from operands.
+    pub(super) looks: bool,
+    /// The word for the results of the output that is worked on.
+    pub(super) slot: Option<usize>,
 }
 
 impl Lowering<'_> {
@@ -108,6 +116,8 @@ impl Lowering<'_> {
             kept: 0,
             stream: 0,
             form,
+            watch: Watch::Nothing,
+            origin: (0..code.len()).filter(|&at| needed[at]).collect(),
         }
     }
     pub(super) fn is_view(&self, input: usize) -> bool {

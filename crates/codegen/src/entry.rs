@@ -1,6 +1,7 @@
 //! What is compiled once: a kernel of one form, without sizes.
 
 use crate::access::{register, unit};
+use crate::conditions::Watch;
 use arrayloom_ir::{Ins, ReduceOp, ScatterMode};
 use arrayloom_types::DType;
 use smallvec::SmallVec;
@@ -116,8 +117,11 @@ pub struct Entry {
     pub wide: bool,
     /// No result shares memory with an operand.
     pub apart: bool,
-    /// Sums compute the values of a leaf first, and then add them: what runs an item has vector registers.
+    /// An item has a loop over many values, and sums compute the values of a leaf first, and then add them:
+    /// what runs an item has vector registers.
     pub leaves: bool,
+    /// What it tells of floating-point conditions.
+    pub watch: Watch,
 }
 
 /// One parameter of an entry.
@@ -149,6 +153,8 @@ pub enum Param {
     Number(&'static str),
     /// The value that a fold starts from.
     Initial,
+    /// The words of floating-point conditions.
+    Met,
 }
 
 impl Entry {
@@ -213,6 +219,12 @@ impl Entry {
             _ => 0,
         };
         all.extend((0..scratch).map(Param::Scratch));
+        if self.watch != Watch::Nothing {
+            all.push(Param::Met);
+        }
+        if self.watch == Watch::Results {
+            all.push(Param::Number("slot"));
+        }
         all
     }
 
@@ -260,6 +272,7 @@ impl Entry {
             Param::Shift(d) => format!("const u32 shift{d}"),
             Param::Scratch(i) => format!("GLB {} *scratch{i}", self.scratch_type(i)),
             Param::Number(name) => format!("const i64 {name}"),
+            Param::Met => "GLB u32 *met".to_owned(),
             Param::Initial => match self.folded() {
                 DType::F16 => "const u16 initial".to_owned(),
                 d if d.is_complex() => {

@@ -1,6 +1,7 @@
 //! Kernels that fold: in the order of the launch, in parts, and running.
 
 use crate::access::{register, store};
+use crate::conditions;
 use crate::entry::{Entry, Form, Param, Source};
 use crate::map::head;
 use crate::tree::{is_tree, leaf, tree_of, tree_part};
@@ -210,6 +211,7 @@ fn fold(text: &mut String, entry: &Entry, names: &Names, op: ReduceOp, initial: 
     let put = store(&entry.outs[0].1, "o0", &names.index(), "sum");
     let has = if initial { "" } else { "if (has) " };
     let _ = writeln!(text, "        {has}{put}");
+    text.push_str(&conditions::result(entry, "        "));
 }
 
 /// The statement that takes a value in, or a whole run as trees.
@@ -300,4 +302,5 @@ fn scan(text: &mut String, entry: &Entry, names: &Names, op: ReduceOp) {
         nothing(entry.folded()),
         names.here()
     );
+    text.push_str(&conditions::result(entry, "        "));
 }

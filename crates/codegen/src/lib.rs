@@ -11,6 +11,7 @@
 mod access;
 mod bind;
 mod cache;
+mod conditions;
 mod dialect;
 mod dims;
 mod draft;
@@ -26,8 +27,10 @@ mod ready;
 mod scatter;
 mod tree;
 mod value;
+mod watch;
 
 pub use cache::ImageCache;
+pub use conditions::{Watch, Watched};
 pub use dialect::{Dialect, EMITTER};
 pub use entry::{Entry, Form, GROUP, Param, Source, Stride, View};
 pub use lower::{ArgValue, Memory, Step, Steps, Target, lower};

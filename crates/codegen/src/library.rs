@@ -9,12 +9,13 @@ use indexmap::IndexMap;
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-const FILES: [&str; 5] = [
+const FILES: [&str; 6] = [
     include_str!("c/access.c"),
     include_str!("c/integers.c"),
     include_str!("c/floats.c"),
     include_str!("c/math.c"),
     include_str!("c/complex.c"),
+    include_str!("c/conditions.c"),
 ];
 
 struct Item {

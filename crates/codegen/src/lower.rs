@@ -1,8 +1,10 @@
 //! From a kernel and its launch to kernels of a program and their parameters.
 
+use crate::conditions::{Watch, Watched, shown};
 use crate::dims::{Dim, merged, points};
 use crate::draft::{Draft, Lowering, Operand};
 use crate::entry::{Entry, Form, GROUP};
+use crate::map::PART as PART_OF_MAP;
 use crate::tree::{TREE_PART, is_tree};
 use arrayloom_device::{Launch, ReduceArgs};
 use arrayloom_ir::{self as ir, AxisMask, Ins, Kernel, Prim, ReduceOp};
@@ -53,6 +55,8 @@ pub struct Steps {
     pub list: Vec<Step>,
     /// Bytes of the blocks that they share.
     pub scratch: Vec<u64>,
+    /// How floating-point conditions are found, if the launch wants them and there may be some.
+    pub watched: Option<Watched>,
 }
 
 /// What lowering must know of a device.
@@ -84,9 +88,13 @@ pub fn lower(kernel: &Kernel, launch: &Launch<'_>, target: Target) -> Result<Ste
         target,
         steps: Steps::default(),
         stored: false,
+        looks: false,
+        slot: None,
     };
+    work.watch()?;
     // Folds first: stores may lie on what they read.
     for (number, output) in kernel.outputs.iter().enumerate() {
+        work.slot = work.slot_of(number);
         match output.form {
             ir::Form::Store => {}
             ir::Form::Reduce { op, axes } => work.reduce(number, op, axes)?,
@@ -96,8 +104,10 @@ pub fn lower(kernel: &Kernel, launch: &Launch<'_>, target: Target) -> Result<Ste
         }
     }
     work.map()?;
+    work.look()?;
     Ok(work.steps)
 }
+
 impl Lowering<'_> {
     /// Asks for blocks of so many bytes; steps follow one another, so they use the same ones.
     pub(super) fn scratch(&mut self, bytes: &[usize]) {
@@ -126,6 +136,7 @@ impl Lowering<'_> {
         let mut draft = self.draft(&stores, Form::Map);
         let axes = self.sorted(self.axes(0, false), first);
         draft.dims = merged(self.dims(&draft, &axes));
+        self.looked(&mut draft, &[]);
         self.every_point(draft)
     }
 
@@ -151,7 +162,12 @@ impl Lowering<'_> {
             return Err("more than 2^31 planes".to_owned());
         }
         let middle = if n > 1 { extents[n - 2] } else { 1 };
-        let groups = [groups(extents[n - 1]), middle as u64, rows as u64];
+        let last = if self.target.cores && draft.watch != Watch::Nothing {
+            extents[n - 1] / PART_OF_MAP + 1
+        } else {
+            extents[n - 1]
+        };
+        let groups = [groups(last), middle as u64, rows as u64];
         self.push(&draft, groups, &[("rows", rows)], None)
     }
     fn reduce(&mut self, number: usize, op: ReduceOp, axes: AxisMask) -> Result<(), String> {
@@ -218,7 +234,8 @@ impl Lowering<'_> {
         self.folded(&mut draft, number, axes, order, stream);
         if all.len() > 1 {
             let by_number = draft.code.iter().any(|i| i.prim == Prim::Gather);
-            if !by_number && self.apart(&draft) {
+            let unseen = self.looks && !shown(&draft.code, &[draft.outs[0].0]).is_empty();
+            if !by_number && !unseen && self.apart(&draft) {
                 self.stored = true;
             } else {
                 draft = self.draft(&[number], Form::Tree);

@@ -8,10 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a device that runs these texts can do.
 pub fn abilities() -> Abilities {
-    Abilities {
-        flags: false,
-        ..Abilities::ALL
-    }
+    Abilities::ALL
 }
 
 /// The steps of a launch on the device with these facts.

@@ -1,6 +1,7 @@
 //! NumPy's pairwise tree: sums of float and complex numbers, whole and in parts.
 
 use crate::access::{register, store};
+use crate::conditions;
 use crate::entry::{Entry, Form};
 use crate::fold::{Names, step};
 use crate::map::head;
@@ -271,6 +272,8 @@ pub(crate) fn combine(entry: &Entry) -> String {
     );
     text.push_str(&Names::split(0..names.kept, "        ", true));
     let put = store(&entry.outs[0].1, "o0", &names.index(), "sum");
-    let _ = writeln!(text, "        {put}\n    }}\n}}");
+    let _ = writeln!(text, "        {put}");
+    text.push_str(&conditions::result(entry, "        "));
+    text.push_str("    }\n}\n");
     text
 }

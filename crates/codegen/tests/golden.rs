@@ -14,6 +14,7 @@ use arrayloom_ir::{Builder, Form, Kernel, Output, Prim, ReduceOp, ScatterMode, V
 use arrayloom_plan::ReduceOrder;
 use arrayloom_types::{DType, Scalar, contiguous_strides};
 use std::path::Path;
+use std::sync::atomic::AtomicU8;
 
 /// A kernel over `shape` with packed operands, but for those that `change` replaces.
 struct Case {
@@ -24,6 +25,8 @@ struct Case {
     reduce: Option<ReduceArgs>,
     /// For a device whose items run on cores of a CPU.
     cores: bool,
+    /// Floating-point conditions are wanted.
+    watched: bool,
 }
 
 impl Case {
@@ -35,6 +38,7 @@ impl Case {
             shape: shape.to_vec(),
             reduce: None,
             cores: false,
+            watched: false,
         }
     }
 
@@ -96,12 +100,13 @@ impl Case {
                 self.reduce.clone().filter(|_| folds)
             })
             .collect();
+        let flags: Vec<AtomicU8> = kernel.code.iter().map(|_| AtomicU8::new(0)).collect();
         let launch = Launch {
             shape: &self.shape,
             outs: &outs,
             ins: &ins,
             reduces: &reduces,
-            flags: None,
+            flags: self.watched.then_some(flags.as_slice()),
         };
         let target = Target {
             unified: false,
@@ -109,8 +114,13 @@ impl Case {
             cores: self.cores,
         };
         let steps = lower(&kernel, &launch, target).unwrap();
-        let entries: Vec<&Entry> = steps.list.iter().map(|s| &s.entry).collect();
-        for (dialect, suffix) in [(Dialect::OpenCl, "cl"), (Dialect::Cuda, "cu")] {
+        let found = steps.watched.iter().map(|watched| &watched.step);
+        let all = steps.list.iter().chain(found);
+        let entries: Vec<&Entry> = all.map(|s| &s.entry).collect();
+        let languages = [(Dialect::OpenCl, "cl"), (Dialect::Cuda, "cu")];
+        // No GPU has such items.
+        let languages = &languages[..if self.cores { 1 } else { 2 }];
+        for &(dialect, suffix) in languages {
             let text = source(&entries, dialect).unwrap();
             let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
             let file = dir.join(format!("{name}.{suffix}"));
@@ -185,6 +195,33 @@ fn heat_on_cores() {
             steps(&[3002 * 8, 8])(arg);
         }
     });
+}
+
+/// Values that do not show in others are looked at one by one.
+#[test]
+fn conditions() {
+    let mut case = Case::new(&[3000, 3000]);
+    case.watched = true;
+    let (a, c) = (case.input(DType::F64), case.input(DType::F64));
+    let ratio = case.builder.bin(Prim::Div, a, c);
+    let root = case.builder.un(Prim::Sqrt, ratio);
+    let below = case.builder.un(Prim::Floor, root);
+    let whole = case.builder.cast(below, DType::I32);
+    let form = Form::Reduce {
+        op: ReduceOp::Max,
+        axes: 0b11,
+    };
+    case.outputs = vec![(whole, Form::Store), (root, form)];
+    let order = ReduceOrder {
+        axes: [1, 0].into_iter().collect(),
+        stream: 2,
+        piece: 9_000_000,
+    };
+    case.reduce = Some(ReduceArgs {
+        order,
+        initial: None,
+    });
+    case.check("conditions", |_| ());
 }
 
 #[test]

@@ -241,3 +241,52 @@ impl Driver {
         Failure { call, code, name }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::offset_of;
+
+    /// The numbers are those that a C program prints with `cuda.h` of CUDA 12.9.79 and of 13.0.96 (packages
+    /// `nvidia-cuda-runtime-cu12` and `nvidia-cuda-runtime`), for x86-64.
+    #[test]
+    fn structures_lie_as_in_the_header() {
+        assert_eq!(size_of::<Properties>(), 32);
+        assert_eq!(offset_of!(Properties, kind), 0);
+        assert_eq!(offset_of!(Properties, handles), 4);
+        assert_eq!(offset_of!(Properties, place), 8);
+        assert_eq!(offset_of!(Properties, metadata), 16);
+        assert_eq!(offset_of!(Properties, flags), 24);
+        assert_eq!((size_of::<Place>(), offset_of!(Place, device)), (8, 4));
+        assert_eq!((size_of::<Access>(), offset_of!(Access, flags)), (12, 8));
+        // CUdeviceptr, CUmemGenericAllocationHandle, CUdevice and CUresult.
+        let sizes = [size_of::<Address>(), size_of::<u64>(), size_of::<c_int>()];
+        assert_eq!(sizes, [8, 8, 4]);
+    }
+
+    /// CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_HANDLE_TYPE_NONE, CU_MEM_LOCATION_TYPE_DEVICE and
+    /// CU_MEM_ACCESS_FLAGS_PROT_READWRITE there.
+    #[test]
+    fn numbers_are_those_of_the_header() {
+        let made = Properties::of(3);
+        assert_eq!((made.kind, made.handles), (1, 0));
+        assert_eq!((made.place.kind, made.place.device), (1, 3));
+        assert_eq!(Access::of(3).flags, 3);
+        // OUT_OF_MEMORY; DEINITIALIZED, DEVICE_UNAVAILABLE, ECC_UNCORRECTABLE, ILLEGAL_ADDRESS, LAUNCH_TIMEOUT,
+        // CONTEXT_IS_DESTROYED, ASSERT, HARDWARE_STACK_ERROR to LAUNCH_FAILED.
+        let failure = |code| Failure {
+            call: c"cuLaunchKernel",
+            code,
+            name: String::new(),
+        };
+        assert!(failure(2).is_memory() && !failure(2).is_loss());
+        for code in [4, 46, 214, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719] {
+            assert!(
+                failure(code).is_loss() && !failure(code).is_memory(),
+                "{code}"
+            );
+        }
+        // NOT_READY and NO_BINARY_FOR_GPU leave the context as it is.
+        assert!(!failure(600).is_loss() && !failure(209).is_loss());
+    }
+}

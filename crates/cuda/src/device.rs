@@ -18,6 +18,7 @@ use arrayloom_memory::Vmm;
 use std::ffi::c_void;
 use std::path::PathBuf;
 use std::ptr;
+use std::slice;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -200,6 +201,21 @@ impl Cuda {
         Ok(offsets.into_iter().map(|offset| start + offset).collect())
     }
 
+    /// Puts steps into a stream.
+    fn put_all(
+        &self,
+        stream: &Stream,
+        list: &[Step],
+        bound: &Bound<'_>,
+    ) -> Result<(), DeviceError> {
+        let entries: Vec<_> = list.iter().map(|step| &step.entry).collect();
+        let kernels = self.programs.kernels(&self.context, &entries);
+        for (step, kernel) in list.iter().zip(&kernels.map_err(|what| self.lacks(what))?) {
+            self.put(stream, step, kernel, bound)?;
+        }
+        Ok(())
+    }
+
     /// Puts a step into a stream.
     fn put(
         &self,
@@ -317,24 +333,45 @@ impl Device for Cuda {
     }
 
     fn run(&self, queue: Queue, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), DeviceError> {
-        let Steps { list, scratch } = steps(&self.caps, kernel, launch, self.target)?;
+        let Steps {
+            list,
+            scratch,
+            watched,
+        } = steps(&self.caps, kernel, launch, self.target)?;
         if list.is_empty() {
             return Ok(());
         }
         let _current = self.context.enter()?;
-        let entries: Vec<_> = list.iter().map(|step| &step.entry).collect();
-        let kernels = self
-            .programs
-            .kernels(&self.context, &entries)
-            .map_err(|what| self.lacks(what))?;
         let lane = self.lane(queue)?;
         // The steps of two launches with parts must not mix.
         let mut held = lane.scratch.lock().unwrap_or_else(PoisonError::into_inner);
         let scratch = self.scratch(&mut held, &scratch)?;
         let bound = Bound { launch, scratch };
-        for (step, kernel) in list.iter().zip(&kernels) {
-            self.put(&lane.stream, step, kernel, &bound)?;
+        let (Some(watched), Some(flags)) = (&watched, launch.flags) else {
+            return self.put_all(&lane.stream, &list, &bound);
+        };
+        let words = bound.scratch[watched.scratch];
+        let mut met = vec![0u32; watched.words()];
+        let (at, bytes) = (met.as_mut_ptr(), size_of_val(&*met));
+        let ends = (words, at.cast_const().cast());
+        lane.staging
+            .send(&lane.stream, &self.context, ends, bytes)?;
+        if watched.first {
+            self.put_all(&lane.stream, slice::from_ref(&watched.step), &bound)?;
         }
+        self.put_all(&lane.stream, &list, &bound)?;
+        let driver = &self.context.driver;
+        let fetch = || {
+            let sent = driver.copy_down(at.cast(), words, bytes, lane.stream.raw);
+            self.context.done(sent)?;
+            lane.stream.finish()
+        };
+        fetch()?;
+        if !watched.first && met.iter().any(|word| *word != 0) {
+            self.put_all(&lane.stream, slice::from_ref(&watched.step), &bound)?;
+            fetch()?;
+        }
+        watched.note(&met, flags);
         Ok(())
     }
 

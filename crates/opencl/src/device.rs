@@ -264,6 +264,23 @@ impl OpenCl {
     }
 }
 
+impl OpenCl {
+    /// Puts steps into a queue, and keeps programs that are new.
+    fn put_all(
+        &self,
+        queue: &CommandQueue,
+        list: &[Step],
+        bound: &Bound,
+    ) -> Result<(), DeviceError> {
+        let entries: Vec<_> = list.iter().map(|step| &step.entry).collect();
+        let kernels = self.programs.kernels(&self.context, &entries);
+        for (step, kernel) in list.iter().zip(&kernels.map_err(unsupported)?) {
+            put(queue, step, kernel, bound)?;
+        }
+        self.programs.keep(queue).map_err(trouble)
+    }
+}
+
 /// Sets the parameters of a step and puts it into a queue.
 fn put(
     queue: &CommandQueue,
@@ -407,21 +424,20 @@ impl Device for OpenCl {
     }
 
     fn run(&self, queue: Queue, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), DeviceError> {
-        let Steps { list, scratch } = steps(&self.caps, kernel, launch, self.target)?;
+        let Steps {
+            list,
+            scratch,
+            watched,
+        } = steps(&self.caps, kernel, launch, self.target)?;
         if list.is_empty() {
             return Ok(());
         }
-        let entries: Vec<_> = list.iter().map(|step| &step.entry).collect();
-        let kernels = self
-            .programs
-            .kernels(&self.context, &entries)
-            .map_err(unsupported)?;
         let mut bound = self.bind(kernel, launch)?;
         for bytes in scratch {
             let size = usize::try_from(bytes).unwrap_or(usize::MAX);
             bound
                 .scratch
-                .push(self.context.buffer(size).map_err(|failure| {
+                .push(self.context.buffer(size.max(1)).map_err(|failure| {
                     if failure.is_memory() {
                         let (device, need, free) = (NAME, bytes, 0);
                         return DeviceError::OutOfMemory { device, need, free };
@@ -430,10 +446,28 @@ impl Device for OpenCl {
                 })?);
         }
         let queue = self.queue(queue)?;
-        for (step, kernel) in list.iter().zip(&kernels) {
-            put(&queue, step, kernel, &bound)?;
+        let (Some(watched), Some(flags)) = (&watched, launch.flags) else {
+            return self.put_all(&queue, &list, &bound);
+        };
+        let words = &bound.scratch[watched.scratch];
+        let mut met = vec![0u32; watched.words()];
+        let (at, bytes) = (met.as_mut_ptr().cast::<u8>(), size_of_val(&*met));
+        queue.write(words, 0, at, bytes).map_err(trouble)?;
+        if watched.first {
+            self.put_all(&queue, std::slice::from_ref(&watched.step), &bound)?;
         }
-        self.programs.keep(&queue).map_err(trouble)
+        self.put_all(&queue, &list, &bound)?;
+        let fetch = || {
+            queue.read(words, 0, at, bytes).map_err(trouble)?;
+            queue.finish().map_err(trouble)
+        };
+        fetch()?;
+        if !watched.first && met.iter().any(|word| *word != 0) {
+            self.put_all(&queue, std::slice::from_ref(&watched.step), &bound)?;
+            fetch()?;
+        }
+        watched.note(&met, flags);
+        Ok(())
     }
 
     fn record(&self, queue: Queue) -> Result<Event, DeviceError> {

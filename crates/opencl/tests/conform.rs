@@ -62,6 +62,8 @@ groups! {
     reduce Reduce Device [F64 I32];
     reduce_of_the_host Reduce Natural [C64 F16];
     places_and_scans ArgScan Device [F32 U8];
+    conditions Flags Device [];
+    conditions_of_the_host Flags Natural [];
     scatter Scatter Device [I64 F16];
     scatter_of_the_host Scatter Natural [I64];
     in_place InPlace Device [F64];

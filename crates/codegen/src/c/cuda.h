@@ -27,6 +27,7 @@ struct c128 { f64 re, im; };
 #define EACH_Y(i, n) for (ix i = (ix)blockIdx.y; i < (n); i += (ix)gridDim.y)
 #define EACH_X(i, n) \
     for (ix i = (ix)blockIdx.x * (ix)blockDim.x + (ix)threadIdx.x; i < (n); i += (ix)gridDim.x * (ix)blockDim.x)
+#define OR_INTO(p, x) atomicOr(p, x)
 #define mulhi_u32 __umulhi
 #define mulhi_u64 __umul64hi
 #define u64_of(x) ((u64)__double_as_longlong(x))

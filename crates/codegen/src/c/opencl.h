@@ -28,6 +28,7 @@ typedef struct { f64 re, im; } c128;
 #define EACH_Z(i, n) const ix i = (ix)get_group_id(2);
 #define EACH_Y(i, n) const ix i = (ix)get_group_id(1);
 #define EACH_X(i, n) const ix i = (ix)get_global_id(0); if (i < (n))
+#define OR_INTO(p, x) atomic_or(p, x)
 #define mulhi_u32 mul_hi
 #define mulhi_u64 mul_hi
 #define u64_of as_ulong

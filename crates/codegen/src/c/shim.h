@@ -7,6 +7,7 @@
 #define __forceinline__ inline __attribute__((unused))
 #define __syncthreads()
 #define __launch_bounds__(n)
+#define atomicOr(p, x) (*(p) |= (x))
 struct Dim3 { unsigned x, y, z; };
 static Dim3 threadIdx, blockIdx, blockDim, gridDim;
 static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)(((unsigned long long)a * b) >> 32); }

@@ -28,6 +28,7 @@ typedef struct { f64 re, im; } c128;
 #define EACH_Z(i, n) const ix i = (ix)get_group_id(2);
 #define EACH_Y(i, n) const ix i = (ix)get_group_id(1);
 #define EACH_X(i, n) const ix i = (ix)get_global_id(0); if (i < (n))
+#define OR_INTO(p, x) atomic_or(p, x)
 #define mulhi_u32 mul_hi
 #define mulhi_u64 mul_hi
 #define u64_of as_ulong
@@ -272,7 +273,7 @@ DEV c128 exp_c128(c128 z) {
 
 #undef ix
 #define ix i32
-KERNEL(ke3d07e65be3358af, 128)(GLB const f64 * restrict pi0, const i64 oi0, GLB const f64 * restrict pi1, const i64 oi1, GLB f64 * restrict po0, const i64 oo0, const ix n0) {
+KERNEL(ka628af16a4ec9cf5, 128)(GLB const f64 * restrict pi0, const i64 oi0, GLB const f64 * restrict pi1, const i64 oi1, GLB f64 * restrict po0, const i64 oo0, const ix n0) {
     pi0 += oi0;
     pi1 += oi1;
     po0 += oo0;

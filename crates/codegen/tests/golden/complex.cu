@@ -27,6 +27,7 @@ struct c128 { f64 re, im; };
 #define EACH_Y(i, n) for (ix i = (ix)blockIdx.y; i < (n); i += (ix)gridDim.y)
 #define EACH_X(i, n) \
     for (ix i = (ix)blockIdx.x * (ix)blockDim.x + (ix)threadIdx.x; i < (n); i += (ix)gridDim.x * (ix)blockDim.x)
+#define OR_INTO(p, x) atomicOr(p, x)
 #define mulhi_u32 __umulhi
 #define mulhi_u64 __umul64hi
 #define u64_of(x) ((u64)__double_as_longlong(x))
@@ -271,7 +272,7 @@ DEV c128 exp_c128(c128 z) {
 
 #undef ix
 #define ix i32
-KERNEL(ke3d07e65be3358af, 128)(GLB const f64 * restrict pi0, const i64 oi0, GLB const f64 * restrict pi1, const i64 oi1, GLB f64 * restrict po0, const i64 oo0, const ix n0) {
+KERNEL(ka628af16a4ec9cf5, 128)(GLB const f64 * restrict pi0, const i64 oi0, GLB const f64 * restrict pi1, const i64 oi1, GLB f64 * restrict po0, const i64 oo0, const ix n0) {
     pi0 += oi0;
     pi1 += oi1;
     po0 += oo0;

@@ -28,6 +28,7 @@ typedef struct { f64 re, im; } c128;
 #define EACH_Z(i, n) const ix i = (ix)get_group_id(2);
 #define EACH_Y(i, n) const ix i = (ix)get_group_id(1);
 #define EACH_X(i, n) const ix i = (ix)get_global_id(0); if (i < (n))
+#define OR_INTO(p, x) atomic_or(p, x)
 #define mulhi_u32 mul_hi
 #define mulhi_u64 mul_hi
 #define u64_of as_ulong
@@ -64,11 +65,11 @@ DEV b8 isnan_f64(f64 a) { return (b8)(a != a); }
 
 #undef ix
 #define ix i32
-DEV f64 k0a599aa6161817c7_at(GLB const f64 * restrict pi0, const ix si0_0, const ix n0, const ix n1, const ix d0, const ix d1) {
+DEV f64 k74b072c8361eb8b8_at(GLB const f64 * restrict pi0, const ix si0_0, const ix n0, const ix n1, const ix d0, const ix d1) {
     const f64 v0 = load_f64(pi0 + d0 * si0_0 + d1);
     return v0;
 }
-KERNEL(k0a599aa6161817c7, 128)(GLB const f64 * restrict pi0, const i64 oi0, const ix si0_0, GLB i64 * restrict po0, const i64 oo0, const ix so0_0, const ix n0, const ix n1, const i64 items, const i64 total, const i64 part, const i64 parts, GLB f64 *scratch0, GLB i64 *scratch1) {
+KERNEL(k74b072c8361eb8b8, 128)(GLB const f64 * restrict pi0, const i64 oi0, const ix si0_0, GLB i64 * restrict po0, const i64 oo0, const ix so0_0, const ix n0, const ix n1, const i64 items, const i64 total, const i64 part, const i64 parts, GLB f64 *scratch0, GLB i64 *scratch1) {
     pi0 += oi0;
     po0 += oo0;
     EACH_X(item, (ix)items) {
@@ -79,11 +80,11 @@ KERNEL(k0a599aa6161817c7, 128)(GLB const f64 * restrict pi0, const i64 oi0, cons
         const ix d0 = rest;
         rest = (ix)at;
         ix d1 = rest;
-        f64 best = k0a599aa6161817c7_at(pi0, si0_0, n0, n1, d0, d1);
+        f64 best = k74b072c8361eb8b8_at(pi0, si0_0, n0, n1, d0, d1);
         i64 place = at;
         for (at++; at < end; at++) {
             d1++;
-            const f64 x = k0a599aa6161817c7_at(pi0, si0_0, n0, n1, d0, d1);
+            const f64 x = k74b072c8361eb8b8_at(pi0, si0_0, n0, n1, d0, d1);
             if (!isnan_f64(best) && (isnan_f64(x) || lt_f64(x, best))) {
                 best = x;
                 place = at;
@@ -96,7 +97,7 @@ KERNEL(k0a599aa6161817c7, 128)(GLB const f64 * restrict pi0, const i64 oi0, cons
 
 #undef ix
 #define ix i32
-KERNEL(k2d1f1e2f4af3873f, 128)(GLB i64 * restrict po0, const i64 oo0, const ix so0_0, const ix n0, const i64 items, const i64 parts, GLB f64 *scratch0, GLB i64 *scratch1) {
+KERNEL(ka70c9d1b3f093ef0, 128)(GLB i64 * restrict po0, const i64 oo0, const ix so0_0, const ix n0, const i64 items, const i64 parts, GLB f64 *scratch0, GLB i64 *scratch1) {
     po0 += oo0;
     EACH_X(item, (ix)items) {
         ix rest = item;
@@ -117,11 +118,11 @@ KERNEL(k2d1f1e2f4af3873f, 128)(GLB i64 * restrict po0, const i64 oo0, const ix s
 
 #undef ix
 #define ix i32
-DEV f64 k201d1bfd18607b6c_at(GLB const f64 * restrict pi0, const ix si0_0, const ix n0, const ix n1, const ix d0, const ix d1) {
+DEV f64 k34283a117dc335c3_at(GLB const f64 * restrict pi0, const ix si0_0, const ix n0, const ix n1, const ix d0, const ix d1) {
     const f64 v0 = load_f64(pi0 + d0 * si0_0 + d1);
     return v0;
 }
-KERNEL(k201d1bfd18607b6c, 128)(GLB const f64 * restrict pi0, const i64 oi0, const ix si0_0, GLB f64 * restrict po0, const i64 oo0, const ix so0_0, const ix n0, const ix n1, const i64 items) {
+KERNEL(k34283a117dc335c3, 128)(GLB const f64 * restrict pi0, const i64 oi0, const ix si0_0, GLB f64 * restrict po0, const i64 oo0, const ix so0_0, const ix n0, const ix n1, const i64 items) {
     pi0 += oi0;
     po0 += oo0;
     EACH_X(item, (ix)items) {
@@ -129,7 +130,7 @@ KERNEL(k201d1bfd18607b6c, 128)(GLB const f64 * restrict pi0, const i64 oi0, cons
         const ix d0 = rest;
         f64 sum = (f64)0;
         for (ix d1 = 0; d1 < n1; d1++) {
-            const f64 x = k201d1bfd18607b6c_at(pi0, si0_0, n0, n1, d0, d1);
+            const f64 x = k34283a117dc335c3_at(pi0, si0_0, n0, n1, d0, d1);
             sum = d1 == 0 ? x : mul_f64(sum, x);
             store_f64(po0 + d0 * so0_0 + d1, sum);
         }

@@ -28,6 +28,7 @@ typedef struct { f64 re, im; } c128;
 #define EACH_Z(i, n) const ix i = (ix)get_group_id(2);
 #define EACH_Y(i, n) const ix i = (ix)get_group_id(1);
 #define EACH_X(i, n) const ix i = (ix)get_global_id(0); if (i < (n))
+#define OR_INTO(p, x) atomic_or(p, x)
 #define mulhi_u32 mul_hi
 #define mulhi_u64 mul_hi
 #define u64_of as_ulong
@@ -210,7 +211,7 @@ DEV f16 sin_f16(f16 a) { return rounded_f16(sin_f32(a)); }
 
 #undef ix
 #define ix i32
-KERNEL(k6e058323ae4e5c34, 128)(GLB const u16 * restrict pi0, const i64 oi0, GLB const u16 * restrict pi1, const i64 oi1, GLB u16 * restrict po0, const i64 oo0, const ix n0) {
+KERNEL(k0e0b77d86ff37f04, 128)(GLB const u16 * restrict pi0, const i64 oi0, GLB const u16 * restrict pi1, const i64 oi1, GLB u16 * restrict po0, const i64 oo0, const ix n0) {
     pi0 += oi0;
     pi1 += oi1;
     po0 += oo0;

@@ -27,6 +27,7 @@ struct c128 { f64 re, im; };
 #define EACH_Y(i, n) for (ix i = (ix)blockIdx.y; i < (n); i += (ix)gridDim.y)
 #define EACH_X(i, n) \
     for (ix i = (ix)blockIdx.x * (ix)blockDim.x + (ix)threadIdx.x; i < (n); i += (ix)gridDim.x * (ix)blockDim.x)
+#define OR_INTO(p, x) atomicOr(p, x)
 #define mulhi_u32 __umulhi
 #define mulhi_u64 __umul64hi
 #define u64_of(x) ((u64)__double_as_longlong(x))
@@ -209,7 +210,7 @@ DEV f16 sin_f16(f16 a) { return rounded_f16(sin_f32(a)); }
 
 #undef ix
 #define ix i32
-KERNEL(k6e058323ae4e5c34, 128)(GLB const u16 * restrict pi0, const i64 oi0, GLB const u16 * restrict pi1, const i64 oi1, GLB u16 * restrict po0, const i64 oo0, const ix n0) {
+KERNEL(k0e0b77d86ff37f04, 128)(GLB const u16 * restrict pi0, const i64 oi0, GLB const u16 * restrict pi1, const i64 oi1, GLB u16 * restrict po0, const i64 oo0, const ix n0) {
     pi0 += oi0;
     pi1 += oi1;
     po0 += oo0;

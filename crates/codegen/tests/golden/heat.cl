@@ -28,6 +28,7 @@ typedef struct { f64 re, im; } c128;
 #define EACH_Z(i, n) const ix i = (ix)get_group_id(2);
 #define EACH_Y(i, n) const ix i = (ix)get_group_id(1);
 #define EACH_X(i, n) const ix i = (ix)get_global_id(0); if (i < (n))
+#define OR_INTO(p, x) atomic_or(p, x)
 #define mulhi_u32 mul_hi
 #define mulhi_u64 mul_hi
 #define u64_of as_ulong
@@ -64,7 +65,7 @@ DEV f64 abs_f64(f64 a) { return fabs_f64(a); }
 
 #undef ix
 #define ix i32
-DEV f64 k2b50ce043e21c025_at(GLB const f64 * restrict pi0, const ix si0_0, GLB const f64 * restrict pi1, const ix si1_0, GLB const f64 * restrict pi2, const ix si2_0, GLB const f64 * restrict pi3, const ix si3_0, GLB const f64 * restrict pi4, const ix si4_0, const ix n0, const ix n1, const ix d0, const ix d1) {
+DEV f64 ke7d20fb077be919f_at(GLB const f64 * restrict pi0, const ix si0_0, GLB const f64 * restrict pi1, const ix si1_0, GLB const f64 * restrict pi2, const ix si2_0, GLB const f64 * restrict pi3, const ix si3_0, GLB const f64 * restrict pi4, const ix si4_0, const ix n0, const ix n1, const ix d0, const ix d1) {
     const f64 v0 = load_f64(pi0 + d0 * si0_0 + d1);
     const f64 v1 = load_f64(pi1 + d0 * si1_0 + d1);
     const f64 v2 = load_f64(pi2 + d0 * si2_0 + d1);
@@ -80,7 +81,7 @@ DEV f64 k2b50ce043e21c025_at(GLB const f64 * restrict pi0, const ix si0_0, GLB c
     const f64 v12 = abs_f64(v11);
     return v12;
 }
-DEV f64 k2b50ce043e21c025_leaf(GLB const f64 * restrict pi0, const ix si0_0, GLB const f64 * restrict pi1, const ix si1_0, GLB const f64 * restrict pi2, const ix si2_0, GLB const f64 * restrict pi3, const ix si3_0, GLB const f64 * restrict pi4, const ix si4_0, const ix n0, const ix n1, const i64 start, const i32 count) {
+DEV f64 ke7d20fb077be919f_leaf(GLB const f64 * restrict pi0, const ix si0_0, GLB const f64 * restrict pi1, const ix si1_0, GLB const f64 * restrict pi2, const ix si2_0, GLB const f64 * restrict pi3, const ix si3_0, GLB const f64 * restrict pi4, const ix si4_0, const ix n0, const ix n1, const i64 start, const i32 count) {
     ix rest = (ix)start;
     ix d1 = rest % n1;
     rest /= n1;
@@ -90,7 +91,7 @@ DEV f64 k2b50ce043e21c025_leaf(GLB const f64 * restrict pi0, const ix si0_0, GLB
         f64 sum = (f64)-0.0;
         const i32 whole = count < 8 ? 0 : count - count % 8;
         for (i32 i = 0; i < count; i++) {
-            const f64 x = k2b50ce043e21c025_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1);
+            const f64 x = ke7d20fb077be919f_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1);
             if (++d1 == n1) { d1 = 0; d0++; }
             if (i == whole && whole > 0) sum = add_f64(add_f64(add_f64(r[0], r[1]), add_f64(r[2], r[3])), add_f64(add_f64(r[4], r[5]), add_f64(r[6], r[7])));
             if (i >= whole) sum = add_f64(sum, x);
@@ -101,30 +102,30 @@ DEV f64 k2b50ce043e21c025_leaf(GLB const f64 * restrict pi0, const ix si0_0, GLB
     f64 sum = (f64)-0.0;
     i32 i = 0;
     if (count >= 8) {
-        f64 r0 = k2b50ce043e21c025_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 0));
-        f64 r1 = k2b50ce043e21c025_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 1));
-        f64 r2 = k2b50ce043e21c025_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 2));
-        f64 r3 = k2b50ce043e21c025_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 3));
-        f64 r4 = k2b50ce043e21c025_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 4));
-        f64 r5 = k2b50ce043e21c025_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 5));
-        f64 r6 = k2b50ce043e21c025_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 6));
-        f64 r7 = k2b50ce043e21c025_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 7));
+        f64 r0 = ke7d20fb077be919f_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 0));
+        f64 r1 = ke7d20fb077be919f_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 1));
+        f64 r2 = ke7d20fb077be919f_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 2));
+        f64 r3 = ke7d20fb077be919f_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 3));
+        f64 r4 = ke7d20fb077be919f_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 4));
+        f64 r5 = ke7d20fb077be919f_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 5));
+        f64 r6 = ke7d20fb077be919f_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 6));
+        f64 r7 = ke7d20fb077be919f_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 7));
         for (i = 8; i + 8 <= count; i += 8) {
-            r0 = add_f64(r0, k2b50ce043e21c025_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 0)));
-            r1 = add_f64(r1, k2b50ce043e21c025_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 1)));
-            r2 = add_f64(r2, k2b50ce043e21c025_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 2)));
-            r3 = add_f64(r3, k2b50ce043e21c025_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 3)));
-            r4 = add_f64(r4, k2b50ce043e21c025_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 4)));
-            r5 = add_f64(r5, k2b50ce043e21c025_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 5)));
-            r6 = add_f64(r6, k2b50ce043e21c025_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 6)));
-            r7 = add_f64(r7, k2b50ce043e21c025_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 7)));
+            r0 = add_f64(r0, ke7d20fb077be919f_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 0)));
+            r1 = add_f64(r1, ke7d20fb077be919f_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 1)));
+            r2 = add_f64(r2, ke7d20fb077be919f_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 2)));
+            r3 = add_f64(r3, ke7d20fb077be919f_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 3)));
+            r4 = add_f64(r4, ke7d20fb077be919f_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 4)));
+            r5 = add_f64(r5, ke7d20fb077be919f_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 5)));
+            r6 = add_f64(r6, ke7d20fb077be919f_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 6)));
+            r7 = add_f64(r7, ke7d20fb077be919f_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 7)));
         }
         sum = add_f64(add_f64(add_f64(r0, r1), add_f64(r2, r3)), add_f64(add_f64(r4, r5), add_f64(r6, r7)));
     }
-    for (; i < count; i++) sum = add_f64(sum, k2b50ce043e21c025_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 0)));
+    for (; i < count; i++) sum = add_f64(sum, ke7d20fb077be919f_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, d0, d1 + (ix)(i + 0)));
     return sum;
 }
-DEV f64 k2b50ce043e21c025_tree(GLB const f64 * restrict pi0, const ix si0_0, GLB const f64 * restrict pi1, const ix si1_0, GLB const f64 * restrict pi2, const ix si2_0, GLB const f64 * restrict pi3, const ix si3_0, GLB const f64 * restrict pi4, const ix si4_0, const ix n0, const ix n1, i64 start, i64 count) {
+DEV f64 ke7d20fb077be919f_tree(GLB const f64 * restrict pi0, const ix si0_0, GLB const f64 * restrict pi1, const ix si1_0, GLB const f64 * restrict pi2, const ix si2_0, GLB const f64 * restrict pi3, const ix si3_0, GLB const f64 * restrict pi4, const ix si4_0, const ix n0, const ix n1, i64 start, i64 count) {
     f64 left[12];
     i64 right[12];
     i32 depth = 0;
@@ -134,7 +135,7 @@ DEV f64 k2b50ce043e21c025_tree(GLB const f64 * restrict pi0, const ix si0_0, GLB
             right[depth++] = count - less;
             count = less;
         }
-        f64 sum = k2b50ce043e21c025_leaf(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, start, (i32)count);
+        f64 sum = ke7d20fb077be919f_leaf(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, start, (i32)count);
         start += count;
         for (; depth > 0 && right[depth - 1] == 0; depth--) sum = add_f64(left[depth - 1], sum);
         if (depth == 0) return sum;
@@ -143,7 +144,7 @@ DEV f64 k2b50ce043e21c025_tree(GLB const f64 * restrict pi0, const ix si0_0, GLB
         right[depth - 1] = 0;
     }
 }
-KERNEL(k2b50ce043e21c025, 128)(GLB const f64 * restrict pi0, const i64 oi0, const ix si0_0, GLB const f64 * restrict pi1, const i64 oi1, const ix si1_0, GLB const f64 * restrict pi2, const i64 oi2, const ix si2_0, GLB const f64 * restrict pi3, const i64 oi3, const ix si3_0, GLB const f64 * restrict pi4, const i64 oi4, const ix si4_0, GLB f64 * restrict po0, const i64 oo0, const ix n0, const ix n1, const i64 items, const i64 run, const i64 piece, const i64 pieces, const i64 parts, GLB f64 *scratch0) {
+KERNEL(ke7d20fb077be919f, 128)(GLB const f64 * restrict pi0, const i64 oi0, const ix si0_0, GLB const f64 * restrict pi1, const i64 oi1, const ix si1_0, GLB const f64 * restrict pi2, const i64 oi2, const ix si2_0, GLB const f64 * restrict pi3, const i64 oi3, const ix si3_0, GLB const f64 * restrict pi4, const i64 oi4, const ix si4_0, GLB f64 * restrict po0, const i64 oo0, const ix n0, const ix n1, const i64 items, const i64 run, const i64 piece, const i64 pieces, const i64 parts, GLB f64 *scratch0) {
     pi0 += oi0;
     pi1 += oi1;
     pi2 += oi2;
@@ -167,14 +168,14 @@ KERNEL(k2b50ce043e21c025, 128)(GLB const f64 * restrict pi0, const i64 oi0, cons
                     count -= less;
                 } else count = less;
             }
-            scratch0[item] = k2b50ce043e21c025_tree(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, start, count);
+            scratch0[item] = ke7d20fb077be919f_tree(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, n0, n1, start, count);
         }
     }
 }
 
 #undef ix
 #define ix i32
-KERNEL(k4b04e8145e2e9623, 128)(GLB f64 * restrict po0, const i64 oo0, const i64 items, const i64 outers, const i64 run, const i64 piece, const i64 pieces, const i64 parts, const f64 initial, GLB f64 *scratch0) {
+KERNEL(k4e4873a733914ba5, 128)(GLB f64 * restrict po0, const i64 oo0, const i64 items, const i64 outers, const i64 run, const i64 piece, const i64 pieces, const i64 parts, const f64 initial, GLB f64 *scratch0) {
     po0 += oo0;
     const i64 item = GROUP_X;
     f64 sum = initial;
@@ -198,7 +199,7 @@ KERNEL(k4b04e8145e2e9623, 128)(GLB f64 * restrict po0, const i64 oo0, const i64 
 
 #undef ix
 #define ix i32
-KERNEL(k692cf139d6f480c4, 128)(GLB const f64 * restrict pi0, const i64 oi0, const ix si0_0, GLB const f64 * restrict pi1, const i64 oi1, const ix si1_0, GLB const f64 * restrict pi2, const i64 oi2, const ix si2_0, GLB const f64 * restrict pi3, const i64 oi3, const ix si3_0, GLB const f64 * restrict pi4, const i64 oi4, const ix si4_0, GLB f64 * restrict po0, const i64 oo0, const ix so0_0, const ix n0, const ix n1) {
+KERNEL(k25908b1578b52615, 128)(GLB const f64 * restrict pi0, const i64 oi0, const ix si0_0, GLB const f64 * restrict pi1, const i64 oi1, const ix si1_0, GLB const f64 * restrict pi2, const i64 oi2, const ix si2_0, GLB const f64 * restrict pi3, const i64 oi3, const ix si3_0, GLB const f64 * restrict pi4, const i64 oi4, const ix si4_0, GLB f64 * restrict po0, const i64 oo0, const ix so0_0, const ix n0, const ix n1) {
     pi0 += oi0;
     pi1 += oi1;
     pi2 += oi2;

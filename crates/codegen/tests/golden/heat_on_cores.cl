@@ -28,6 +28,7 @@ typedef struct { f64 re, im; } c128;
 #define EACH_Z(i, n) const ix i = (ix)get_group_id(2);
 #define EACH_Y(i, n) const ix i = (ix)get_group_id(1);
 #define EACH_X(i, n) const ix i = (ix)get_global_id(0); if (i < (n))
+#define OR_INTO(p, x) atomic_or(p, x)
 #define mulhi_u32 mul_hi
 #define mulhi_u64 mul_hi
 #define u64_of as_ulong
@@ -64,7 +65,7 @@ DEV f64 abs_f64(f64 a) { return fabs_f64(a); }
 
 #undef ix
 #define ix i32
-DEV f64 k723e47a0a1f0b3b0_at(GLB const f64 * restrict pi0, const ix si0_0, GLB const f64 * restrict pi1, const ix si1_0, GLB const f64 * restrict pi2, const ix si2_0, GLB const f64 * restrict pi3, const ix si3_0, GLB const f64 * restrict pi4, const ix si4_0, GLB f64 * restrict po1, const ix so1_0, const ix n0, const ix n1, const ix d0, const ix d1) {
+DEV f64 kb6e95f072a78c4b8_at(GLB const f64 * restrict pi0, const ix si0_0, GLB const f64 * restrict pi1, const ix si1_0, GLB const f64 * restrict pi2, const ix si2_0, GLB const f64 * restrict pi3, const ix si3_0, GLB const f64 * restrict pi4, const ix si4_0, GLB f64 * restrict po1, const ix so1_0, const ix n0, const ix n1, const ix d0, const ix d1) {
     const f64 v0 = load_f64(pi0 + d0 * si0_0 + d1);
     const f64 v1 = load_f64(pi1 + d0 * si1_0 + d1);
     const f64 v2 = load_f64(pi2 + d0 * si2_0 + d1);
@@ -81,7 +82,7 @@ DEV f64 k723e47a0a1f0b3b0_at(GLB const f64 * restrict pi0, const ix si0_0, GLB c
     store_f64(po1 + d0 * so1_0 + d1, v10);
     return v12;
 }
-DEV f64 k723e47a0a1f0b3b0_leaf(GLB const f64 * restrict pi0, const ix si0_0, GLB const f64 * restrict pi1, const ix si1_0, GLB const f64 * restrict pi2, const ix si2_0, GLB const f64 * restrict pi3, const ix si3_0, GLB const f64 * restrict pi4, const ix si4_0, GLB f64 * restrict po1, const ix so1_0, const ix n0, const ix n1, const i64 start, const i32 count) {
+DEV f64 kb6e95f072a78c4b8_leaf(GLB const f64 * restrict pi0, const ix si0_0, GLB const f64 * restrict pi1, const ix si1_0, GLB const f64 * restrict pi2, const ix si2_0, GLB const f64 * restrict pi3, const ix si3_0, GLB const f64 * restrict pi4, const ix si4_0, GLB f64 * restrict po1, const ix so1_0, const ix n0, const ix n1, const i64 start, const i32 count) {
     ix rest = (ix)start;
     ix d1 = rest % n1;
     rest /= n1;
@@ -90,7 +91,7 @@ DEV f64 k723e47a0a1f0b3b0_leaf(GLB const f64 * restrict pi0, const ix si0_0, GLB
     for (i32 done = 0; done < count;) {
         const i32 left = count - done;
         const i32 row = n1 - d1 < left ? (i32)(n1 - d1) : left;
-        for (i32 k = 0; k < row; k++) v[done + k] = k723e47a0a1f0b3b0_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, po1, so1_0, n0, n1, d0, d1 + (ix)k);
+        for (i32 k = 0; k < row; k++) v[done + k] = kb6e95f072a78c4b8_at(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, po1, so1_0, n0, n1, d0, d1 + (ix)k);
         done += row;
         d1 += row;
         if (d1 == n1) { d1 = 0; d0++; }
@@ -121,7 +122,7 @@ DEV f64 k723e47a0a1f0b3b0_leaf(GLB const f64 * restrict pi0, const ix si0_0, GLB
     for (; i < count; i++) sum = add_f64(sum, v[i + 0]);
     return sum;
 }
-DEV f64 k723e47a0a1f0b3b0_tree(GLB const f64 * restrict pi0, const ix si0_0, GLB const f64 * restrict pi1, const ix si1_0, GLB const f64 * restrict pi2, const ix si2_0, GLB const f64 * restrict pi3, const ix si3_0, GLB const f64 * restrict pi4, const ix si4_0, GLB f64 * restrict po1, const ix so1_0, const ix n0, const ix n1, i64 start, i64 count) {
+DEV f64 kb6e95f072a78c4b8_tree(GLB const f64 * restrict pi0, const ix si0_0, GLB const f64 * restrict pi1, const ix si1_0, GLB const f64 * restrict pi2, const ix si2_0, GLB const f64 * restrict pi3, const ix si3_0, GLB const f64 * restrict pi4, const ix si4_0, GLB f64 * restrict po1, const ix so1_0, const ix n0, const ix n1, i64 start, i64 count) {
     f64 left[12];
     i64 right[12];
     i32 depth = 0;
@@ -131,7 +132,7 @@ DEV f64 k723e47a0a1f0b3b0_tree(GLB const f64 * restrict pi0, const ix si0_0, GLB
             right[depth++] = count - less;
             count = less;
         }
-        f64 sum = k723e47a0a1f0b3b0_leaf(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, po1, so1_0, n0, n1, start, (i32)count);
+        f64 sum = kb6e95f072a78c4b8_leaf(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, po1, so1_0, n0, n1, start, (i32)count);
         start += count;
         for (; depth > 0 && right[depth - 1] == 0; depth--) sum = add_f64(left[depth - 1], sum);
         if (depth == 0) return sum;
@@ -140,7 +141,7 @@ DEV f64 k723e47a0a1f0b3b0_tree(GLB const f64 * restrict pi0, const ix si0_0, GLB
         right[depth - 1] = 0;
     }
 }
-KERNEL(k723e47a0a1f0b3b0, 128)(GLB const f64 * restrict pi0, const i64 oi0, const ix si0_0, GLB const f64 * restrict pi1, const i64 oi1, const ix si1_0, GLB const f64 * restrict pi2, const i64 oi2, const ix si2_0, GLB const f64 * restrict pi3, const i64 oi3, const ix si3_0, GLB const f64 * restrict pi4, const i64 oi4, const ix si4_0, GLB f64 * restrict po0, const i64 oo0, GLB f64 * restrict po1, const i64 oo1, const ix so1_0, const ix n0, const ix n1, const i64 items, const i64 run, const i64 piece, const i64 pieces, const i64 parts, GLB f64 *scratch0) {
+KERNEL(kb6e95f072a78c4b8, 128)(GLB const f64 * restrict pi0, const i64 oi0, const ix si0_0, GLB const f64 * restrict pi1, const i64 oi1, const ix si1_0, GLB const f64 * restrict pi2, const i64 oi2, const ix si2_0, GLB const f64 * restrict pi3, const i64 oi3, const ix si3_0, GLB const f64 * restrict pi4, const i64 oi4, const ix si4_0, GLB f64 * restrict po0, const i64 oo0, GLB f64 * restrict po1, const i64 oo1, const ix so1_0, const ix n0, const ix n1, const i64 items, const i64 run, const i64 piece, const i64 pieces, const i64 parts, GLB f64 *scratch0) {
     pi0 += oi0;
     pi1 += oi1;
     pi2 += oi2;
@@ -165,14 +166,14 @@ KERNEL(k723e47a0a1f0b3b0, 128)(GLB const f64 * restrict pi0, const i64 oi0, cons
                     count -= less;
                 } else count = less;
             }
-            scratch0[item] = k723e47a0a1f0b3b0_tree(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, po1, so1_0, n0, n1, start, count);
+            scratch0[item] = kb6e95f072a78c4b8_tree(pi0, si0_0, pi1, si1_0, pi2, si2_0, pi3, si3_0, pi4, si4_0, po1, so1_0, n0, n1, start, count);
         }
     }
 }
 
 #undef ix
 #define ix i32
-KERNEL(k4b04e8145e2e9623, 128)(GLB f64 * restrict po0, const i64 oo0, const i64 items, const i64 outers, const i64 run, const i64 piece, const i64 pieces, const i64 parts, const f64 initial, GLB f64 *scratch0) {
+KERNEL(k4e4873a733914ba5, 128)(GLB f64 * restrict po0, const i64 oo0, const i64 items, const i64 outers, const i64 run, const i64 piece, const i64 pieces, const i64 parts, const f64 initial, GLB f64 *scratch0) {
     po0 += oo0;
     const i64 item = GROUP_X;
     f64 sum = initial;

@@ -28,6 +28,7 @@ typedef struct { f64 re, im; } c128;
 #define EACH_Z(i, n) const ix i = (ix)get_group_id(2);
 #define EACH_Y(i, n) const ix i = (ix)get_group_id(1);
 #define EACH_X(i, n) const ix i = (ix)get_global_id(0); if (i < (n))
+#define OR_INTO(p, x) atomic_or(p, x)
 #define mulhi_u32 mul_hi
 #define mulhi_u64 mul_hi
 #define u64_of as_ulong
@@ -66,7 +67,7 @@ DEV i64 floordiv_i64(i64 a, i64 b) {
 
 #undef ix
 #define ix i32
-KERNEL(k015704427cf29750, 128)(GLB const i32 * restrict pi0, const i64 oi0, const ix si0_0, const ix si0_1, const ix si0_2, const ix si0_3, GLB i64 * restrict po0, const i64 oo0, const ix so0_0, const ix so0_1, const ix so0_2, const ix so0_3, const ix n0, const ix n1, const ix n2, const ix n3, const ix n4, const i64 rows, const u32 magic1, const u32 shift1, const u32 magic2, const u32 shift2) {
+KERNEL(kd6183edeb1e787a1, 128)(GLB const i32 * restrict pi0, const i64 oi0, const ix si0_0, const ix si0_1, const ix si0_2, const ix si0_3, GLB i64 * restrict po0, const i64 oo0, const ix so0_0, const ix so0_1, const ix so0_2, const ix so0_3, const ix n0, const ix n1, const ix n2, const ix n3, const ix n4, const i64 rows, const u32 magic1, const u32 shift1, const u32 magic2, const u32 shift2) {
     pi0 += oi0;
     po0 += oo0;
     EACH_Z(row, (ix)rows) {

@@ -27,6 +27,7 @@ struct c128 { f64 re, im; };
 #define EACH_Y(i, n) for (ix i = (ix)blockIdx.y; i < (n); i += (ix)gridDim.y)
 #define EACH_X(i, n) \
     for (ix i = (ix)blockIdx.x * (ix)blockDim.x + (ix)threadIdx.x; i < (n); i += (ix)gridDim.x * (ix)blockDim.x)
+#define OR_INTO(p, x) atomicOr(p, x)
 #define mulhi_u32 __umulhi
 #define mulhi_u64 __umul64hi
 #define u64_of(x) ((u64)__double_as_longlong(x))
@@ -65,7 +66,7 @@ DEV i64 floordiv_i64(i64 a, i64 b) {
 
 #undef ix
 #define ix i32
-KERNEL(k015704427cf29750, 128)(GLB const i32 * restrict pi0, const i64 oi0, const ix si0_0, const ix si0_1, const ix si0_2, const ix si0_3, GLB i64 * restrict po0, const i64 oo0, const ix so0_0, const ix so0_1, const ix so0_2, const ix so0_3, const ix n0, const ix n1, const ix n2, const ix n3, const ix n4, const i64 rows, const u32 magic1, const u32 shift1, const u32 magic2, const u32 shift2) {
+KERNEL(kd6183edeb1e787a1, 128)(GLB const i32 * restrict pi0, const i64 oi0, const ix si0_0, const ix si0_1, const ix si0_2, const ix si0_3, GLB i64 * restrict po0, const i64 oo0, const ix so0_0, const ix so0_1, const ix so0_2, const ix so0_3, const ix n0, const ix n1, const ix n2, const ix n3, const ix n4, const i64 rows, const u32 magic1, const u32 shift1, const u32 magic2, const u32 shift2) {
     pi0 += oi0;
     po0 += oo0;
     EACH_Z(row, (ix)rows) {

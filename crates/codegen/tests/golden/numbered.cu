@@ -27,6 +27,7 @@ struct c128 { f64 re, im; };
 #define EACH_Y(i, n) for (ix i = (ix)blockIdx.y; i < (n); i += (ix)gridDim.y)
 #define EACH_X(i, n) \
     for (ix i = (ix)blockIdx.x * (ix)blockDim.x + (ix)threadIdx.x; i < (n); i += (ix)gridDim.x * (ix)blockDim.x)
+#define OR_INTO(p, x) atomicOr(p, x)
 #define mulhi_u32 __umulhi
 #define mulhi_u64 __umul64hi
 #define u64_of(x) ((u64)__double_as_longlong(x))
@@ -95,7 +96,7 @@ DEV f16 add_f16(f16 a, f16 b) { return rounded_f16(add_f32(a, b)); }
 
 #undef ix
 #define ix i32
-KERNEL(k7489f06119197d46, 128)(GLB const i64 * restrict pi0, const i64 oi0, GLB i64 * restrict po0, const i64 oo0, const ix n0) {
+KERNEL(kc8a9c2580f0d1771, 128)(GLB const i64 * restrict pi0, const i64 oi0, GLB i64 * restrict po0, const i64 oo0, const ix n0) {
     pi0 += oi0;
     po0 += oo0;
     EACH_X(d0, n0) {
@@ -106,12 +107,12 @@ KERNEL(k7489f06119197d46, 128)(GLB const i64 * restrict pi0, const i64 oi0, GLB 
 
 #undef ix
 #define ix i32
-DEV f16 k6e2e59b7e36597df_at(GLB const u16 * restrict pi0, const ix n0, const ix d0) {
+DEV f16 kb2c064d9dcbb73b0_at(GLB const u16 * restrict pi0, const ix n0, const ix d0) {
     const f16 v0 = load_f16(pi0 + d0);
     const f16 v1 = add_f16(v0, v0);
     return v1;
 }
-KERNEL(k6e2e59b7e36597df, 128)(GLB const u16 * restrict pi0, const i64 oi0, GLB u8 * restrict po0, const i64 oo0, const ix n0, const i64 items, const i64 total, GLB i64 *scratch0) {
+KERNEL(kb2c064d9dcbb73b0, 128)(GLB const u16 * restrict pi0, const i64 oi0, GLB u8 * restrict po0, const i64 oo0, const ix n0, const i64 items, const i64 total, GLB i64 *scratch0) {
     pi0 += oi0;
     po0 += oo0;
     EACH_X(item, (ix)items) {
@@ -121,7 +122,7 @@ KERNEL(k6e2e59b7e36597df, 128)(GLB const u16 * restrict pi0, const i64 oi0, GLB 
             if (by != (i64)((u64)1 << 63)) {
                 GLB u8 *to = po0 + 2 * d0 + by;
                 const u64 spread = (u64)(to - po0) * (u64)0x9E3779B97F4A7C15;
-                if (mulhi_u32((u32)(spread >> 32), (u32)items) == (u32)item) store_bytes_f16(to, add_f16(load_bytes_f16(to), k6e2e59b7e36597df_at(pi0, n0, d0)));
+                if (mulhi_u32((u32)(spread >> 32), (u32)items) == (u32)item) store_bytes_f16(to, add_f16(load_bytes_f16(to), kb2c064d9dcbb73b0_at(pi0, n0, d0)));
             }
             d0++;
         }

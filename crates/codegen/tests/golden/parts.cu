@@ -27,6 +27,7 @@ struct c128 { f64 re, im; };
 #define EACH_Y(i, n) for (ix i = (ix)blockIdx.y; i < (n); i += (ix)gridDim.y)
 #define EACH_X(i, n) \
     for (ix i = (ix)blockIdx.x * (ix)blockDim.x + (ix)threadIdx.x; i < (n); i += (ix)gridDim.x * (ix)blockDim.x)
+#define OR_INTO(p, x) atomicOr(p, x)
 #define mulhi_u32 __umulhi
 #define mulhi_u64 __umul64hi
 #define u64_of(x) ((u64)__double_as_longlong(x))
@@ -59,12 +60,12 @@ DEV u64 add_u64(u64 a, u64 b) { return (u64)((u64)a + (u64)b); }
 
 #undef ix
 #define ix i32
-DEV u64 ke258b8f384c65c6f_at(GLB const u8 * restrict pi0, const ix si0_0, const ix n0, const ix n1, const ix d0, const ix d1) {
+DEV u64 kca8f7a129cf251ad_at(GLB const u8 * restrict pi0, const ix si0_0, const ix n0, const ix n1, const ix d0, const ix d1) {
     const u8 v0 = load_u8(pi0 + d0 * si0_0 + d1);
     const u64 v1 = (u64)v0;
     return v1;
 }
-KERNEL(ke258b8f384c65c6f, 128)(GLB const u8 * restrict pi0, const i64 oi0, const ix si0_0, GLB u64 * restrict po0, const i64 oo0, const ix so0_0, const ix n0, const ix n1, const i64 items, const i64 total, const i64 part, const i64 parts, GLB u64 *scratch0) {
+KERNEL(kca8f7a129cf251ad, 128)(GLB const u8 * restrict pi0, const i64 oi0, const ix si0_0, GLB u64 * restrict po0, const i64 oo0, const ix so0_0, const ix n0, const ix n1, const i64 items, const i64 total, const i64 part, const i64 parts, GLB u64 *scratch0) {
     pi0 += oi0;
     po0 += oo0;
     EACH_X(item, (ix)items) {
@@ -75,10 +76,10 @@ KERNEL(ke258b8f384c65c6f, 128)(GLB const u8 * restrict pi0, const i64 oi0, const
         const ix d0 = rest;
         rest = (ix)at;
         ix d1 = rest;
-        u64 sum = ke258b8f384c65c6f_at(pi0, si0_0, n0, n1, d0, d1);
+        u64 sum = kca8f7a129cf251ad_at(pi0, si0_0, n0, n1, d0, d1);
         for (at++; at < end; at++) {
             d1++;
-            sum = add_u64(sum, ke258b8f384c65c6f_at(pi0, si0_0, n0, n1, d0, d1));
+            sum = add_u64(sum, kca8f7a129cf251ad_at(pi0, si0_0, n0, n1, d0, d1));
         }
         scratch0[item] = sum;
     }
@@ -86,11 +87,11 @@ KERNEL(ke258b8f384c65c6f, 128)(GLB const u8 * restrict pi0, const i64 oi0, const
 
 #undef ix
 #define ix i32
-DEV u64 k130c6bb44d989542_at(GLB const u64 * restrict pi0, const ix si0_0, const ix si0_1, const ix n0, const ix n1, const ix d0, const ix d1) {
+DEV u64 kb8856c7cf6b68239_at(GLB const u64 * restrict pi0, const ix si0_0, const ix si0_1, const ix n0, const ix n1, const ix d0, const ix d1) {
     const u64 v0 = load_u64(pi0 + d0 * si0_0 + d1 * si0_1);
     return v0;
 }
-KERNEL(k130c6bb44d989542, 128)(GLB const u64 * restrict pi0, const i64 oi0, const ix si0_0, const ix si0_1, GLB u64 * restrict po0, const i64 oo0, const ix so0_0, const ix n0, const ix n1, const i64 items, const i64 piece, const u64 initial) {
+KERNEL(kb8856c7cf6b68239, 128)(GLB const u64 * restrict pi0, const i64 oi0, const ix si0_0, const ix si0_1, GLB u64 * restrict po0, const i64 oo0, const ix so0_0, const ix n0, const ix n1, const i64 items, const i64 piece, const u64 initial) {
     pi0 += oi0;
     po0 += oo0;
     EACH_X(item, (ix)items) {
@@ -99,7 +100,7 @@ KERNEL(k130c6bb44d989542, 128)(GLB const u64 * restrict pi0, const i64 oi0, cons
         u64 sum = initial;
         for (ix d1 = 0; d1 < n1; d1++)
         {
-            const u64 x = k130c6bb44d989542_at(pi0, si0_0, si0_1, n0, n1, d0, d1);
+            const u64 x = kb8856c7cf6b68239_at(pi0, si0_0, si0_1, n0, n1, d0, d1);
             sum = add_u64(sum, x);
         }
         store_u64(po0 + d0 * so0_0, sum);

@@ -27,6 +27,7 @@ struct c128 { f64 re, im; };
 #define EACH_Y(i, n) for (ix i = (ix)blockIdx.y; i < (n); i += (ix)gridDim.y)
 #define EACH_X(i, n) \
     for (ix i = (ix)blockIdx.x * (ix)blockDim.x + (ix)threadIdx.x; i < (n); i += (ix)gridDim.x * (ix)blockDim.x)
+#define OR_INTO(p, x) atomicOr(p, x)
 #define mulhi_u32 __umulhi
 #define mulhi_u64 __umul64hi
 #define u64_of(x) ((u64)__double_as_longlong(x))
@@ -59,7 +60,7 @@ DEV f32 max_f32(f32 a, f32 b) { return (a >= b || a != a) ? a : b; }
 
 #undef ix
 #define ix i32
-KERNEL(k34bdae90eafaf7d4, 128)(GLB const f32 * restrict pi0, const i64 oi0, const ix si0_0, const ix si0_1, const ix si0_2, GLB const f32 * restrict pi1, const i64 oi1, const ix si1_0, const ix si1_2, const f32 x2, GLB f32 * restrict po0, const i64 oo0, const ix so0_0, const ix so0_1, const ix n0, const ix n1, const ix n2) {
+KERNEL(k4a104d3b7d257289, 128)(GLB const f32 * restrict pi0, const i64 oi0, const ix si0_0, const ix si0_1, const ix si0_2, GLB const f32 * restrict pi1, const i64 oi1, const ix si1_0, const ix si1_2, const f32 x2, GLB f32 * restrict po0, const i64 oo0, const ix so0_0, const ix so0_1, const ix n0, const ix n1, const ix n2) {
     pi0 += oi0;
     pi1 += oi1;
     po0 += oo0;

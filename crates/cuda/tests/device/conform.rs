@@ -51,6 +51,7 @@ groups! {
     threads Threads [] 5;
     in_place InPlace [F64] 1;
     places_and_scans ArgScan [F64] 1;
+    conditions Flags [] 1;
     scatter Scatter [I64] 1;
 }
 
