@@ -36,7 +36,8 @@ for name, work in {
     "nothing": lambda: (x * 2 + 1).sum(),
     "divide": lambda: float(np.floor(1 / x).max()),
     "invalid": lambda: np.sqrt(x - 1).min(),
-    "over": lambda: (x * 1e305).sum(),
+    "over": lambda: (x * 1e305).max(),
+    "sum": lambda: (x * 4e303).sum(),
     "below": lambda: x.__itruediv__(x * 0).size,
 }.items():
     with warnings.catch_warnings(record=True) as told:

@@ -81,10 +81,11 @@ fn shows(dtype: DType) -> bool {
 }
 
 /// True when the result is not finite whenever operand number `operand` is not.
-fn passes_on(prim: Prim, operand: usize) -> bool {
-    use Prim::{Abs, Add, Div, Mul, Neg, Sqrt, Square, Sub};
-    match prim {
+fn passes_on(ins: &Ins, operand: usize) -> bool {
+    use Prim::{Abs, Add, Cast, Div, Mul, Neg, Sqrt, Square, Sub};
+    match ins.prim {
         Add | Sub | Mul | Neg | Abs | Square | Sqrt => true,
+        Cast => shows(ins.dtype),
         Div => operand == 0,
         _ => false,
     }
@@ -102,7 +103,7 @@ pub(crate) fn shown(code: &[Ins], seen: &[u32]) -> Vec<u32> {
         let on = |ins: &Ins| {
             let operands = crate::draft::used(ins);
             let mut places = operands.iter().enumerate();
-            places.any(|(at, &v)| v == number && passes_on(ins.prim, at))
+            places.any(|(at, &v)| v == number && passes_on(ins, at))
         };
         let next = code.iter().skip(i + 1).position(on);
         match next.filter(|_| shows(code[i].dtype)) {
@@ -302,4 +303,35 @@ pub(crate) fn result(entry: &Entry, indent: &str) -> String {
 /// True for folds whose results tell what they met.
 pub(crate) fn tells(prim: Prim, dtype: DType) -> bool {
     shows(dtype) && matches!(prim, Prim::Add | Prim::Mul)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrayloom_ir::Builder;
+
+    #[test]
+    fn few_values_show_all_conditions() {
+        let mut b = Builder::new();
+        let (x, y) = (b.input(0, DType::F64), b.input(1, DType::F64));
+        let sum = b.bin(Prim::Add, x, y);
+        let half = b.un(Prim::Abs, sum);
+        let same = b.cast(half, DType::F32);
+        let ratio = b.bin(Prim::Div, x, sum);
+        let most = b.bin(Prim::Max, ratio, y);
+        let code = b.finish();
+        // The quotient may be finite where its divisor is not; the larger of two may be the finite one.
+        assert_eq!(shown(&code, &[]), [same.0, ratio.0, most.0]);
+        assert_eq!(shown(&code, &[same.0]), [ratio.0, most.0]);
+    }
+
+    #[test]
+    fn integers_are_looked_at_themselves() {
+        let mut b = Builder::new();
+        let (x, y) = (b.input(0, DType::I32), b.input(1, DType::I32));
+        let down = b.bin(Prim::FloorDiv, x, y);
+        b.bin(Prim::Mul, down, y);
+        let code = b.finish();
+        assert_eq!(shown(&code, &[]), [down.0]);
+    }
 }

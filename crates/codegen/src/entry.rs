@@ -87,11 +87,29 @@ pub enum Form {
         /// True for the largest.
         max: bool,
     },
-    /// Values at places by number, which lie in scratch. One item for a bin of elements.
+    /// Values at places by number, which lie in scratch.
     Scatter {
         /// What becomes of an element.
         mode: ScatterMode,
+        /// Which part of the work it is.
+        pass: Pass,
     },
+}
+
+/// The kernels of a scatter, after the one that writes the places down. Points go to bins by a hash of their
+/// place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Pass {
+    /// All points one after another, by one item.
+    Whole,
+    /// How many points of a part of them go to each bin. One item for a part.
+    Count,
+    /// How many points of a bin come before those of each part. One item for a bin.
+    Sum,
+    /// The numbers of the points, bin by bin, in C order in each. One item for a part.
+    Sort,
+    /// The points of a bin one after another. One item for a bin.
+    Bins,
 }
 
 /// One kernel of a program.
@@ -208,13 +226,15 @@ impl Entry {
                 all.push(Param::Initial);
             }
             Form::Scan { .. } => all.push(Param::Number("items")),
-            Form::Place { .. } | Form::Scatter { .. } => {
-                all.extend(["items", "total"].map(Param::Number));
+            Form::Place { .. } => all.extend(["items", "total"].map(Param::Number)),
+            Form::Scatter { .. } => {
+                all.extend(["items", "total", "part", "parts", "bins"].map(Param::Number));
             }
             Form::PlaceCombine { .. } => all.extend(["items", "parts"].map(Param::Number)),
         }
         let scratch = match self.form {
-            Form::Chunk { .. } | Form::Tree | Form::Combine | Form::Scatter { .. } => 1,
+            Form::Chunk { .. } | Form::Tree | Form::Combine => 1,
+            Form::Scatter { .. } => 3,
             Form::PlaceChunk { .. } | Form::PlaceCombine { .. } => 2,
             _ => 0,
         };

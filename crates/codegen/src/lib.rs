@@ -32,7 +32,7 @@ mod watch;
 pub use cache::ImageCache;
 pub use conditions::{Watch, Watched};
 pub use dialect::{Dialect, EMITTER};
-pub use entry::{Entry, Form, GROUP, Param, Source, Stride, View};
+pub use entry::{Entry, Form, GROUP, Param, Pass, Source, Stride, View};
 pub use lower::{ArgValue, Memory, Step, Steps, Target, lower};
 
 pub use product::{Product, product};
@@ -54,7 +54,7 @@ pub fn source(entries: &[&Entry], dialect: Dialect) -> Result<String, String> {
                 fold::text(entry)?
             }
             Form::Combine => tree::combine(entry),
-            Form::Scatter { mode } => scatter::text(entry, mode)?,
+            Form::Scatter { mode, pass } => scatter::text(entry, mode, pass)?,
             Form::Place { .. } | Form::PlaceChunk { .. } | Form::PlaceCombine { .. } => {
                 place::text(entry)?
             }

@@ -10,7 +10,7 @@ use arrayloom_ir as ir;
 use arrayloom_ir::Prim;
 
 /// The block of scratch with the words that conditions are told in.
-pub(super) const MET: usize = 2;
+pub(super) const MET: usize = 3;
 
 impl Lowering<'_> {
     /// Makes the step that finds conditions, if they are wanted and there may be some.
@@ -54,7 +54,7 @@ impl Lowering<'_> {
             origin,
             folds,
         };
-        self.scratch(&[0, 0, watched.words() * 4]);
+        self.scratch(&[0, 0, 0, watched.words() * 4]);
         self.steps.watched = Some(watched);
         Ok(())
     }

@@ -190,6 +190,7 @@ fn heat() {
 fn heat_on_cores() {
     let mut case = heat_case();
     case.cores = true;
+    case.watched = true;
     case.check("heat_on_cores", |ins| {
         for arg in ins {
             steps(&[3002 * 8, 8])(arg);

@@ -264,10 +264,10 @@ mod tests {
         assert_eq!(sizes, [8, 8, 4]);
     }
 
-    /// CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_HANDLE_TYPE_NONE, CU_MEM_LOCATION_TYPE_DEVICE and
-    /// CU_MEM_ACCESS_FLAGS_PROT_READWRITE there.
     #[test]
     fn numbers_are_those_of_the_header() {
+        // CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_HANDLE_TYPE_NONE, CU_MEM_LOCATION_TYPE_DEVICE and
+        // CU_MEM_ACCESS_FLAGS_PROT_READWRITE.
         let made = Properties::of(3);
         assert_eq!((made.kind, made.handles), (1, 0));
         assert_eq!((made.place.kind, made.place.device), (1, 3));

@@ -63,6 +63,16 @@ DEV f64 mul_f64(f64 a, f64 b) { return a * b; }
 
 DEV f64 abs_f64(f64 a) { return fabs_f64(a); }
 
+DEV u32 class_f64(f64 x) { return x - x == (f64)0 ? 0u : x != x ? 1u : 2u; }
+
+DEV u32 met_one(u32 a, u32 result, u32 infinite) {
+    if (a & 1u) return 0u;
+    if (result & 1u) return 8u;
+    return (result & 2u) && !(a & 2u) ? infinite : 0u;
+}
+
+DEV u32 met_two(u32 a, u32 b, u32 result, u32 infinite) { return met_one(a | b, result, infinite); }
+
 #undef ix
 #define ix i32
 DEV f64 kb6e95f072a78c4b8_at(GLB const f64 * restrict pi0, const ix si0_0, GLB const f64 * restrict pi1, const ix si1_0, GLB const f64 * restrict pi2, const ix si2_0, GLB const f64 * restrict pi3, const ix si3_0, GLB const f64 * restrict pi4, const ix si4_0, GLB f64 * restrict po1, const ix so1_0, const ix n0, const ix n1, const ix d0, const ix d1) {
@@ -173,7 +183,7 @@ KERNEL(kb6e95f072a78c4b8, 128)(GLB const f64 * restrict pi0, const i64 oi0, cons
 
 #undef ix
 #define ix i32
-KERNEL(k4e4873a733914ba5, 128)(GLB f64 * restrict po0, const i64 oo0, const i64 items, const i64 outers, const i64 run, const i64 piece, const i64 pieces, const i64 parts, const f64 initial, GLB f64 *scratch0) {
+KERNEL(kfd5ac2cd0c4823d5, 128)(GLB f64 * restrict po0, const i64 oo0, const i64 items, const i64 outers, const i64 run, const i64 piece, const i64 pieces, const i64 parts, const f64 initial, GLB f64 *scratch0, GLB u32 *met, const i64 slot) {
     po0 += oo0;
     const i64 item = GROUP_X;
     f64 sum = initial;
@@ -192,5 +202,56 @@ KERNEL(k4e4873a733914ba5, 128)(GLB f64 * restrict po0, const i64 oo0, const i64 
     if (LOCAL_ID == 0) {
         ix rest = (ix)item;
         store_f64(po0, sum);
+        if (class_f64(sum)) OR_INTO(met + slot, class_f64(sum));
     }
+}
+
+#undef ix
+#define ix i32
+KERNEL(k170e1d42ec63db5b, 128)(GLB const f64 * restrict pi0, const i64 oi0, const ix si0_0, GLB const f64 * restrict pi1, const i64 oi1, const ix si1_0, GLB const f64 * restrict pi2, const i64 oi2, const ix si2_0, GLB const f64 * restrict pi3, const i64 oi3, const ix si3_0, GLB const f64 * restrict pi4, const i64 oi4, const ix si4_0, const ix n0, const ix n1, GLB u32 *met) {
+    pi0 += oi0;
+    pi1 += oi1;
+    pi2 += oi2;
+    pi3 += oi3;
+    pi4 += oi4;
+    u32 met5 = 0u;
+    u32 met6 = 0u;
+    u32 met7 = 0u;
+    u32 met8 = 0u;
+    u32 met10 = 0u;
+    u32 met11 = 0u;
+    u32 met12 = 0u;
+    EACH_Y(d0, n0) EACH_X(part, n1 / 256 + 1) {
+        const ix start = part * 256;
+        const ix end = n1 - start < 256 ? n1 : start + 256;
+        for (ix d1 = start; d1 < end; d1++) {
+        const f64 v0 = load_f64(pi0 + d0 * si0_0 + d1);
+        const f64 v1 = load_f64(pi1 + d0 * si1_0 + d1);
+        const f64 v2 = load_f64(pi2 + d0 * si2_0 + d1);
+        const f64 v3 = load_f64(pi3 + d0 * si3_0 + d1);
+        const f64 v4 = load_f64(pi4 + d0 * si4_0 + d1);
+        const f64 v5 = add_f64(v0, v1);
+        const f64 v6 = add_f64(v5, v2);
+        const f64 v7 = add_f64(v6, v3);
+        const f64 v8 = add_f64(v7, v4);
+        const f64 v9 = f64_of((u64)0x3fc999999999999a);
+        const f64 v10 = mul_f64(v9, v8);
+        const f64 v11 = sub_f64(v10, v0);
+        const f64 v12 = abs_f64(v11);
+        met5 |= met_two(class_f64(v0), class_f64(v1), class_f64(v5), 2u);
+        met6 |= met_two(class_f64(v5), class_f64(v2), class_f64(v6), 2u);
+        met7 |= met_two(class_f64(v6), class_f64(v3), class_f64(v7), 2u);
+        met8 |= met_two(class_f64(v7), class_f64(v4), class_f64(v8), 2u);
+        met10 |= met_two(class_f64(v9), class_f64(v8), class_f64(v10), 2u);
+        met11 |= met_two(class_f64(v10), class_f64(v0), class_f64(v11), 2u);
+        met12 |= met_one(class_f64(v11), class_f64(v12), 2u) | class_f64(v12) << 4;
+        }
+    }
+    if (met5) OR_INTO(met + 6, met5);
+    if (met6) OR_INTO(met + 7, met6);
+    if (met7) OR_INTO(met + 8, met7);
+    if (met8) OR_INTO(met + 9, met8);
+    if (met10) OR_INTO(met + 11, met10);
+    if (met11) OR_INTO(met + 12, met11);
+    if (met12) OR_INTO(met + 13, met12);
 }

@@ -107,24 +107,90 @@ KERNEL(kc8a9c2580f0d1771, 128)(GLB const i64 * restrict pi0, const i64 oi0, GLB 
 
 #undef ix
 #define ix i32
-DEV f16 kb2c064d9dcbb73b0_at(GLB const u16 * restrict pi0, const ix n0, const ix d0) {
-    const f16 v0 = load_f16(pi0 + d0);
-    const f16 v1 = add_f16(v0, v0);
-    return v1;
-}
-KERNEL(kb2c064d9dcbb73b0, 128)(GLB const u16 * restrict pi0, const i64 oi0, GLB u8 * restrict po0, const i64 oo0, const ix n0, const i64 items, const i64 total, GLB i64 *scratch0) {
+KERNEL(k6acaa22ad1b81a78, 128)(GLB const u16 * restrict pi0, const i64 oi0, GLB u8 * restrict po0, const i64 oo0, const ix n0, const i64 items, const i64 total, const i64 part, const i64 parts, const i64 bins, GLB i64 *scratch0, GLB i64 *scratch1, GLB i64 *scratch2) {
     pi0 += oi0;
     po0 += oo0;
     EACH_X(item, (ix)items) {
-        ix d0 = 0;
-        for (i64 at = 0; at < total; at++) {
+        GLB i64 *own = scratch2 + (i64)item * bins;
+        for (i64 bin = 0; bin < bins; bin++) own[bin] = 0;
+        const i64 start = (i64)item * part, end = ((i64)item + 1) * part < total ? ((i64)item + 1) * part : total;
+        ix rest = (ix)start;
+        ix d0 = rest;
+        for (i64 at = start; at < end; at++) {
             const i64 by = scratch0[at];
             if (by != (i64)((u64)1 << 63)) {
                 GLB u8 *to = po0 + 2 * d0 + by;
                 const u64 spread = (u64)(to - po0) * (u64)0x9E3779B97F4A7C15;
-                if (mulhi_u32((u32)(spread >> 32), (u32)items) == (u32)item) store_bytes_f16(to, add_f16(load_bytes_f16(to), kb2c064d9dcbb73b0_at(pi0, n0, d0)));
+                const u32 bin = mulhi_u32((u32)(spread >> 32), (u32)bins);
+                own[bin]++;
             }
             d0++;
+        }
+    }
+}
+
+#undef ix
+#define ix i32
+KERNEL(k34ecc1eafd35e610, 128)(GLB const u16 * restrict pi0, const i64 oi0, GLB u8 * restrict po0, const i64 oo0, const ix n0, const i64 items, const i64 total, const i64 part, const i64 parts, const i64 bins, GLB i64 *scratch0, GLB i64 *scratch1, GLB i64 *scratch2) {
+    pi0 += oi0;
+    po0 += oo0;
+    EACH_X(item, (ix)items) {
+        i64 sum = 0;
+        for (i64 at = item; at < parts * bins; at += bins) {
+            const i64 count = scratch2[at];
+            scratch2[at] = sum;
+            sum += count;
+        }
+        scratch2[parts * bins + item] = sum;
+    }
+}
+
+#undef ix
+#define ix i32
+KERNEL(kf5a1e15f617e568d, 128)(GLB const u16 * restrict pi0, const i64 oi0, GLB u8 * restrict po0, const i64 oo0, const ix n0, const i64 items, const i64 total, const i64 part, const i64 parts, const i64 bins, GLB i64 *scratch0, GLB i64 *scratch1, GLB i64 *scratch2) {
+    pi0 += oi0;
+    po0 += oo0;
+    EACH_X(item, (ix)items) {
+        GLB i64 *own = scratch2 + (i64)item * bins;
+        i64 before = 0;
+        for (i64 bin = 0; bin < bins; bin++) {
+            own[bin] += before;
+            before += scratch2[parts * bins + bin];
+        }
+        const i64 start = (i64)item * part, end = ((i64)item + 1) * part < total ? ((i64)item + 1) * part : total;
+        ix rest = (ix)start;
+        ix d0 = rest;
+        for (i64 at = start; at < end; at++) {
+            const i64 by = scratch0[at];
+            if (by != (i64)((u64)1 << 63)) {
+                GLB u8 *to = po0 + 2 * d0 + by;
+                const u64 spread = (u64)(to - po0) * (u64)0x9E3779B97F4A7C15;
+                const u32 bin = mulhi_u32((u32)(spread >> 32), (u32)bins);
+                scratch1[own[bin]++] = at;
+            }
+            d0++;
+        }
+    }
+}
+
+#undef ix
+#define ix i32
+DEV f16 k851527e17909ace0_at(GLB const u16 * restrict pi0, const ix n0, const ix d0) {
+    const f16 v0 = load_f16(pi0 + d0);
+    const f16 v1 = add_f16(v0, v0);
+    return v1;
+}
+KERNEL(k851527e17909ace0, 128)(GLB const u16 * restrict pi0, const i64 oi0, GLB u8 * restrict po0, const i64 oo0, const ix n0, const i64 items, const i64 total, const i64 part, const i64 parts, const i64 bins, GLB i64 *scratch0, GLB i64 *scratch1, GLB i64 *scratch2) {
+    pi0 += oi0;
+    po0 += oo0;
+    EACH_X(item, (ix)items) {
+        const GLB i64 *ends = scratch2 + (parts - 1) * bins + item;
+        for (i64 i = item == 0 ? 0 : ends[-1]; i < ends[0]; i++) {
+            const i64 at = scratch1[i], by = scratch0[at];
+            ix rest = (ix)at;
+            const ix d0 = rest;
+            GLB u8 *to = po0 + 2 * d0 + by;
+            store_bytes_f16(to, add_f16(load_bytes_f16(to), k851527e17909ace0_at(pi0, n0, d0)));
         }
     }
 }
