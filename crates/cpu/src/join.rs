@@ -2,8 +2,8 @@
 
 use crate::Isa;
 use crate::kern::{Splat, pair};
-use crate::lower::{Lowered, Place, Step};
 use crate::program::{makes, reads};
+use crate::step::{Lowered, Place, Step};
 use arrayloom_ir::Prim;
 
 /// Joins what can be joined. With `apart`, every pair gets a buffer for its inner result, so that it

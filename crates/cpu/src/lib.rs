@@ -1,7 +1,7 @@
 //! The CPU device: a portable tile interpreter on all cores.
 //!
 //! A launch becomes loops over the axes in walking order (`setup`, `nest`). Its kernel becomes a
-//! program (`lower`, `program`): steps that each run one compiled kernel (`kern`) over a tile of a few
+//! program (`lower`, `program`): steps (`step`) that each run one compiled kernel (`kern`) over a tile of a few
 //! hundred elements, so that everything between reading inputs and writing outputs stays in the level-1
 //! cache. Workers (`exec`, `tasks`, `pool`) run the program over their share of the walk. Folds
 //! (`fold`, `tree`, `arg`) give NumPy's own bits for any number of threads, tile length and instruction
@@ -27,6 +27,7 @@ mod program;
 mod run;
 mod scatter;
 mod setup;
+mod step;
 mod sweep;
 mod sweep_band;
 mod sweep_check;

@@ -1,4 +1,8 @@
-//! A pool of threads that runs one function on every worker; the caller is worker 0.
+//! A pool of threads that do the parts of one job, each taking a part until there is none left; the
+//! caller is worker 0.
+//!
+//! A worker that has not begun when the caller finds nothing left is not waited for. So a short job costs
+//! no more than doing it alone where the system wakes the others late.
 
 #![expect(
     unsafe_code,
@@ -21,7 +25,7 @@ struct State {
     job: Option<Job>,
     /// Counts jobs, so that a worker takes each once.
     turn: u64,
-    /// Workers that take part in the job, worker 0 not counted.
+    /// Workers that may take part in the job, worker 0 not counted.
     wanted: usize,
     stop: bool,
 }
@@ -30,8 +34,8 @@ struct State {
 struct Shared {
     state: Mutex<State>,
     start: Condvar,
-    /// Workers that have not finished.
-    left: AtomicUsize,
+    /// Workers that have begun and not finished.
+    busy: AtomicUsize,
     failed: AtomicBool,
     done: Condvar,
     done_lock: Mutex<()>,
@@ -73,14 +77,15 @@ impl Pool {
         self.workers + 1
     }
 
-    /// Calls `f(0)` here and `f(1)` to `f(threads - 1)` on the workers, and waits for all.
+    /// Calls `f(0)` here and some of `f(1)` to `f(threads - 1)` on the workers, and waits for those that have
+    /// begun when `f(0)` is done. Every call must take parts until there are none left, so that the job is
+    /// done when `f(0)` and they are.
     pub(crate) fn run(&self, threads: usize, f: &(dyn Fn(usize) + Sync)) {
         let wanted = self.workers.min(threads.saturating_sub(1));
         if wanted == 0 {
             f(0);
             return;
         }
-        self.shared.left.store(wanted, Ordering::Release);
         {
             let mut state = lock(&self.shared.state);
             state.job = Some(Job(erase(f)));
@@ -118,27 +123,27 @@ fn erase<'a>(f: &'a (dyn Fn(usize) + Sync + 'a)) -> *const (dyn Fn(usize) + Sync
     }
 }
 
-/// Waits for the workers when dropped, also when the caller's part panics.
+/// Ends the job when dropped, also when the caller's part panics: no other worker begins, and those that
+/// have are waited for.
 struct Wait<'a>(&'a Shared);
 
 impl Drop for Wait<'_> {
     fn drop(&mut self) {
+        lock(&self.0.state).job = None;
         for _ in 0..SPINS {
-            if self.0.left.load(Ordering::Acquire) == 0 {
+            if self.0.busy.load(Ordering::Acquire) == 0 {
                 break;
             }
             std::hint::spin_loop();
         }
         let mut guard = lock(&self.0.done_lock);
-        while self.0.left.load(Ordering::Acquire) != 0 {
+        while self.0.busy.load(Ordering::Acquire) != 0 {
             guard = self
                 .0
                 .done
                 .wait(guard)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-        drop(guard);
-        lock(&self.0.state).job = None;
     }
 }
 
@@ -153,6 +158,7 @@ fn next_job(shared: &Shared, number: usize, seen: &mut u64) -> Option<Job> {
             *seen = state.turn;
             let job = state.job.filter(|_| number <= state.wanted);
             if job.is_some() {
+                shared.busy.fetch_add(1, Ordering::AcqRel);
                 return job;
             }
         }
@@ -166,14 +172,15 @@ fn next_job(shared: &Shared, number: usize, seen: &mut u64) -> Option<Job> {
 fn work(shared: &Shared, number: usize) {
     let mut seen = 0;
     while let Some(job) = next_job(shared, number, &mut seen) {
-        // SAFETY: `Pool::run` waits for this worker before it returns, so the function is alive.
+        // SAFETY: this worker counts as busy since it took the job, and `Pool::run` waits for those before
+        // it returns, so the function is alive.
         let f = unsafe { &*job.0 };
         let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| f(number)));
         if ran.is_err() {
             shared.failed.store(true, Ordering::Release);
         }
         let guard = lock(&shared.done_lock);
-        if shared.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if shared.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
             shared.done.notify_all();
         }
         drop(guard);
@@ -185,26 +192,59 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_worker_runs_once() {
+    fn all_parts_are_done_once_and_by_workers_that_were_asked() {
         let pool = Pool::new(4);
         for threads in 1..=4 {
-            for _ in 0..50 {
+            for parts in 0..50 {
+                let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
                 let calls: Vec<AtomicUsize> = (0..4).map(|_| AtomicUsize::new(0)).collect();
                 pool.run(threads, &|number| {
                     calls[number].fetch_add(1, Ordering::Relaxed);
+                    while next.fetch_add(1, Ordering::Relaxed) < parts {
+                        thread::yield_now();
+                        done.fetch_add(1, Ordering::Relaxed);
+                    }
                 });
+                assert_eq!(done.into_inner(), parts);
                 for (number, count) in calls.iter().enumerate() {
-                    assert_eq!(count.load(Ordering::Relaxed), usize::from(number < threads));
+                    let called = count.load(Ordering::Relaxed);
+                    assert!(called <= usize::from(number < threads));
+                    assert!(number > 0 || called == 1);
                 }
             }
         }
     }
 
     #[test]
+    fn a_worker_that_has_begun_is_waited_for() {
+        let pool = Pool::new(2);
+        let (begun, ended) = (AtomicBool::new(false), AtomicBool::new(false));
+        pool.run(2, &|number| {
+            if number == 0 {
+                while !begun.load(Ordering::Acquire) {
+                    thread::yield_now();
+                }
+            } else {
+                begun.store(true, Ordering::Release);
+                thread::sleep(std::time::Duration::from_millis(30));
+                ended.store(true, Ordering::Release);
+            }
+        });
+        assert!(ended.into_inner());
+    }
+
+    #[test]
     fn a_panic_reaches_the_caller_and_the_pool_lives() {
         let pool = Pool::new(2);
+        let begun = AtomicBool::new(false);
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            pool.run(2, &|number| assert_eq!(number, 0, "worker fails"));
+            pool.run(2, &|number| {
+                begun.fetch_or(number > 0, Ordering::AcqRel);
+                assert_eq!(number, 0, "worker fails");
+                while !begun.load(Ordering::Acquire) {
+                    thread::yield_now();
+                }
+            });
         }));
         assert!(caught.is_err());
         pool.run(2, &|_| {});

@@ -8,8 +8,9 @@ use crate::config::CpuConfig;
 use crate::fold::{FoldForm, FoldPlan};
 use crate::jit::{Cutter, Segment, cut};
 use crate::join::join;
-use crate::lower::{Facts, Lower, Lowered, Place, Step, in_place};
+use crate::lower::{Facts, Lower, in_place};
 use crate::setup::{Setup, Source};
+use crate::step::{Lowered, Place, Step};
 use arrayloom_ir::{Form, Kernel};
 
 /// What a slot points to.

@@ -12,11 +12,12 @@
 use crate::Isa;
 use crate::cell::Cell;
 use crate::fold::{self, FoldPlan};
-use crate::lower::{Facts, note};
+use crate::lower::Facts;
 use crate::mxcsr::{self, Saved};
 use crate::program::{self, Program};
 use crate::run::{Env, start_values};
 use crate::setup::{Setup, setup_rows};
+use crate::step::note;
 use crate::sweep_band::{Runner, Share};
 use crate::sweep_check::StoreCheck;
 use crate::sweep_fold::Whole;

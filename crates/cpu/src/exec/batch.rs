@@ -13,9 +13,9 @@ use crate::Isa;
 use crate::fold::FoldState;
 use crate::jit::Rows;
 use crate::kern;
-use crate::lower::{Step, note};
 use crate::nest::{Class, Nest};
 use crate::program::Slot;
+use crate::step::{Step, note};
 
 /// How several rows are done at a time.
 pub(super) struct Batch {

@@ -7,7 +7,7 @@ use super::ops_fit;
 use super::segment::Cutter;
 use super::ssa::takes;
 use crate::Isa;
-use crate::lower::{Lowered, Place, Step};
+use crate::step::{Lowered, Place, Step};
 
 /// Where the steps go.
 pub(super) struct Phases {

@@ -7,8 +7,8 @@
 )]
 
 use crate::kern::Found;
-use crate::lower::note;
 use crate::place::gather;
+use crate::step::note;
 use std::sync::atomic::AtomicU8;
 
 /// Where an operand is.

@@ -4,7 +4,7 @@
 //! code share one compiled function, whatever their sizes and addresses.
 
 use crate::kern::Splat;
-use crate::lower::Verb;
+use crate::step::Verb;
 use arrayloom_ir::Prim;
 use arrayloom_types::DType;
 
