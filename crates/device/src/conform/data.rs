@@ -55,6 +55,8 @@ pub(super) enum Values {
     Few,
     /// Whole numbers from `low` to `high`.
     Whole(i64, i64),
+    /// Numbers of a size up to four, some of them whole: exponents that leave a complex power a direction.
+    Exponent,
     /// Floats that a conversion to this integer dtype is defined for.
     Within(DType),
 }
@@ -117,6 +119,7 @@ fn integer(dtype: DType, rng: &mut Rng, values: Values) -> Scalar {
         Values::Whole(low, high) => whole(rng, low, high).cast_unsigned(),
         Values::Few => bits % 3,
         Values::Tame => bits % 100,
+        Values::Exponent => bits % 5,
         _ => match rng.below(12) {
             0 => 0,
             1 => 1,
@@ -138,6 +141,8 @@ fn float(dtype: DType, rng: &mut Rng, values: Values) -> Scalar {
     let number = match values {
         Values::Whole(low, high) => whole(rng, low, high) as f64,
         Values::Few => [1.0, -0.0, 2.0, f64::NAN, 0.0, -1.0][rng.below(24).min(5)],
+        Values::Exponent if rng.below(3) == 0 => whole(rng, -4, 4) as f64,
+        Values::Exponent => 4.0 * rng.unit(),
         Values::Within(to) => within(to, rng),
         Values::Any if rng.below(16) == 0 => return edge(dtype, rng),
         Values::Any if rng.below(3) == 0 => SPECIAL[rng.below(SPECIAL.len())],

@@ -15,7 +15,7 @@ fn values(l: &Loop, nth: usize) -> Values {
     match l.prim {
         Prim::Pow if whole && nth == 1 => Values::Whole(0, 9),
         // A huge exponent leaves a complex power no direction: systems give numbers, endless ones or none.
-        Prim::Pow if l.ins[nth].is_complex() && nth == 1 => Values::Tame,
+        Prim::Pow if l.ins[nth].is_complex() && nth == 1 => Values::Exponent,
         Prim::Shl | Prim::Shr if nth == 1 => Values::Whole(0, 70),
         Prim::Ldexp if nth == 1 => Values::Whole(-40, 40),
         _ => Values::Any,
