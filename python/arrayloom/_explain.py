@@ -219,7 +219,8 @@ def _text(plan: Explanation) -> Iterator[str]:
         yield f"{_count(plan.put_off, 'operation')} put off: the results need not be stored now"
     number = 0
     for place, each in enumerate(plan.passes, 1):
-        together = f", {len(each.kernels)} kernels row by row" if len(each.kernels) > 1 else ""
+        count = len(each.kernels)
+        together = f", {count} kernels, a few rows or columns at a time" if count > 1 else ""
         yield ""
         yield (
             f"pass {place}{together}: reads {human_bytes(each.bytes_read)},"

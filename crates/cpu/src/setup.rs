@@ -47,7 +47,7 @@ pub(crate) struct Setup {
     pub(crate) ranks: PerAxis<Option<(usize, usize)>>,
     /// The axis of the loops that a running fold goes along.
     pub(crate) scan: Option<usize>,
-    /// The lane of the index along axis 0, if that axis is kept apart from the others.
+    /// The lane of the index along the axis that is kept apart from the others, if there is one.
     pub(crate) rows: Option<usize>,
     /// Outputs that are read again soon: they never go around the caches.
     pub(crate) cached: PerAxis<bool>,
@@ -99,18 +99,22 @@ struct Walk {
 /// # Errors
 /// What the device lacks: outputs that do not go together.
 pub(crate) fn setup(kernel: &Kernel, launch: &Launch<'_>) -> Result<Setup, String> {
-    loops(kernel, launch, false)
+    loops(kernel, launch, None)
 }
 
-/// Builds the loops with axis 0 apart from the others.
+/// Builds the loops with an axis apart from the others.
 ///
 /// # Errors
 /// As for [`setup`].
-pub(crate) fn setup_rows(kernel: &Kernel, launch: &Launch<'_>) -> Result<Setup, String> {
-    loops(kernel, launch, true)
+pub(crate) fn setup_rows(
+    kernel: &Kernel,
+    launch: &Launch<'_>,
+    axis: usize,
+) -> Result<Setup, String> {
+    loops(kernel, launch, Some(axis))
 }
 
-fn loops(kernel: &Kernel, launch: &Launch<'_>, by_rows: bool) -> Result<Setup, String> {
+fn loops(kernel: &Kernel, launch: &Launch<'_>, apart: Option<usize>) -> Result<Setup, String> {
     if !launch.fits(kernel) {
         return Err("the launch does not fit the kernel".to_owned());
     }
@@ -143,9 +147,9 @@ fn loops(kernel: &Kernel, launch: &Launch<'_>, by_rows: bool) -> Result<Setup, S
     });
     let outs: PerAxis<usize> = outs.collect();
     let ranks = ranks(kernel, launch, &walk, &mut lanes);
-    let rows = by_rows.then(|| {
+    let rows = apart.map(|axis| {
         let mut steps: PerAxis<isize> = SmallVec::from_elem(0, launch.shape.len());
-        steps[0] = 1;
+        steps[axis] = 1;
         lanes.push(Lane { base: 0, steps });
         lanes.len() - 1
     });
@@ -160,8 +164,10 @@ fn loops(kernel: &Kernel, launch: &Launch<'_>, by_rows: bool) -> Result<Setup, S
         .outputs
         .iter()
         .any(|o| matches!(o.form, Form::Scan { .. }));
+    // Of rows that are kept apart, only some columns are done at a time.
+    let whole = rows.is_none_or(|lane| nest.axes[0].steps[lane] == 0);
     Ok(Setup {
-        span: nest.row() < SHORT_ROW && nest.axes.len() > 1 && !scans,
+        span: nest.row() < SHORT_ROW && nest.axes.len() > 1 && !scans && whole,
         nest,
         live,
         sources,

@@ -2,7 +2,8 @@
 //!
 //! The stages are set up and lowered like single launches, with axis 0 as the outermost loop. Workers
 //! take bands of time; `sweep_band` runs one, `sweep_rows` knows where rows lie, `sweep_check` what
-//! must hold.
+//! must hold. A sweep over columns is the same, with the last axis as the innermost loop: a step is a panel of
+//! columns.
 
 #![expect(
     unsafe_code,
@@ -34,6 +35,8 @@ const EACH: usize = 3;
 const WARM: usize = 24;
 /// Rows for each thread; with fewer, kernels are better cut along other axes, one by one.
 const LEAST_ROWS: usize = 4;
+/// Bytes of a panel of columns: in the cache that cores share.
+const PANELS: usize = 8 << 20;
 /// Where rings are taken to lie while stages are lowered: apart from one another and from all memory.
 const RINGS_AT: u64 = 1 << 56;
 /// Bytes that a point of a strided row takes in the cache at most.
@@ -60,6 +63,8 @@ pub(crate) struct Prepared<'a> {
     pub(crate) program: Program,
     /// For each lane.
     pub(crate) homes: Vec<Home>,
+    /// The loop over rows: the outermost one, or the innermost if rows are columns.
+    pub(crate) axis: usize,
     /// Points of a row.
     pub(crate) row_points: usize,
     /// For each output, how it folds if it keeps the rows; empty without any fold.
@@ -231,11 +236,20 @@ fn prepare<'a>(
     if stage.launch.shape.is_empty() {
         return Ok(None);
     }
-    let mut setup = setup_rows(stage.kernel, &launch)?;
-    let outer = setup.nest.axes.len() - 1;
+    let rows = if sweep.columns {
+        stage.launch.shape.len() - 1
+    } else {
+        0
+    };
+    let mut setup = setup_rows(stage.kernel, &launch, rows)?;
+    let axis = if sweep.columns {
+        0
+    } else {
+        setup.nest.axes.len() - 1
+    };
     let by_row = setup
         .rows
-        .is_some_and(|lane| setup.nest.axes[outer].steps[lane] == 1);
+        .is_some_and(|lane| setup.nest.axes[axis].steps[lane] == 1);
     if !by_row {
         return Ok(None);
     }
@@ -253,7 +267,7 @@ fn prepare<'a>(
         jit: env.jit,
     };
     let program = program::build(facts, &folds, env.config)?;
-    let Some(wholes) = wholes(stage, &mut folds, setup.nest.len()) else {
+    let Some(wholes) = wholes(stage, &mut folds, (setup.nest.len(), rows)) else {
         return Ok(None);
     };
     if folds.iter().all(Option::is_none) && wholes.is_empty() {
@@ -264,7 +278,8 @@ fn prepare<'a>(
         folds,
         wholes,
         values: values.collect(),
-        row_points: setup.nest.inner_len(outer),
+        row_points: setup.nest.len() / setup.nest.axes[axis].extent.max(1),
+        axis,
         program,
         homes,
         flags: stage.launch.flags,
@@ -273,13 +288,17 @@ fn prepare<'a>(
 }
 
 /// Takes out the folds over everything. `None` if there is a fold that a sweep cannot do.
-fn wholes(stage: &Stage<'_>, folds: &mut [Option<FoldPlan>], total: usize) -> Option<Vec<Whole>> {
+fn wholes(
+    stage: &Stage<'_>,
+    folds: &mut [Option<FoldPlan>],
+    (total, rows): (usize, usize),
+) -> Option<Vec<Whole>> {
     let all = (1 << stage.launch.shape.len()) - 1;
     let mut wholes = Vec::new();
     for (output, fold) in folds.iter_mut().enumerate() {
         match stage.kernel.outputs[output].form {
             Form::Store => {}
-            Form::Reduce { axes, .. } if axes & 1 == 0 => {}
+            Form::Reduce { axes, .. } if axes >> rows & 1 == 0 => {}
             Form::Reduce { axes, .. } if axes == all => {
                 wholes.push(Whole::new(output, fold.take()?, total)?);
             }
@@ -376,6 +395,9 @@ fn step(sweep: &Sweep<'_>, stages: &[Prepared<'_>], env: &Env<'_>) -> usize {
     };
     let rings: usize = sweep.rings.iter().map(|r| r.pitch).sum();
     let row = rings + stages.iter().map(lanes).max().unwrap_or(0);
+    if sweep.columns {
+        return (PANELS / row.max(1)).clamp(64, 512);
+    }
     let held: usize = sweep.rings.iter().map(|r| r.pitch * r.reach).sum();
     (env.config.sweep_bytes.saturating_sub(held) / row.max(1)).clamp(1, 4096)
 }

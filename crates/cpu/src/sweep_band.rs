@@ -159,12 +159,12 @@ impl<'a> Runner<'a> {
     ) {
         let prepared = &self.crew.stages[stage];
         let (worker, nest) = &mut self.stages[stage];
-        let outer = nest.axes.len() - 1;
+        let axis = prepared.axis;
         let mut row = rows.start;
         while row < rows.end {
             let mut count = rows.end - row;
             for (lane, home) in prepared.homes.iter().enumerate() {
-                let step = prepared.setup.nest.axes[outer].steps[lane];
+                let step = prepared.setup.nest.axes[axis].steps[lane];
                 let base = prepared.setup.nest.bases[lane];
                 let here = base + row.cast_signed() * step;
                 let (base, even) = match *home {
@@ -185,7 +185,7 @@ impl<'a> Runner<'a> {
                 nest.bases[lane] = base;
                 count = count.min(even);
             }
-            nest.axes[outer].extent = count;
+            nest.axes[axis].extent = count;
             if !prepared.folds.is_empty() {
                 // SAFETY: promised by the caller; the lanes were just set for these rows.
                 unsafe { prepared.open_folds(nest, share.number, row, folds) };

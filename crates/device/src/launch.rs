@@ -91,6 +91,8 @@ pub struct Sweep<'a> {
     pub rings: &'a [Ring],
     /// The blocks that are written.
     pub blocks: &'a [Rows],
+    /// What counts as rows are columns, places along the last axis of the stages instead of the first.
+    pub columns: bool,
 }
 
 impl Launch<'_> {

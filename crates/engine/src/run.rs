@@ -176,6 +176,7 @@ impl Engine {
             fuse: self.fuses(),
             sweep: self.fuses() && self.settings.sweep,
             sweep_points: self.settings.sweep_points,
+            sweep_columns: self.settings.sweep_columns,
             sweep_least: self.settings.sweep_bytes,
             sweep_planes: self.settings.sweep_planes,
             ..Options::default()

@@ -139,6 +139,8 @@ settings! {
     sweep: bool = true, "ARRAYLOOM_SWEEP";
     /// Points of a kernel that may take part in such a pass.
     sweep_points: usize = 16 << 10, "ARRAYLOOM_SWEEP_POINTS";
+    /// Columns at least of a pass over columns, where rows are folded into one.
+    sweep_columns: usize = 256, "ARRAYLOOM_SWEEP_COLUMNS";
     /// Bytes that such a pass must keep from memory.
     sweep_bytes: usize = 1 << 20, "ARRAYLOOM_SWEEP_BYTES";
     /// Bytes of planes, or rows as long, that such a pass holds in the cache that cores share.

@@ -65,6 +65,7 @@ impl Engine {
                 schedule: &sweep.schedule,
                 rings: &sweep.rings,
                 blocks: &blocks,
+                columns: sweep.columns,
             },
         );
         match taken.map_err(EngineError::from) {

@@ -17,6 +17,7 @@
 mod bind;
 mod build;
 mod cache;
+mod columns;
 mod dead;
 mod item;
 mod order;
@@ -64,6 +65,8 @@ pub struct Options {
     pub sweep_stages: usize,
     /// Points of a stage at least.
     pub sweep_points: usize,
+    /// Columns of a pass over columns at least.
+    pub sweep_columns: usize,
     /// Bytes that a sweep must keep from memory.
     pub sweep_least: usize,
     /// Bytes of the rows that a sweep holds in the cache at most.
@@ -83,6 +86,7 @@ impl Default for Options {
             sweep: false,
             sweep_stages: 24,
             sweep_points: 1 << 14,
+            sweep_columns: 256,
             sweep_least: 1 << 20,
             sweep_cache: 1 << 20,
             sweep_planes: 8 << 20,

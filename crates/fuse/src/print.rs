@@ -45,7 +45,8 @@ impl fmt::Display for Group {
 
 impl fmt::Display for Sweep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "sweep of groups {:?}", self.groups)?;
+        let over = if self.columns { " over columns" } else { "" };
+        writeln!(f, "sweep of groups {:?}{over}", self.groups)?;
         for (number, ring) in self.rings.iter().enumerate() {
             writeln!(
                 f,

@@ -2,8 +2,10 @@
 //!
 //! Kernels of one list that depend on each other at shifted rows become the stages of one [`Sweep`]. What
 //! only other stages read lives in a ring of rows and never reaches memory. Whatever has no simple
-//! relation between rows, such as a transposed view, ends a sweep.
+//! relation between rows, such as a transposed view, ends a sweep. Where rows are folded into one, a sweep goes
+//! over columns instead (`columns`).
 
+use crate::columns;
 use crate::rows::{self, packed, packed_bytes, relation};
 use crate::stage::{Access, accesses, conflict, is_stage, least_warm, reads, routes};
 use crate::{Group, Options, Slots};
@@ -34,6 +36,8 @@ pub struct Sweep {
     pub rings: Vec<Ring>,
     /// The blocks that the pass writes.
     pub blocks: Vec<Block>,
+    /// What counts as rows are columns: places along the last axis instead of the first.
+    pub columns: bool,
 }
 
 /// How a stage comes to its inputs and outputs.
@@ -74,6 +78,8 @@ struct Draft<'a> {
     links: Vec<Link>,
     /// For each link, the accesses that it comes from.
     pairs: Vec<(usize, usize)>,
+    /// It goes over so many columns, instead of rows.
+    columns: Option<usize>,
     plan: Option<Sweep>,
 }
 
@@ -82,7 +88,7 @@ pub(crate) fn passes(groups: &[Group], slots: &dyn Slots, options: &Options) -> 
     let mut passes = Vec::with_capacity(groups.len());
     let mut draft = Draft::default();
     for (place, group) in groups.iter().enumerate() {
-        if options.sweep && is_stage(group) {
+        if options.sweep && draft.takes(group) {
             if draft.add(groups, place, slots, options) {
                 continue;
             }
@@ -91,7 +97,7 @@ pub(crate) fn passes(groups: &[Group], slots: &dyn Slots, options: &Options) -> 
             continue;
         }
         draft.close(groups, options, &mut passes);
-        if !(options.sweep && is_stage(group) && draft.add(groups, place, slots, options)) {
+        if !(options.sweep && draft.start(groups, place, slots, options)) {
             passes.push(Pass::Kernel(place));
         }
     }
@@ -103,6 +109,28 @@ impl<'a> Draft<'a> {
     /// True when the group may run before all stages.
     fn is_apart(&self, group: &Group) -> bool {
         accesses(group, 0).all(|b| !self.accesses.iter().any(|a| conflict(a, &b)))
+    }
+
+    /// True when the group may be a stage of this sweep.
+    fn takes(&self, group: &Group) -> bool {
+        match self.columns {
+            Some(_) => columns::columns(group) == self.columns,
+            None => is_stage(group),
+        }
+    }
+
+    /// Starts with a stage: a sweep over rows, or one over columns if the group folds rows into one.
+    fn start(
+        &mut self,
+        groups: &'a [Group],
+        place: usize,
+        slots: &dyn Slots,
+        options: &Options,
+    ) -> bool {
+        let group = &groups[place];
+        let wide = columns::columns(group).filter(|&wide| wide >= options.sweep_columns);
+        self.columns = wide.filter(|_| columns::folds(group) && columns::stay(group, options));
+        (self.columns.is_some() || is_stage(group)) && self.add(groups, place, slots, options)
     }
 
     /// Adds a stage, if it fits to those that are there.
@@ -130,7 +158,8 @@ impl<'a> Draft<'a> {
         let small = group.shape.iter().product::<usize>() < options.sweep_points;
         let stores = group.kernel.outputs.iter().all(|o| o.form == Form::Store);
         let copies = stores && group.kernel.code.len() < 2;
-        if (small || copies) && !links.iter().any(|link| link.flow) {
+        let over_columns = stage > 0 && self.columns.is_some() && !columns::folds(group);
+        if (small || copies || over_columns) && !links.iter().any(|link| link.flow) {
             return false;
         }
         let (old_links, old_accesses) = (self.links.len(), self.accesses.len());
@@ -156,7 +185,10 @@ impl<'a> Draft<'a> {
         for (first, a) in self.accesses.iter().enumerate() {
             for (second, b) in new.iter().enumerate() {
                 if conflict(a, b) {
-                    let (low, high) = relation(a.layout, b.layout)?;
+                    let (low, high) = match self.columns {
+                        Some(_) => columns::relation(a.layout, b.layout)?,
+                        None => relation(a.layout, b.layout)?,
+                    };
                     links.push(Link {
                         from: a.stage,
                         to: b.stage,
@@ -185,6 +217,9 @@ impl<'a> Draft<'a> {
     /// All of the sweep, unless it needs too many rows in the cache.
     fn plan(&self, groups: &[Group], slots: &dyn Slots, options: &Options) -> Option<Sweep> {
         let mut stages: Vec<Routes> = self.groups.iter().map(|&g| routes(&groups[g])).collect();
+        if let Some(columns) = self.columns {
+            return Some(self.over_columns(columns, stages));
+        }
         let rings = self.rings(groups, slots, &mut stages);
         let (blocks, touches) = self.blocks(&rings, &mut stages)?;
         let rows: Vec<(usize, usize)> = self
@@ -225,7 +260,22 @@ impl<'a> Draft<'a> {
             stages,
             rings,
             blocks,
+            columns: false,
         })
+    }
+
+    /// A sweep over columns: every one is computed once, and intermediate values have memory.
+    fn over_columns(&self, columns: usize, mut stages: Vec<Routes>) -> Sweep {
+        let (blocks, touches) = columns::blocks(&self.accesses, &mut stages);
+        let rows = vec![(columns, 0); self.groups.len()];
+        Sweep {
+            groups: self.groups.clone(),
+            schedule: schedule(&rows, &self.links, &touches, blocks.len()),
+            stages,
+            rings: Vec::new(),
+            blocks,
+            columns: true,
+        }
     }
 
     /// The outputs that need no memory: their access and the pitch of their ring. Sets the routes.

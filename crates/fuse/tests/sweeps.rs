@@ -11,6 +11,7 @@ fn passes(p: &Program) -> Fused {
     let options = Options {
         sweep: true,
         sweep_points: 1,
+        sweep_columns: 1,
         sweep_least: 1,
         ..Options::default()
     };
@@ -107,6 +108,28 @@ block 0: slot 1 at 0 pitch 320, foreign rows 0 and 0\n\
 stage of 30 rows, 0 ahead, 0 warm: direct -> ring0[0]+0\n\
 stage of 30 rows, 0 ahead, 0 warm: ring0[0]+0 direct -> ring1[0]+0\n\
 stage of 30 rows, 0 ahead, 0 warm: direct ring1[0]+0 -> block0[0]\n\
+"
+    );
+}
+
+#[test]
+fn columns_less_their_means_are_one_pass_over_columns() {
+    let mut p = Program::default();
+    let a = p.array(&[30, 40], true);
+    let out = p.array(&[30, 40], true);
+    let sum = p.sum(&a, 0b01, false);
+    let mean = p.temp("divide", &[read(&sum), number(30.0)]);
+    p.map("subtract", &out, &[read(&a), read(&mean)]);
+    assert_eq!(
+        text(&passes(&p)),
+        "\
+sweep of groups [0, 1, 2] over columns\n\
+block 0: slot 2 at 0 pitch 8, foreign rows 0 and 0\n\
+block 1: slot 3 at 0 pitch 8, foreign rows 0 and 0\n\
+block 2: slot 1 at 0 pitch 8, foreign rows 0 and 0\n\
+stage of 40 rows, 0 ahead, 0 warm: direct -> block0[0]\n\
+stage of 40 rows, 0 ahead, 0 warm: block0[0] direct -> block1[0]\n\
+stage of 40 rows, 0 ahead, 0 warm: direct block1[0] -> block2[0]\n\
 "
     );
 }

@@ -17,7 +17,7 @@ use smallvec::{SmallVec, smallvec};
 
 /// Bytes of an array from which on one pass less over it is worth waiting for.
 const LONG_PASS: usize = 4 << 20;
-/// Rows that such a pass has at least.
+/// Rows or columns that such a pass has at least.
 const FEWEST_ROWS: usize = 256;
 /// Bytes of the least result that waits.
 const LEAST_RESULT: usize = 2048;
@@ -246,11 +246,12 @@ impl Kept {
         }
     }
 
-    /// True for a result that is small, but belongs to rows of a large array: what is done with these rows
-    /// next is computed in the same pass.
+    /// True for a result that is small, but belongs to rows or columns of a large array: what is done with
+    /// these next is computed in the same pass.
     fn waits(&self, from_bytes: usize, bytes: usize) -> bool {
         let rows = self.axes & 1 == 0 && self.domain[0] >= FEWEST_ROWS;
-        rows && from_bytes >= LONG_PASS && bytes >= LEAST_RESULT
+        let columns = self.axes == 1 && self.domain.len() == 2 && self.domain[1] >= FEWEST_ROWS;
+        (rows || columns) && from_bytes >= LONG_PASS && bytes >= LEAST_RESULT
     }
 
     /// The layout of the result with one axis for each axis of the domain.

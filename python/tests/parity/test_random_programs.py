@@ -36,6 +36,7 @@ ENGINES = {
     "tile 3 unfused": {"ARRAYLOOM_TILE": "3", "ARRAYLOOM_FUSE": "0", "ARRAYLOOM_THREADS": "2"},
     "sweeps": {
         "ARRAYLOOM_SWEEP_POINTS": "1",
+        "ARRAYLOOM_SWEEP_COLUMNS": "1",
         "ARRAYLOOM_SWEEP_BYTES": "0",
         "ARRAYLOOM_SWEEP_ROWS": "2",
     },

@@ -285,3 +285,16 @@ def test_columns_of_large_matrices(xp_both, dtype):
 
         check(failures, shape, body, xp_both)
     report(failures)
+
+
+@pytest.mark.usefixtures("real_laziness")
+def test_columns_are_read_once(xp_default):
+    module = __import__("arrayloom._ext", fromlist=["stats"])
+    a = xp_default.sin(xp_default.arange(1.2e6)).reshape(1000, 1200)
+    float(a[0, 0])
+    module.reset_stats()
+    found = a.std(axis=0)
+    assert float(found[7]) == np.std(np.asarray(a), axis=0)[7]
+    stats = module.stats()
+    assert stats["sweeps"] == 1
+    assert stats["bytes_read"] < 1.1 * a.nbytes * 2

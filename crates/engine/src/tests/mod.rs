@@ -349,6 +349,7 @@ fn guarded() -> (&'static World, MutexGuard<'static, ()>) {
     let world = WORLD.get_or_init(|| {
         let settings = Settings {
             sweep_points: 1,
+            sweep_columns: 1,
             sweep_bytes: 0,
             ..Settings::default()
         };
