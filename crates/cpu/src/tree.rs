@@ -103,7 +103,6 @@ impl<R: Addend> Tree<R> {
                 self.descend(open, values.len());
                 if values.len() >= self.leaf {
                     let (now, later) = values.split_at(self.leaf);
-                    fetch_ahead(now.as_ptr().cast(), size_of_val(now));
                     let sum = sum_whole(self.kern, now);
                     values = later;
                     self.close(sum);
@@ -308,6 +307,7 @@ impl<R: Addend> Body for RealLeaf<R> {
     unsafe fn run(a: *const u8, _: *const u8, _: *const u8, out: *mut u8, n: usize) -> u8 {
         // SAFETY: promised by the caller of `Body::run`.
         let values = unsafe { tile::<R>(a, n) };
+        fetch_ahead(a, size_of_val(values));
         // SAFETY: as above; two reals.
         let out = unsafe { tile_mut::<R>(out, 2) };
         out.copy_from_slice(&if is_eight(n) {
@@ -324,6 +324,7 @@ impl<R: Addend> Body for ComplexLeaf<R> {
     unsafe fn run(a: *const u8, _: *const u8, _: *const u8, out: *mut u8, n: usize) -> u8 {
         // SAFETY: promised by the caller of `Body::run`.
         let values = unsafe { tile::<R>(a, n) };
+        fetch_ahead(a, size_of_val(values));
         // SAFETY: as above; two reals.
         let out = unsafe { tile_mut::<R>(out, 2) };
         let sum = match tree_split(n).filter(|_| is_eight(n)) {

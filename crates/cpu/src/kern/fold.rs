@@ -69,11 +69,17 @@ impl<T: Copy, O: Bin<T, R = T>> Body for Running<O, T> {
 /// Bytes from what a fold takes to the lines that it asks for.
 const AHEAD: usize = 8192;
 
-/// Asks for as many lines ahead as `bytes` at `from` are: one core alone waits for memory otherwise.
+/// Asks for the line that lies as far ahead of `from` as pays: one core alone waits for memory otherwise.
+#[inline(always)]
+pub(crate) fn fetch_line(from: *const u8) {
+    fetch(from.wrapping_add(AHEAD));
+}
+
+/// Asks for as many lines ahead as `bytes` at `from` are.
 #[inline(always)]
 pub(crate) fn fetch_ahead(from: *const u8, bytes: usize) {
     for line in (0..bytes).step_by(64) {
-        fetch(from.wrapping_add(AHEAD + line));
+        fetch_line(from.wrapping_add(line));
     }
 }
 

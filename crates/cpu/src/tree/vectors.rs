@@ -10,7 +10,7 @@
 
 use super::{LANES, LEAF, is_eight};
 use crate::Isa;
-use crate::kern::{Kern, tile, tile_mut};
+use crate::kern::{Kern, fetch_line, tile, tile_mut};
 use arrayloom_plan::tree_split;
 use std::arch::x86_64::{
     __m256, __m512d, _mm_add_ps, _mm_storeu_ps, _mm256_add_ps, _mm256_castps256_ps128,
@@ -165,7 +165,17 @@ macro_rules! vectors {
                 unsafe { $load(values.as_ptr().wrapping_add(start)) }
             }
 
-            /// The sums of `K` leaves.
+            /// Asks for a line ahead of a group of eight elements, if one begins there.
+            #[inline(always)]
+            fn ahead(values: &[$real], number: usize) {
+                const LINE: usize = 64 / size_of::<$real>();
+                if (number * LANES).is_multiple_of(LINE) {
+                    fetch_line(values.as_ptr().wrapping_add(number * LANES).cast());
+                }
+            }
+
+            /// The sums of `K` leaves. As many lines are asked for ahead, a few at a time, so that memory is
+            /// busy all along.
             #[inline]
             #[target_feature(enable = $feature)]
             fn leaves<const K: usize>(values: &[$real]) -> [$real; 8] {
@@ -179,9 +189,11 @@ macro_rules! vectors {
                 let mut lanes = [$zero(); 8];
                 for (i, lanes) in lanes[..K].iter_mut().enumerate() {
                     *lanes = group(values, bounds[i], 0);
+                    ahead(values, i);
                 }
                 for number in 1..least {
                     for (i, lanes) in lanes[..K].iter_mut().enumerate() {
+                        ahead(values, number * K + i);
                         *lanes = $add(*lanes, group(values, bounds[i], number));
                     }
                 }
@@ -189,6 +201,9 @@ macro_rules! vectors {
                     for number in least..groups[i] {
                         *lanes = $add(*lanes, group(values, bounds[i], number));
                     }
+                }
+                for number in least * K..values.len() / LANES {
+                    ahead(values, number);
                 }
                 // All of them are wanted: what fills places that nobody reads might overflow.
                 let mut totals = std::hint::black_box($totals(&lanes));
