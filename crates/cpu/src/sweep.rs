@@ -35,8 +35,6 @@ const EACH: usize = 3;
 const WARM: usize = 24;
 /// Rows for each thread; with fewer, kernels are better cut along other axes, one by one.
 const LEAST_ROWS: usize = 4;
-/// Bytes of a panel of columns: in the cache that cores share.
-const PANELS: usize = 8 << 20;
 /// Where rings are taken to lie while stages are lowered: apart from one another and from all memory.
 const RINGS_AT: u64 = 1 << 56;
 /// Bytes that a point of a strided row takes in the cache at most.
@@ -83,6 +81,8 @@ pub(crate) struct Crew<'a> {
     pub(crate) rings: &'a [Ring],
     /// Rows of a stage at a time.
     pub(crate) step: usize,
+    /// Rows that rings have room for, besides those of their reach.
+    pub(crate) room: usize,
     pub(crate) isa: Isa,
     pub(crate) stores: StoreCheck,
     shares: Vec<Share>,
@@ -132,8 +132,10 @@ pub(crate) unsafe fn sweep(sweep: &Sweep<'_>, env: &Env<'_>) -> Result<bool, Str
             parts: parts.collect(),
         }
     });
+    let step = step(sweep, &stages, env);
     let crew = Crew {
-        step: step(sweep, &stages, env),
+        step,
+        room: sweep.panel.unwrap_or(step),
         shares: shares.collect(),
         stores: StoreCheck::new(sweep.schedule, stages.iter().map(|s| s.setup.outs.len())),
         stages,
@@ -236,16 +238,14 @@ fn prepare<'a>(
     if stage.launch.shape.is_empty() {
         return Ok(None);
     }
-    let rows = if sweep.columns {
-        stage.launch.shape.len() - 1
-    } else {
-        0
+    let rows = match sweep.panel {
+        Some(_) => stage.launch.shape.len() - 1,
+        None => 0,
     };
     let mut setup = setup_rows(stage.kernel, &launch, rows)?;
-    let axis = if sweep.columns {
-        0
-    } else {
-        setup.nest.axes.len() - 1
+    let axis = match sweep.panel {
+        Some(_) => 0,
+        None => setup.nest.axes.len() - 1,
     };
     let by_row = setup
         .rows
@@ -384,8 +384,8 @@ fn bands(
 
 /// As many rows at a time as leave all rows of a step in the cache.
 fn step(sweep: &Sweep<'_>, stages: &[Prepared<'_>], env: &Env<'_>) -> usize {
-    if let Some(rows) = env.config.sweep_rows {
-        return rows.max(1);
+    if let Some(rows) = env.config.sweep_rows.or(sweep.panel) {
+        return rows.clamp(1, sweep.panel.unwrap_or(rows).max(1));
     }
     let lanes = |stage: &Prepared<'_>| -> usize {
         let memory = (0..).zip(&stage.homes);
@@ -395,9 +395,6 @@ fn step(sweep: &Sweep<'_>, stages: &[Prepared<'_>], env: &Env<'_>) -> usize {
     };
     let rings: usize = sweep.rings.iter().map(|r| r.pitch).sum();
     let row = rings + stages.iter().map(lanes).max().unwrap_or(0);
-    if sweep.columns {
-        return (PANELS / row.max(1)).clamp(64, 512);
-    }
     let held: usize = sweep.rings.iter().map(|r| r.pitch * r.reach).sum();
     (env.config.sweep_bytes.saturating_sub(held) / row.max(1)).clamp(1, 4096)
 }
@@ -421,6 +418,7 @@ pub(crate) fn is_whole(sweep: &Sweep<'_>) -> bool {
     };
     let known = |block: &Rows| block.pitch > 0 && block.columns.0 <= block.columns.1;
     sweep.stages.iter().all(fits)
+        && sweep.panel != Some(0)
         && sweep.blocks.iter().all(known)
         && sweep.schedule.stages.len() == sweep.stages.len()
         && sweep.schedule.blocks.len() == sweep.blocks.len()

@@ -90,7 +90,7 @@ impl<'a> Runner<'a> {
         };
         Runner {
             crew,
-            rings: Rings::new(crew.rings, crew.step),
+            rings: Rings::new(crew.rings, crew.room),
             stages: crew.stages.iter().map(worker).collect(),
         }
     }
@@ -117,10 +117,11 @@ impl<'a> Runner<'a> {
             .collect();
         let mut done: Vec<usize> = computed.iter().map(|rows| rows.start).collect();
         let mut check =
-            cfg!(debug_assertions).then(|| RingCheck::new(self.crew.rings, self.crew.step));
+            cfg!(debug_assertions).then(|| RingCheck::new(self.crew.rings, self.crew.room));
         let mut time = band.start - schedule.warm().cast_signed();
         while time < band.end {
-            time = (time + step).min(band.end);
+            // Steps end at multiples, so that those of columns begin on lines and at the start of rings.
+            time = ((time.div_euclid(step) + 1) * step).min(band.end);
             for (stage, timing) in schedule.stages.iter().enumerate() {
                 let until = timing.until(time).min(computed[stage].end);
                 let rows = done[stage]..until.max(done[stage]);

@@ -21,10 +21,13 @@ pub(crate) struct Rings {
 }
 
 impl Rings {
-    /// Rings for steps of `step` rows.
+    /// Rings for steps of up to `step` rows.
     pub(crate) fn new(rings: &[Ring], step: usize) -> Rings {
         // The odd lines keep rings from falling on the same sets of the cache.
-        let bytes = |ring: &Ring| (ring.pitch * (ring.reach + step)).next_multiple_of(LINE);
+        let bytes = |ring: &Ring| {
+            let all = ring.pitch * (ring.reach + step) * ring.pieces;
+            all.next_multiple_of(LINE)
+        };
         let all: usize = rings.iter().map(|ring| bytes(ring) + 3 * LINE).sum();
         let mut memory = vec![Line::default(); all / LINE];
         let mut at = memory.as_mut_ptr().expose_provenance().cast_signed();
@@ -156,6 +159,7 @@ mod tests {
         let ring = Ring {
             pitch: 128,
             reach: 2,
+            pieces: 1,
         };
         let rings = Rings::new(&[ring, ring], 3);
         let (start, rows) = rings.at(1, 0);

@@ -91,7 +91,7 @@ fn run(state: &mut [f64], out: &mut [f64], steps: [usize; 2]) -> bool {
                 columns: (0, pitch),
                 bytes: (0, pitch * ROWS.cast_signed()),
             }],
-            columns: false,
+            panel: None,
         },
     );
     taken.unwrap()

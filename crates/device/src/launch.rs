@@ -91,8 +91,9 @@ pub struct Sweep<'a> {
     pub rings: &'a [Ring],
     /// The blocks that are written.
     pub blocks: &'a [Rows],
-    /// What counts as rows are columns, places along the last axis of the stages instead of the first.
-    pub columns: bool,
+    /// If what counts as rows are columns, places along the last axis of the stages instead of the first: how
+    /// many of them the rings hold, and a step has at most.
+    pub panel: Option<usize>,
 }
 
 impl Launch<'_> {

@@ -65,7 +65,7 @@ impl Engine {
                 schedule: &sweep.schedule,
                 rings: &sweep.rings,
                 blocks: &blocks,
-                columns: sweep.columns,
+                panel: sweep.panel,
             },
         );
         match taken.map_err(EngineError::from) {

@@ -2,12 +2,14 @@
 //! columns at a time. A column depends on the same column only, so nothing is computed twice.
 
 use crate::order::any_order;
+use crate::rows::Packed;
 use crate::stage::Access;
 use crate::sweep::{Block, Routes};
 use crate::{Group, Options};
 use arrayloom_ir::{Form, Operand, Prim};
-use arrayloom_plan::{Route, Touch};
-use arrayloom_types::Layout;
+use arrayloom_plan::{Ring, Route, Touch};
+use arrayloom_types::{Layout, Strides};
+use std::ops::RangeInclusive;
 
 /// True when the elements of a row follow one another.
 fn is_packed(layout: &Layout) -> bool {
@@ -53,14 +55,70 @@ pub(crate) fn folds(group: &Group) -> bool {
     (0..group.outs.len()).any(|output| folds_rows(group, output))
 }
 
-/// Columns that a device takes at a time, at least.
-const PANEL: usize = 64;
+/// Columns that are taken at a time: memory is slow to give shorter pieces of rows.
+const PANEL: RangeInclusive<usize> = 64..=512;
 
 /// True when a few columns of the largest view stay in the cache that cores share.
 pub(crate) fn stay(group: &Group, options: &Options) -> bool {
     let sizes = group.kernel.inputs.iter().map(|dtype| dtype.size());
     let column = group.shape[0] * sizes.max().unwrap_or(1);
-    column * PANEL <= options.sweep_planes
+    column * PANEL.start() <= options.sweep_planes
+}
+
+/// Columns at a time: as many as leave those of the largest view in the cache of a core.
+pub(crate) fn panel(accesses: &[Access<'_>], options: &Options) -> usize {
+    let column = |a: &Access<'_>| a.layout.shape[0] * a.layout.dtype.size();
+    let views = accesses.iter().filter(|a| a.layout.shape.len() == 2);
+    let column = views.map(column).max().unwrap_or(1).max(1);
+    let panel = (options.sweep_cache / column).clamp(*PANEL.start(), *PANEL.end());
+    // Whole lines, so that panels begin on lines where rows do.
+    panel / 64 * 64
+}
+
+/// Bytes from row to row of a matrix whose rows rise and do not meet.
+fn pitch(matrix: &Layout) -> Option<isize> {
+    let &[step, _] = matrix.strides.as_slice() else {
+        return None;
+    };
+    let row = matrix.shape[1] * matrix.dtype.size();
+    (is_packed(matrix) && step >= row.cast_signed()).then_some(step)
+}
+
+/// A ring that holds a panel of a matrix, row after row.
+pub(crate) fn ring(matrix: &Layout) -> Option<Ring> {
+    pitch(matrix).map(|_| Ring {
+        pitch: matrix.dtype.size(),
+        reach: 0,
+        pieces: matrix.shape[0],
+    })
+}
+
+/// Where the elements of `view` lie in a ring that holds panels of `matrix`, a view of the same block. `None`
+/// unless all of them are elements of the matrix, in their own columns.
+pub(crate) fn in_panel(matrix: &Layout, view: &Layout, panel: usize) -> Option<Packed> {
+    let pitch = pitch(matrix)?;
+    let size = matrix.dtype.size();
+    let apart = view.offset - matrix.offset;
+    let alike = view.dtype.size() == size && view.shape.last() == matrix.shape.last();
+    if !alike || !is_packed(view) || apart % pitch != 0 {
+        return None;
+    }
+    let (first, width) = (apart / pitch, (panel * size).cast_signed());
+    let mut strides: Strides = view.strides.clone();
+    let mut last = first;
+    if let (&[rows, _], [step, _]) = (view.shape.as_slice(), strides.as_mut_slice()) {
+        if rows > 1 && *step % pitch != 0 {
+            return None;
+        }
+        last += *step / pitch * (rows.cast_signed() - 1);
+        *step = *step / pitch * width;
+    }
+    let rows = 0..matrix.shape[0].cast_signed();
+    (rows.contains(&first) && rows.contains(&last)).then(|| Packed {
+        row: 0,
+        offset: first * width,
+        strides,
+    })
 }
 
 fn divisor(a: usize, b: usize) -> usize {
@@ -87,24 +145,19 @@ pub(crate) fn relation(earlier: &Layout, later: &Layout) -> Option<(isize, isize
     (same && (pitch == 0 || pitch >= size * columns)).then_some((0, 0))
 }
 
-/// The blocks that are written, and who touches their columns. Sets the routes.
+/// The blocks that are written, rings aside, and who touches their columns. Sets the routes.
 pub(crate) fn blocks(accesses: &[Access<'_>], stages: &mut [Routes]) -> (Vec<Block>, Vec<Touch>) {
     let (mut blocks, mut touches): (Vec<Block>, Vec<Touch>) = (Vec::new(), Vec::new());
     for made in accesses.iter().filter(|a| a.writes) {
-        if blocks.iter().any(|b| b.slot == made.slot) {
+        let in_memory = *stages[made.stage].route(made) == Route::Direct;
+        if !in_memory || blocks.iter().any(|b| b.slot == made.slot) {
             continue;
         }
         let mut bytes = (isize::MAX, isize::MIN);
         for access in accesses.iter().filter(|a| a.slot == made.slot) {
             let hull = access.layout.byte_range();
             bytes = (bytes.0.min(hull.0), bytes.1.max(hull.1));
-            let routes = &mut stages[access.stage];
-            let routes = if access.writes {
-                &mut routes.outs
-            } else {
-                &mut routes.ins
-            };
-            routes[access.number] = Route::Block {
+            *stages[access.stage].route_mut(access) = Route::Block {
                 block: blocks.len(),
                 row: 0,
             };
@@ -156,5 +209,27 @@ mod tests {
         assert_eq!(relation(&row, &view(0, &[10], &[8])), same);
         assert_eq!(relation(&row, &view(8, &[10], &[8])), None);
         assert_eq!(relation(&row, &view(0, &[10], &[0])), None);
+    }
+    fn place(matrix: &Layout, view: &Layout) -> Option<(isize, Vec<isize>)> {
+        in_panel(matrix, view, 64).map(|found| (found.offset, found.strides.to_vec()))
+    }
+
+    #[test]
+    fn views_of_a_matrix_have_their_places_in_a_panel() {
+        let whole = view(160, &[6, 10], &[160, 8]);
+        assert_eq!(place(&whole, &whole), Some((0, vec![512, 8])));
+        let below = view(480, &[4, 10], &[160, 8]);
+        assert_eq!(place(&whole, &below), Some((1024, vec![512, 8])));
+        let upwards = view(960, &[3, 10], &[-320, 8]);
+        assert_eq!(place(&whole, &upwards), Some((2560, vec![-1024, 8])));
+        assert_eq!(place(&whole, &view(320, &[10], &[8])), Some((512, vec![8])));
+        // Rows above and below the matrix, other columns, and rows between its own.
+        assert_eq!(place(&whole, &view(0, &[6, 10], &[160, 8])), None);
+        assert_eq!(place(&whole, &view(320, &[6, 10], &[160, 8])), None);
+        assert_eq!(place(&whole, &view(168, &[6, 10], &[160, 8])), None);
+        assert_eq!(place(&whole, &view(160, &[6, 9], &[160, 8])), None);
+        assert_eq!(place(&whole, &view(160, &[6, 10], &[80, 8])), None);
+        assert_eq!(ring(&view(0, &[6, 10], &[0, 8])), None);
+        assert_eq!(ring(&view(0, &[6, 10], &[-160, 8])), None);
     }
 }

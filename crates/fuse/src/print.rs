@@ -45,8 +45,11 @@ impl fmt::Display for Group {
 
 impl fmt::Display for Sweep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let over = if self.columns { " over columns" } else { "" };
-        writeln!(f, "sweep of groups {:?}{over}", self.groups)?;
+        write!(f, "sweep of groups {:?}", self.groups)?;
+        match self.panel {
+            Some(panel) => writeln!(f, " over panels of {panel} columns")?,
+            None => writeln!(f)?,
+        }
         for (number, ring) in self.rings.iter().enumerate() {
             writeln!(
                 f,

@@ -36,8 +36,9 @@ pub struct Sweep {
     pub rings: Vec<Ring>,
     /// The blocks that the pass writes.
     pub blocks: Vec<Block>,
-    /// What counts as rows are columns: places along the last axis instead of the first.
-    pub columns: bool,
+    /// If what counts as rows are columns, places along the last axis instead of the first: how many of them
+    /// rings have room for.
+    pub panel: Option<usize>,
 }
 
 /// How a stage comes to its inputs and outputs.
@@ -47,6 +48,22 @@ pub struct Routes {
     pub ins: Vec<Route>,
     /// For each output.
     pub outs: Vec<Route>,
+}
+
+impl Routes {
+    pub(crate) fn route(&self, access: &Access<'_>) -> &Route {
+        let routes = if access.writes { &self.outs } else { &self.ins };
+        &routes[access.number]
+    }
+
+    pub(crate) fn route_mut(&mut self, access: &Access<'_>) -> &mut Route {
+        let routes = if access.writes {
+            &mut self.outs
+        } else {
+            &mut self.ins
+        };
+        &mut routes[access.number]
+    }
 }
 
 /// A block of memory that a sweep writes.
@@ -216,10 +233,10 @@ impl<'a> Draft<'a> {
 
     /// All of the sweep, unless it needs too many rows in the cache.
     fn plan(&self, groups: &[Group], slots: &dyn Slots, options: &Options) -> Option<Sweep> {
-        let mut stages: Vec<Routes> = self.groups.iter().map(|&g| routes(&groups[g])).collect();
         if let Some(columns) = self.columns {
-            return Some(self.over_columns(columns, stages));
+            return Some(self.over_columns(columns, groups, slots, options));
         }
+        let mut stages: Vec<Routes> = self.groups.iter().map(|&g| routes(&groups[g])).collect();
         let rings = self.rings(groups, slots, &mut stages);
         let (blocks, touches) = self.blocks(&rings, &mut stages)?;
         let rows: Vec<(usize, usize)> = self
@@ -235,6 +252,7 @@ impl<'a> Draft<'a> {
             Ring {
                 pitch,
                 reach: reach.unwrap_or(0),
+                pieces: 1,
             }
         };
         let rings: Vec<Ring> = rings.iter().map(reach).collect();
@@ -260,21 +278,57 @@ impl<'a> Draft<'a> {
             stages,
             rings,
             blocks,
-            columns: false,
+            panel: None,
         })
     }
 
-    /// A sweep over columns: every one is computed once, and intermediate values have memory.
-    fn over_columns(&self, columns: usize, mut stages: Vec<Routes>) -> Sweep {
+    /// A sweep over columns: every one is computed once, and what only the sweep reads has the memory of one
+    /// panel.
+    fn over_columns(
+        &self,
+        columns: usize,
+        groups: &[Group],
+        slots: &dyn Slots,
+        options: &Options,
+    ) -> Sweep {
+        let mut stages: Vec<Routes> = self.groups.iter().map(|&g| routes(&groups[g])).collect();
+        let panel = columns::panel(&self.accesses, options);
+        let mut rings: Vec<Ring> = Vec::new();
+        for made in self.accesses.iter().filter(|a| a.writes) {
+            let place = |a: &Access<'_>| columns::in_panel(made.layout, a.layout, panel);
+            let Some(ring) = columns::ring(made.layout) else {
+                continue;
+            };
+            let held: usize = rings
+                .iter()
+                .chain([&ring])
+                .map(|r| r.pitch * r.pieces)
+                .sum();
+            if held * panel > options.sweep_planes {
+                break;
+            }
+            let Some(users) = self.ring_users(groups, slots, made, &place) else {
+                continue;
+            };
+            for (user, found) in users {
+                *stages[user.stage].route_mut(&user) = Route::Ring {
+                    ring: rings.len(),
+                    row: found.row,
+                    offset: found.offset,
+                    strides: found.strides,
+                };
+            }
+            rings.push(ring);
+        }
         let (blocks, touches) = columns::blocks(&self.accesses, &mut stages);
         let rows = vec![(columns, 0); self.groups.len()];
         Sweep {
             groups: self.groups.clone(),
             schedule: schedule(&rows, &self.links, &touches, blocks.len()),
             stages,
-            rings: Vec::new(),
+            rings,
             blocks,
-            columns: true,
+            panel: Some(panel),
         }
     }
 
@@ -287,39 +341,35 @@ impl<'a> Draft<'a> {
     ) -> Vec<(usize, usize)> {
         let mut rings = Vec::new();
         for (number, made) in self.accesses.iter().enumerate().filter(|(_, a)| a.writes) {
-            let Some(readers) = self.ring_readers(groups, slots, made) else {
+            let place = |a: &Access<'_>| packed(made.layout, a.layout);
+            let Some(users) = self.ring_users(groups, slots, made, &place) else {
                 continue;
             };
             let pitch = ring_pitch(made.layout);
-            let route = |row, offset, mut strides: arrayloom_types::Strides| {
-                if let Some(first) = strides.first_mut() {
+            for (user, mut found) in users {
+                if let Some(first) = found.strides.first_mut() {
                     *first = pitch.cast_signed();
                 }
-                Route::Ring {
+                *stages[user.stage].route_mut(&user) = Route::Ring {
                     ring: rings.len(),
-                    row,
-                    offset,
-                    strides,
-                }
-            };
-            for (reader, found) in readers {
-                stages[reader.stage].ins[reader.number] =
-                    route(found.row, found.offset, found.strides);
-            }
-            if let Some(own) = packed(made.layout, made.layout) {
-                stages[made.stage].outs[made.number] = route(own.row, own.offset, own.strides);
+                    row: found.row,
+                    offset: found.offset,
+                    strides: found.strides,
+                };
             }
             rings.push((number, pitch));
         }
         rings
     }
 
-    /// The stages that read an output, if they are all who ever do.
-    fn ring_readers(
+    /// An output and the stages that read it, if they are all who ever do, and where each has its elements in
+    /// a ring.
+    fn ring_users(
         &self,
         groups: &[Group],
         slots: &dyn Slots,
         made: &Access<'a>,
+        place: &dyn Fn(&Access<'a>) -> Option<rows::Packed>,
     ) -> Option<Vec<(Access<'a>, rows::Packed)>> {
         let outside = |(place, group): (usize, &Group)| {
             let later = place > self.groups[made.stage] && !self.groups.contains(&place);
@@ -331,12 +381,10 @@ impl<'a> Draft<'a> {
         {
             return None;
         }
-        packed(made.layout, made.layout)?;
         let later = self.accesses.iter().filter(|a| conflict(made, a));
         let later = later.filter(|a| a.stage > made.stage);
-        later
-            .map(|a| Some((*a, packed(made.layout, a.layout)?)))
-            .collect()
+        let users = std::iter::once(made).chain(later);
+        users.map(|a| Some((*a, place(a)?))).collect()
     }
 
     /// The blocks that are written, and who touches which of their rows. Sets the routes. `None` when
@@ -349,13 +397,7 @@ impl<'a> Draft<'a> {
         let (mut blocks, mut touches): (Vec<Block>, Vec<Touch>) = (Vec::new(), Vec::new());
         let is_ring = |number: usize| rings.iter().any(|&(access, _)| access == number);
         let in_memory = |(number, access): &(usize, &Access<'_>)| {
-            let route = &stages[access.stage];
-            let route = if access.writes {
-                &route.outs
-            } else {
-                &route.ins
-            };
-            !is_ring(*number) && route[access.number] == Route::Direct
+            !is_ring(*number) && *stages[access.stage].route(access) == Route::Direct
         };
         let all: Vec<Access<'_>> = self
             .accesses
@@ -379,13 +421,7 @@ impl<'a> Draft<'a> {
             for access in touching {
                 let start = access.layout.offset + rows::extent(access.layout).0;
                 let row = (start - block.origin).div_euclid(block.pitch);
-                let routes = &mut stages[access.stage];
-                let routes = if access.writes {
-                    &mut routes.outs
-                } else {
-                    &mut routes.ins
-                };
-                routes[access.number] = Route::Block {
+                *stages[access.stage].route_mut(access) = Route::Block {
                     block: blocks.len(),
                     row,
                 };
@@ -464,20 +500,14 @@ fn saved(plan: &Sweep, groups: &[Group]) -> usize {
         let here = |route: &Route| matches!(route, Route::Ring { ring, .. } if *ring == number);
         let uses = plan.stages.iter().zip(&plan.schedule.stages);
         let uses = uses.filter(|(s, _)| s.ins.iter().chain(&s.outs).any(here));
-        uses.map(|(_, timing)| timing.rows * ring.pitch)
+        uses.map(|(_, timing)| timing.rows * ring.pitch * ring.pieces)
             .sum::<usize>()
     });
     let mut seen: Vec<(SlotId, usize, usize)> = Vec::new();
     let mut shared = 0;
     for (stage, &place) in plan.groups.iter().enumerate() {
         for access in accesses(&groups[place], stage) {
-            let routes = &plan.stages[stage];
-            let routes = if access.writes {
-                &routes.outs
-            } else {
-                &routes.ins
-            };
-            if matches!(routes[access.number], Route::Ring { .. }) {
+            if matches!(plan.stages[stage].route(&access), Route::Ring { .. }) {
                 continue;
             }
             let bytes = access.layout.len() * access.layout.dtype.size();

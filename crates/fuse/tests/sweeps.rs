@@ -123,13 +123,38 @@ fn columns_less_their_means_are_one_pass_over_columns() {
     assert_eq!(
         text(&passes(&p)),
         "\
-sweep of groups [0, 1, 2] over columns\n\
+sweep of groups [0, 1, 2] over panels of 512 columns\n\
 block 0: slot 2 at 0 pitch 8, foreign rows 0 and 0\n\
 block 1: slot 3 at 0 pitch 8, foreign rows 0 and 0\n\
 block 2: slot 1 at 0 pitch 8, foreign rows 0 and 0\n\
 stage of 40 rows, 0 ahead, 0 warm: direct -> block0[0]\n\
 stage of 40 rows, 0 ahead, 0 warm: block0[0] direct -> block1[0]\n\
 stage of 40 rows, 0 ahead, 0 warm: direct block1[0] -> block2[0]\n\
+"
+    );
+}
+
+#[test]
+fn what_only_a_pass_over_columns_reads_lives_in_a_panel() {
+    let mut p = Program::default();
+    let a = p.array(&[30, 40], true);
+    let out = p.array(&[30, 40], true);
+    let mean = p.sum(&a, 0b01, false);
+    let apart = p.temp("subtract", &[read(&a), read(&mean)]);
+    let square = p.temp("multiply", &[read(&apart), read(&apart)]);
+    let spread = p.sum(&square, 0b01, false);
+    p.map("divide", &out, &[read(&apart), read(&spread)]);
+    assert_eq!(
+        text(&passes(&p)),
+        "\
+sweep of groups [0, 1, 2] over panels of 512 columns\n\
+ring 0: pitch 8, reach 0\n\
+block 0: slot 2 at 0 pitch 8, foreign rows 0 and 0\n\
+block 1: slot 5 at 0 pitch 8, foreign rows 0 and 0\n\
+block 2: slot 1 at 0 pitch 8, foreign rows 0 and 0\n\
+stage of 40 rows, 0 ahead, 0 warm: direct -> block0[0]\n\
+stage of 40 rows, 0 ahead, 0 warm: direct block0[0] -> ring0[0]+0 block1[0]\n\
+stage of 40 rows, 0 ahead, 0 warm: ring0[0]+0 block1[0] -> block2[0]\n\
 "
     );
 }

@@ -45,6 +45,9 @@ pub struct Ring {
     pub pitch: usize,
     /// Rows that readers need beyond those of one step.
     pub reach: usize,
+    /// Pieces of a row, as far apart as all the rows are long: one, or the elements of a column if rows are
+    /// columns.
+    pub pieces: usize,
 }
 
 /// Row `i` of stage `to` comes after rows `i + low ..= i + high` of stage `from`, an earlier one.
