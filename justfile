@@ -44,7 +44,7 @@ bench *args: build
 gpu backend="cuda" *args: build
     {{python}} -m arrayloom backends
     {{python}} -m arrayloom.conform {{backend}} --strict
-    if command -v compute-sanitizer; then for tool in memcheck racecheck; do compute-sanitizer --tool $tool --error-exitcode 1 {{python}} -m arrayloom --backend {{backend}} --min-bytes 0 examples/heat_equation.py --size 100 --iterations 3 --plot '' || exit 1; done; fi
+    if command -v compute-sanitizer; then for tool in memcheck racecheck; do compute-sanitizer --target-processes all --tool $tool --error-exitcode 1 {{python}} -m arrayloom --backend {{backend}} --min-bytes 0 examples/heat_equation.py --size 100 --iterations 3 --plot '' || exit 1; done; fi
     {{python}} benchmarks/gpu.py --backend {{backend}} {{args}}
 
 # Crates may only use lower layers

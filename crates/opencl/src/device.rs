@@ -1,16 +1,16 @@
 //! The device: queues, copies and launches.
 
+use crate::bound::Bound;
 use crate::driver::{self, CommandQueue, Context, DeviceId, Failure, Mark, Mem};
 use crate::programs::{Programs, Ready};
 use arrayloom_codegen::{
-    ArgValue, GROUP, ImageCache, Memory, Step, Steps, Target, abilities, product, steps,
+    ArgValue, GROUP, ImageCache, Step, Steps, Target, abilities, product, steps,
 };
 use arrayloom_device::{
-    Arg, Blocks, Buf, Caps, Device, DeviceError, End, Event, ExtCall, HostMemory, Launch, Marks,
-    Queue, Queues, host_pointer,
+    Blocks, Buf, Caps, Device, DeviceError, End, Event, ExtCall, HostMemory, Launch, Marks, Queue,
+    Queues, host_pointer,
 };
-use arrayloom_ir::{Form, Kernel};
-use arrayloom_types::Layout;
+use arrayloom_ir::Kernel;
 use cl3::device::{
     CL_DEVICE_GLOBAL_MEM_SIZE, CL_DEVICE_HOST_UNIFIED_MEMORY, CL_DEVICE_MAX_COMPUTE_UNITS,
     CL_DEVICE_MAX_MEM_ALLOC_SIZE, CL_DEVICE_NAME, CL_DEVICE_TYPE, CL_DEVICE_TYPE_CPU,
@@ -53,7 +53,7 @@ pub struct Config {
 
 /// A device over OpenCL.
 pub struct OpenCl {
-    caps: Caps,
+    pub(crate) caps: Caps,
     id: DeviceId,
     target: Target,
     blocks: Blocks<Mem>,
@@ -63,10 +63,10 @@ pub struct OpenCl {
     programs: Programs,
     queues: Queues<CommandQueue>,
     marks: Marks<Mark>,
-    context: Context,
+    pub(crate) context: Context,
 }
 
-fn failed(what: impl Into<String>) -> DeviceError {
+pub(crate) fn failed(what: impl Into<String>) -> DeviceError {
     DeviceError::Failed {
         device: NAME,
         what: what.into(),
@@ -81,7 +81,7 @@ fn unsupported(what: impl Into<String>) -> DeviceError {
 }
 
 /// A failure of a call that needed no memory that we know of.
-fn trouble(failure: Failure) -> DeviceError {
+pub(crate) fn trouble(failure: Failure) -> DeviceError {
     if failure.is_memory() {
         return DeviceError::OutOfMemory {
             device: NAME,
@@ -179,88 +179,9 @@ impl OpenCl {
             .try_for_each(|queue| queue.finish().map_err(trouble))
     }
 
-    fn block(&self, buf: Buf) -> Result<Arc<Mem>, DeviceError> {
+    pub(crate) fn block(&self, buf: Buf) -> Result<Arc<Mem>, DeviceError> {
         let found = self.blocks.get(buf);
         found.ok_or_else(|| failed(format!("there is no block {}", buf.0)))
-    }
-
-    /// The memory of all views of a launch, and bytes from its start to the first element.
-    fn bind(&self, kernel: &Kernel, launch: &Launch<'_>) -> Result<Bound, DeviceError> {
-        let ins = launch.ins.iter().zip(&kernel.inputs);
-        let outs = launch
-            .outs
-            .iter()
-            .enumerate()
-            .map(|(i, arg)| (arg, kernel.output_dtype(i)));
-        let views: Vec<_> = ins.map(|(arg, &dtype)| (arg, dtype)).chain(outs).collect();
-        if !self.caps.unified {
-            let place = |(arg, _): &(&Arg, _)| match arg {
-                Arg::View { buf, offset, .. } => self.block(*buf).map(|mem| Some((mem, *offset))),
-                Arg::Scalar(_) => Ok(None),
-            };
-            let all: Result<Vec<_>, DeviceError> = views.iter().map(place).collect();
-            return Ok(Bound {
-                places: all?,
-                ins: launch.ins.len(),
-                scratch: Vec::new(),
-            });
-        }
-        let ranges: Vec<Option<(u64, u64)>> = views
-            .iter()
-            .enumerate()
-            .map(|(number, (arg, dtype))| {
-                // A fold of nothing has results all the same.
-                let output = number.checked_sub(launch.ins.len());
-                let form = output.map(|i| kernel.outputs[i].form);
-                let folded = match form {
-                    Some(Form::Reduce { axes, .. } | Form::Arg { axes, .. }) => axes,
-                    _ => 0,
-                };
-                let axes = launch.shape.iter().enumerate();
-                let extent = |(i, &n): (usize, &usize)| if folded >> i & 1 == 1 { 1 } else { n };
-                range(arg, &axes.map(extent).collect::<Vec<_>>(), *dtype)
-            })
-            .collect();
-        // Blocks over the same memory must be one.
-        // A start at 128 leaves elements at multiples of their size.
-        let mut regions: Vec<(u64, u64)> = ranges
-            .iter()
-            .flatten()
-            .map(|(low, high)| (low & !127, *high))
-            .collect();
-        regions.sort_unstable();
-        let mut joined: Vec<(u64, u64)> = Vec::new();
-        for (low, high) in regions {
-            match joined.last_mut() {
-                Some(last) if low < last.1 => last.1 = last.1.max(high),
-                _ => joined.push((low, high)),
-            }
-        }
-        let mut mems = Vec::new();
-        for &(low, high) in &joined {
-            let bytes = usize::try_from(high - low).unwrap_or(usize::MAX);
-            mems.push((
-                low,
-                high,
-                Arc::new(self.context.host(low, bytes).map_err(trouble)?),
-            ));
-        }
-        let place = |((arg, _), range): (&(&Arg, _), &Option<(u64, u64)>)| {
-            let Arg::View { buf, offset, .. } = arg else {
-                return None;
-            };
-            let (low, _) = (*range)?;
-            let (start, _, mem) = mems.iter().find(|(l, h, _)| *l <= low && low < *h)?;
-            let first = buf.0.wrapping_add_signed(*offset as i64);
-            let way = isize::try_from(first.wrapping_sub(*start).cast_signed()).ok()?;
-            Some((Arc::clone(mem), way))
-        };
-        let places = views.iter().zip(&ranges).map(place).collect();
-        Ok(Bound {
-            places,
-            ins: launch.ins.len(),
-            scratch: Vec::new(),
-        })
     }
 }
 
@@ -307,62 +228,6 @@ fn put(
     queue
         .launch(&kernel, [x * group, y, z], group)
         .map_err(trouble)
-}
-
-/// Where the operands of a launch lie.
-struct Bound {
-    /// Inputs, then outputs; values have no place.
-    places: Vec<Option<(Arc<Mem>, isize)>>,
-    ins: usize,
-    scratch: Vec<Mem>,
-}
-
-impl Bound {
-    fn place(&self, memory: Memory) -> Option<&(Arc<Mem>, isize)> {
-        match memory {
-            Memory::In(i) => self.places.get(i)?.as_ref(),
-            Memory::Out(i) => self.places.get(self.ins + i)?.as_ref(),
-            Memory::Scratch(_) => None,
-        }
-    }
-
-    fn mem(&self, memory: Memory) -> Result<&Mem, DeviceError> {
-        let found = match memory {
-            Memory::Scratch(i) => self.scratch.get(i),
-            _ => self.place(memory).map(|(mem, _)| &**mem),
-        };
-        // A view without elements has no memory in the host's: any block will do.
-        let any = || self.places.iter().flatten().next().map(|(mem, _)| &**mem);
-        found
-            .or_else(any)
-            .ok_or_else(|| failed("an operand without memory"))
-    }
-
-    fn offset(&self, memory: Memory) -> isize {
-        self.place(memory).map_or(0, |place| place.1)
-    }
-}
-
-/// The addresses that a view touches; `None` for values and for no element.
-fn range(arg: &Arg, shape: &[usize], dtype: arrayloom_types::DType) -> Option<(u64, u64)> {
-    let Arg::View {
-        buf,
-        offset,
-        strides,
-    } = arg
-    else {
-        return None;
-    };
-    let shape = shape.into();
-    let layout = Layout {
-        dtype,
-        offset: *offset,
-        shape,
-        strides: strides.clone(),
-    };
-    let (low, high) = layout.byte_range();
-    let at = |by: isize| buf.0.wrapping_add_signed(by as i64);
-    (low < high).then(|| (at(low), at(high)))
 }
 
 impl Device for OpenCl {

@@ -5,6 +5,7 @@
 //! memory and on disk. A device of the CPU works in the memory of the host, where it copies nothing;
 //! others have blocks of their own.
 
+mod bound;
 mod device;
 mod driver;
 mod programs;
