@@ -2,9 +2,9 @@
 //! columns at a time. A column depends on the same column only, so nothing is computed twice.
 
 use crate::order::any_order;
+use crate::pass::{Block, Routes};
 use crate::rows::Packed;
 use crate::stage::Access;
-use crate::sweep::{Block, Routes};
 use crate::{Group, Options};
 use arrayloom_ir::{Form, Operand, Prim};
 use arrayloom_plan::{Ring, Route, Touch};

@@ -22,6 +22,7 @@ mod dead;
 mod item;
 mod order;
 mod partition;
+mod pass;
 mod print;
 mod rows;
 mod split;
@@ -31,8 +32,8 @@ mod why;
 
 pub use cache::Cache;
 pub use dead::{covers, dead};
+pub use pass::{Block, Pass, Routes, Sweep};
 pub use split::split;
-pub use sweep::{Block, Pass, Routes, Sweep};
 pub use why::Why;
 
 use arrayloom_ir::{Kernel, Node, Operand, SlotId};

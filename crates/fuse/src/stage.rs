@@ -1,7 +1,7 @@
 //! Which groups may be stages of a sweep, and what they touch.
 
 use crate::order::any_order;
-use crate::sweep::Routes;
+use crate::pass::Routes;
 use crate::{Group, rows};
 use arrayloom_ir::{AxisMask, Form, Operand, Prim, ReduceOp, SlotId};
 use arrayloom_plan::{LEAF, Route};

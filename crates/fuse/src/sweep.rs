@@ -1,85 +1,19 @@
 //! Which kernels go over memory together, row by row.
 //!
-//! Kernels of one list that depend on each other at shifted rows become the stages of one [`Sweep`]. What
+//! Kernels of one list that depend on each other at shifted rows become the stages of one [`Sweep`] (`pass`). What
 //! only other stages read lives in a ring of rows and never reaches memory. Whatever has no simple
 //! relation between rows, such as a transposed view, ends a sweep. Where rows are folded into one, a sweep goes
 //! over columns instead (`columns`).
 
 use crate::columns;
+use crate::pass::{Block, Pass, Routes, Sweep};
 use crate::rows::{self, packed, packed_bytes, relation};
 use crate::stage::{Access, accesses, conflict, is_stage, least_warm, reads, routes};
 use crate::{Group, Options, Slots};
 use arrayloom_ir::{Form, SlotId};
-use arrayloom_plan::{Link, Ring, Route, Schedule, Touch, schedule};
+use arrayloom_plan::{Link, Ring, Route, Touch, schedule};
 use arrayloom_types::Layout;
 use smallvec::SmallVec;
-
-/// A step of the list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pass {
-    /// One kernel, as its place among the groups.
-    Kernel(usize),
-    /// Several kernels together.
-    Sweep(Sweep),
-}
-
-/// Several kernels in one pass over rows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sweep {
-    /// The stages, as places among the groups, rising.
-    pub groups: Vec<usize>,
-    /// When their rows are computed.
-    pub schedule: Schedule,
-    /// How each stage comes to its views.
-    pub stages: Vec<Routes>,
-    /// The intermediate values that get no memory.
-    pub rings: Vec<Ring>,
-    /// The blocks that the pass writes.
-    pub blocks: Vec<Block>,
-    /// If what counts as rows are columns, places along the last axis instead of the first: how many of them
-    /// rings have room for.
-    pub panel: Option<usize>,
-}
-
-/// How a stage comes to its inputs and outputs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Routes {
-    /// For each input.
-    pub ins: Vec<Route>,
-    /// For each output.
-    pub outs: Vec<Route>,
-}
-
-impl Routes {
-    pub(crate) fn route(&self, access: &Access<'_>) -> &Route {
-        let routes = if access.writes { &self.outs } else { &self.ins };
-        &routes[access.number]
-    }
-
-    pub(crate) fn route_mut(&mut self, access: &Access<'_>) -> &mut Route {
-        let routes = if access.writes {
-            &mut self.outs
-        } else {
-            &mut self.ins
-        };
-        &mut routes[access.number]
-    }
-}
-
-/// A block of memory that a sweep writes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Block {
-    /// The slot.
-    pub slot: SlotId,
-    /// Bytes from the start of the slot to row 0.
-    pub origin: isize,
-    /// Bytes from row to row.
-    pub pitch: isize,
-    /// The bytes of a row that are touched, from its start.
-    pub columns: (isize, isize),
-    /// All bytes that are touched, from the start of the slot.
-    pub bytes: (isize, isize),
-}
 
 /// Bytes of a row from which on it counts as a plane.
 const PLANE: usize = 128 << 10;
