@@ -218,6 +218,47 @@ fn a_slab_reads_every_granule_once() {
 }
 
 #[test]
+fn axes_without_a_window_do_not_go_around_with_the_next_filter() {
+    let wrapped = |lens: [usize; 2]| {
+        let axis = |len: usize| WindowAxis {
+            len,
+            before: i64::try_from(len / 2).unwrap(),
+            mode: Mode::Wrap,
+        };
+        lens.map(axis).to_vec()
+    };
+    let mut cut = 0;
+    for shape in [[6i64, 4], [4, 7], [9, 5]] {
+        let count = shape[0] * shape[1];
+        let data = (0..count).map(|i| u8::try_from(i * 77 % 251).unwrap());
+        let data: Vec<u8> = data.collect();
+        for lens in [[3, 1], [1, 3], [1, 1]] {
+            let memory = Arc::new(Memory::new(&shape, 1, data.clone()));
+            let mut expr = Expr::new();
+            let mut last = expr.source(memory, &shape, DType::U8);
+            for (kind, lens) in [(Extremum::Minimum, lens), (Extremum::Maximum, [3, 3])] {
+                let op = BoxExtremum::new(kind, wrapped(lens), DType::U8).unwrap();
+                last = expr.apply(Arc::new(op), &[last], &shape).unwrap();
+            }
+            let (shape, size) = (shape.to_vec(), 1);
+            let case = Case { expr, shape, size };
+            let (whole, _) = compute(&case, &options(2, 1 << 32, 1)).unwrap();
+            for budget in (200..3000).step_by(100) {
+                match compute(&case, &options(2, budget, 1)) {
+                    Ok((part, report)) => {
+                        assert_eq!(part, whole, "{:?} {lens:?} {budget}", case.shape);
+                        cut += u32::from(report.blocks > 1);
+                    }
+                    Err(VolumeError::TooSmall { .. }) => {}
+                    Err(other) => panic!("{other}"),
+                }
+            }
+        }
+    }
+    assert!(cut > 5, "{cut}");
+}
+
+#[test]
 fn workers_with_different_budgets_share_the_work() {
     let mut random = Random(8);
     let (mut shared, mut halved) = (0, 0);

@@ -9,7 +9,7 @@ use crate::levels::{Run, in_threads, locate, runs};
 use crate::op::Mode;
 use crate::separable::Ctx;
 use crate::{Scratch, VolumeError};
-use arrayloom_plan::{AxisNeed, Window};
+use arrayloom_plan::{AxisNeed, Edge, Window};
 use arrayloom_types::{Coords, DType, Region};
 use bytemuck::Pod;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -40,11 +40,14 @@ pub(crate) fn needs(axes: &[WindowAxis]) -> Vec<AxisNeed> {
     let need = |(axis, a): (usize, &WindowAxis)| {
         let after = i64::try_from(a.len).unwrap_or(i64::MAX) - 1 - a.before;
         let window = Window::halo(a.before, after);
-        AxisNeed::Window {
-            axis,
-            window,
-            edge: a.mode.edge(),
-        }
+        // A single point never reaches over the ends: it must not go around with a box that does, since
+        // filters take the rows of such an axis as they are.
+        let edge = if a.len == 1 {
+            Edge::Clip
+        } else {
+            a.mode.edge()
+        };
+        AxisNeed::Window { axis, window, edge }
     };
     axes.iter().enumerate().map(need).collect()
 }
