@@ -62,6 +62,13 @@ def carried(array: HostArray) -> tuple[HostArray, str | None]:
     return plain(array), None
 
 
+def exact(array: HostArray) -> HostArray:
+    """Give row-major memory the steps that it would have if every axis were walked."""
+    if array.flags.c_contiguous and (1 in array.shape or not array.size):
+        return array.reshape(-1).reshape(array.shape)
+    return array
+
+
 def plain(array: HostArray) -> HostArray:
     """Give an array NumPy's usual dtype object: not C's second name for an integer, no metadata."""
     usual = np.dtype(array.dtype.str) if array.dtype.kind != "V" else array.dtype

@@ -191,6 +191,7 @@ def from_dlpack(
     array([0, 1, 2])
     """
     spec = registry.get(kind)
+    copy = None if copy is None else bool(copy)
     options = Options(device=place_of(device), copy=copy, borrowed=True)
     if type(x).__name__ == "PyCapsule":
         x = of_capsule(x)

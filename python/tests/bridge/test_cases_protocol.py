@@ -7,7 +7,7 @@ import pytest
 from support.arrays import pyclesperanto, survives
 
 import arrayloom.bridge as b
-from arrayloom.bridge import arraybridge
+from arrayloom.bridge import arraybridge, dtypes
 
 
 @pytest.mark.frameworks("torch", "tensorflow", "pyclesperanto", "jax")
@@ -129,3 +129,14 @@ def test_case_27_the_round_trip_of_the_tensorflow_proposal():
     moved = b.from_dlpack(b.to_dlpack(t.flatten()[1:]), "tensorflow")
     assert b.to_numpy(moved).ctypes.data % 64 == 0
     assert np.array_equal(b.to_numpy(moved), b.to_numpy(t).ravel()[1:])
+
+
+@pytest.mark.frameworks("jax")
+def test_jax_keeps_the_order_of_axes_that_are_never_walked():
+    data = dtypes.aligned_copy(np.arange(12, dtype=np.float32).reshape(3, 4), 64)
+    for view in (data[None], data[:, None], data[..., None], data[:1], data):
+        for words in ({}, {"readonly": "share"}):
+            made = b.convert(view, "jax", copy=False, **words)
+            assert made.format.layout.major_to_minor == tuple(range(view.ndim))
+            assert made.unsafe_buffer_pointer() == data.ctypes.data
+    assert b.convert(data.T, "jax", copy=False).format.layout.major_to_minor == (1, 0)

@@ -187,8 +187,10 @@ fn made<'py>(
         Takes::Capsule(take) => take.get(py)?,
         _ => return Ok(None),
     };
-    let tensor = if to.steps == Steps::CompactRows {
-        // Steps that are never taken may be anything, and some consumers want them to be right as well.
+    let compact = matches!(to.steps, Steps::Compact | Steps::CompactRows);
+    let tensor = if compact && rules::compact_rows(arr) {
+        // Steps that are never taken may be anything. Some consumers want them to be right as well, others
+        // read an order of axes out of them.
         let strides = contiguous_strides(arr.shape(), dtype.size());
         let exact = Spec {
             strides: &strides,

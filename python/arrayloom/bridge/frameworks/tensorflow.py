@@ -29,6 +29,7 @@ _BY_VALUE = frozenset(f"float8_{kind}" for kind in _SMALL)
 
 
 _tf = importer("tensorflow")
+_as_array = np.asarray
 
 
 def _named(x: Array, names: tuple[str, ...]) -> bool:
@@ -56,10 +57,8 @@ def _from_host(array: HostArray, options: Options) -> Array:
     if array.dtype.name in _BY_VALUE:
         made = tf.convert_to_tensor(array)
         return made if options.device in (None, "cpu") else _to_device(made, options.device)
-    carrier, element = dtypes.carried(array)
-    if 1 in carrier.shape or not carrier.size:
-        # Steps that are never taken may be anything, and TensorFlow wants them to be right as well.
-        carrier = carrier.ravel().reshape(carrier.shape)
+    # Steps that are never taken may be anything, and TensorFlow wants them to be right as well.
+    carrier, element = dtypes.carried(dtypes.exact(array))
     made = _tf().experimental.dlpack.from_dlpack(
         _ext.bridge.to_capsule(carrier, versioned=False, element=element)
     )
@@ -88,9 +87,11 @@ _QUANTIZED = frozenset({11, 12, 13, 15, 16})
 
 def _view(x: Array) -> object:
     # Variables, small floats, text and the like have no buffer: an error, and they get a closer look.
-    if x._datatype_enum() in _QUANTIZED:  # noqa: SLF001 - its dtype takes six times as long
+    memory = memoryview(x)
+    # The dtype itself takes six times as long.
+    if memory.format in "bBhHi" and x._datatype_enum() in _QUANTIZED:  # noqa: SLF001
         return NotImplemented
-    return np.asarray(memoryview(x))
+    return _as_array(memory)
 
 
 def _accept() -> Callable[[object], Array]:
