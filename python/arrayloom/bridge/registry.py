@@ -51,13 +51,13 @@ EXTRA = frozenset({"bfloat16", *(f"float8_{kind}" for kind in _SMALL)})
 
 def importer(name: str) -> Callable[[], Any]:
     """Return a function that gives a framework's module, imported when it is called first."""
-    found: list[Any] = []
 
     def module() -> Any:  # noqa: ANN401 - a module without types
-        if not found:
+        found = sys.modules.get(name)
+        if found is None or getattr(getattr(found, "__spec__", None), "_initializing", False):
             # Waits for another thread that is importing it just now.
-            found.append(importlib.import_module(name))
-        return found[0]
+            found = importlib.import_module(name)
+        return found
 
     return module
 

@@ -8,6 +8,7 @@ prints how many conversions were made and how many were refused.
 import gc
 import importlib.util
 import sys
+from contextlib import nullcontext
 
 import numpy as np
 
@@ -57,7 +58,9 @@ def step(rng, there):
                 version = [None, (1, 0), (1, 3)][int(rng.integers(3))]
                 y = b.from_dlpack(b.to_dlpack(x, max_version=version), to)
             else:
-                y = b.convert(x, to, **words(rng))
+                # Observed conversions are planned, all of them; others go the shortest way.
+                with b.observe() if rng.integers(3) == 0 else nullcontext():
+                    y = b.convert(x, to, **words(rng))
         except REFUSED:
             refused += 1
             continue
