@@ -4,7 +4,7 @@
 //! Each thread counts a part of the values in a table of its own; the tables are added. Which bin a value
 //! falls into depends on the value alone, so the counts are those of one thread.
 
-use crate::threads::{bands, on_threads};
+use crate::threads::{bands, on_threads, worth};
 use std::sync::{Mutex, PoisonError};
 
 /// A type in which bins are found: `f64` or `f32`.
@@ -103,6 +103,7 @@ fn tables<V: Sync>(
 ) -> Vec<u64> {
     let cuts = bands(values.len(), threads);
     let all = Mutex::new(vec![0u64; size]);
+    let threads = worth(threads, values.len());
     on_threads(cuts.windows(2).collect(), threads, |part: &[usize]| {
         let mut own = vec![0u64; size];
         fill(&values[part[0]..part[1]], &mut own);

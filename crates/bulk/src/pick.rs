@@ -1,6 +1,6 @@
 //! Picking elements by truth values: how many, which, and where they are.
 
-use crate::threads::{bands, on_threads};
+use crate::threads::{bands, on_threads, worth};
 
 /// Truth values that one task looks at.
 const TASK: usize = 64 << 10;
@@ -15,7 +15,8 @@ fn cuts(length: usize, threads: usize) -> Vec<usize> {
 fn counts(mask: &[u8], cuts: &[usize], threads: usize) -> Vec<usize> {
     let mut counts = vec![0; cuts.len() - 1];
     let tasks: Vec<_> = counts.iter_mut().zip(cuts.windows(2)).collect();
-    on_threads(tasks, threads, |(count, part)| {
+    // Truth values are counted several times faster than elements are picked.
+    on_threads(tasks, worth(threads, mask.len() / 8), |(count, part)| {
         // Bytes hold the counts of as many values as cannot overflow them.
         let blocks = mask[part[0]..part[1]].chunks(255);
         let add = |sum: u8, &m: &u8| sum.wrapping_add(u8::from(m != 0));
@@ -80,7 +81,7 @@ pub fn pick<T: Copy + Send + Sync>(values: &[T], mask: &[u8], out: &mut [T], thr
         .into_iter()
         .zip(cuts.windows(2))
         .collect();
-    on_threads(tasks, threads, |(out, part)| {
+    on_threads(tasks, worth(threads, mask.len()), |(out, part)| {
         let values = &values[part[0]..part[1]];
         fill(&mask[part[0]..part[1]], out, |i| values[i]);
     });
@@ -104,7 +105,7 @@ pub fn pick_rows(values: &[u8], width: usize, mask: &[u8], out: &mut [u8], threa
         .into_iter()
         .zip(cuts.windows(2))
         .collect();
-    on_threads(tasks, threads, |(out, part)| {
+    on_threads(tasks, worth(threads, values.len() / 8), |(out, part)| {
         let chosen = (part[0]..part[1]).filter(|&row| mask[row] != 0);
         for (out, row) in out.chunks_exact_mut(width).zip(chosen) {
             out.copy_from_slice(&values[row * width..][..width]);
@@ -140,7 +141,7 @@ pub fn places(mask: &[u8], shape: &[usize], out: &mut [i64], threads: usize) {
         .into_iter()
         .zip(cuts.windows(2))
         .collect();
-    on_threads(tasks, threads, |(out, part)| {
+    on_threads(tasks, worth(threads, mask.len()), |(out, part)| {
         let mask = &mask[part[0]..part[1]];
         if shape.len() == 1 {
             fill(mask, out, |i| whole(part[0] + i));

@@ -14,9 +14,20 @@ pub fn bands(length: usize, count: usize) -> Vec<usize> {
     (0..=count).map(start).collect()
 }
 
+/// Elements from which on a thread more is worth its start, which takes as long as some hundred thousand.
+const LEAST: usize = 512 << 10;
+
+/// The threads that picking or counting so many elements is worth.
+pub(crate) fn worth(threads: usize, elements: usize) -> usize {
+    if elements < LEAST { 1 } else { threads }
+}
+
 /// Calls `work` for every task on up to `threads` threads, the caller's own counted, and waits. If the
 /// system gives less threads, those there are do all of the work.
 pub fn on_threads<T: Send>(tasks: Vec<T>, threads: usize, work: impl Fn(T) + Sync) {
+    if threads == 1 {
+        return tasks.into_iter().for_each(work);
+    }
     let count = tasks.len();
     let left = Mutex::new(tasks.into_iter());
     let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
