@@ -305,7 +305,12 @@ fn allocate(mut lowered: Lowered, setup: &Setup, config: &CpuConfig, row: usize)
         .collect();
     let buffers = first_filled + filled.len();
     let sizes = lowered.sizes.iter().copied();
-    let largest = sizes.chain(filled.iter().map(|f| f.2)).max().unwrap_or(8);
+    let stored = lowered.steps.iter().filter_map(|step| match step {
+        Step::Store { size, .. } => Some(*size),
+        _ => None,
+    });
+    let sizes = sizes.chain(filled.iter().map(|f| f.2)).chain(stored);
+    let largest = sizes.max().unwrap_or(8);
     let tile = config
         .tile_elems
         .unwrap_or_else(|| tile_elems(buffers, largest, row, &lowered))
@@ -352,7 +357,7 @@ fn allocate(mut lowered: Lowered, setup: &Setup, config: &CpuConfig, row: usize)
     }
 }
 
-/// Bytes of one operand of a tile that compiled code works on: calls are few, buffers fit.
+/// Bytes of one operand of a tile that compiled code works on, or that is only copied: calls are few, buffers fit.
 const COMPILED_BYTES: usize = 8192;
 
 /// Bytes of one operand of a tile that is folded in place.
@@ -367,8 +372,10 @@ fn tile_elems(buffers: usize, size: usize, row: usize, lowered: &Lowered) -> usi
     let fit = L1_BYTES / (buffers.max(1) * size);
     let is_fold = |step: &Step<Place>| matches!(step, Step::Fold { .. });
     let folds = lowered.steps.iter().all(is_fold);
+    let is_store = |step: &Step<Place>| matches!(step, Step::Store { .. });
+    let copies = lowered.steps.iter().all(is_store);
     let most = match lowered.steps.len() {
-        _ if !lowered.segments.is_empty() => COMPILED_BYTES,
+        _ if copies || !lowered.segments.is_empty() => COMPILED_BYTES,
         // Folds of memory as it lies need no buffers.
         _ if folds => FOLDED_BYTES,
         0..4 => 2048,
