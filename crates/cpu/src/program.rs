@@ -357,7 +357,8 @@ fn allocate(mut lowered: Lowered, setup: &Setup, config: &CpuConfig, row: usize)
     }
 }
 
-/// Bytes of one operand of a tile that compiled code works on, or that is only copied: calls are few, buffers fit.
+/// Bytes of one operand of a tile that compiled code works on, or that is only copied, within
+/// the caches: calls are few, buffers fit.
 const COMPILED_BYTES: usize = 8192;
 
 /// Bytes of one operand of a tile that is folded in place.
@@ -372,8 +373,8 @@ fn tile_elems(buffers: usize, size: usize, row: usize, lowered: &Lowered) -> usi
     let fit = L1_BYTES / (buffers.max(1) * size);
     let is_fold = |step: &Step<Place>| matches!(step, Step::Fold { .. });
     let folds = lowered.steps.iter().all(is_fold);
-    let is_store = |step: &Step<Place>| matches!(step, Step::Store { .. });
-    let copies = lowered.steps.iter().all(is_store);
+    let is_copy = |step: &Step<Place>| matches!(step, Step::Store { around: false, .. });
+    let copies = lowered.steps.iter().all(is_copy);
     let most = match lowered.steps.len() {
         _ if copies || !lowered.segments.is_empty() => COMPILED_BYTES,
         // Folds of memory as it lies need no buffers.
