@@ -8,7 +8,7 @@ use crate::methods::Call;
 use crate::np::Arr;
 use crate::operand::{Input, View, classify};
 use crate::record::Draft;
-use crate::{functions, join, site};
+use crate::{functions, join, record, site};
 use arrayloom_ir::{Action, LoopSig};
 use arrayloom_types::{DType, Layout, contiguous_strides, copy_strides, fortran_strides};
 use numpy::npyffi::flags::{NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_F_CONTIGUOUS};
@@ -241,7 +241,7 @@ pub(crate) fn duplicate<'py>(
         'K' => copy_strides(&view.layout, dtype.size()),
         _ => leave!(Keyword),
     };
-    record_copy(py, &view, dtype, shape, &strides)
+    copied(py, &view, dtype, shape, &strides)
 }
 
 /// True where NumPy takes Fortran's order for the order "any".
@@ -258,11 +258,11 @@ fn flat_copy<'py>(array: &Bound<'py, PyAny>) -> PyResult<Outcome<'py>> {
     let dtype = view.layout.dtype;
     let vector = [view.layout.len()];
     let strides = contiguous_strides(&vector, dtype.size());
-    record_copy(py, &view, dtype, &vector, &strides)
+    copied(py, &view, dtype, &vector, &strides)
 }
 
-/// Records a copy into a new array of `shape`: the view's own, or a vector of as many elements.
-fn record_copy<'py>(
+/// A copy into a new array of `shape`: the view's own, or a vector of as many elements.
+fn copied<'py>(
     py: Python<'py>,
     view: &View,
     dtype: DType,
@@ -277,7 +277,8 @@ fn record_copy<'py>(
     };
     let mut draft = Draft::new();
     draft.view(py, view, &view.layout.shape)?;
-    let Some(born) = birth::lazy(py, dtype, shape, strides)? else {
+    let (birth, run) = record::way(view.pending, site);
+    let Some(born) = birth(py, dtype, shape, strides)? else {
         leave!(Off)
     };
     let from = view.layout.dtype;
@@ -290,12 +291,7 @@ fn record_copy<'py>(
     } else {
         Layout::contiguous(dtype, &view.layout.shape)
     };
-    draft.record(
-        py,
-        Action::Map(copy_row().def),
-        sig,
-        smallvec![(born.slot, target)],
-        site,
-    )?;
+    let outs = smallvec![(born.slot, target)];
+    run(draft, py, Action::Map(copy_row().def), sig, outs, site)?;
     Ok(Outcome::Done(born.array))
 }

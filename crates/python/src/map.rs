@@ -155,18 +155,12 @@ impl Call<'_> {
         let Some(site) = site::capture(py)? else {
             leave!(ErrState)
         };
-        let at_once = !self.pending && state::engine().runs_at_once(site);
-        let birth = if at_once { birth::blank } else { birth::lazy };
+        let (birth, run) = record::way(self.pending, site);
         let op = (self.entry, &self.sig);
         let Some(born) = record::results(py, op, &self.shape, &self.inputs, birth)? else {
             leave!(Off)
         };
         let outs = born.iter().map(|b| (b.slot, b.layout.clone())).collect();
-        let run = if at_once {
-            Draft::run_now
-        } else {
-            Draft::record
-        };
         run(draft, py, Action::Map(self.entry.def), self.sig, outs, site)?;
         let mut arrays = born.into_iter().map(|b| b.array);
         match (arrays.next(), arrays.len()) {

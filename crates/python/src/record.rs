@@ -197,6 +197,20 @@ impl Drop for Draft {
 pub(crate) type Birth<'py> =
     fn(Python<'py>, DType, &[usize], &[isize]) -> PyResult<Option<Born<'py>>>;
 
+/// How an operation is done once its results have arrays: recorded, or run.
+pub(crate) type Run<'py> =
+    fn(Draft, Python<'py>, Action, LoopSig, SmallVec<[(SlotId, Layout); 1]>, u32) -> PyResult<()>;
+
+/// How an operation of this line comes to new arrays: recorded, or run at once where nothing is gained by
+/// waiting. With operands that are pending it is recorded.
+pub(crate) fn way<'py>(pending: bool, site: u32) -> (Birth<'py>, Run<'py>) {
+    if !pending && state::engine().runs_at_once(site) {
+        (birth::blank, Draft::run_now)
+    } else {
+        (birth::lazy, Draft::record)
+    }
+}
+
 /// New arrays for the results of an element-wise call, laid out as NumPy would.
 pub(crate) fn results<'py>(
     py: Python<'py>,

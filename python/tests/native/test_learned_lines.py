@@ -62,6 +62,26 @@ def test_results_are_apart(xp, a):
     assert view.tolist() == [10.0, 12.0, 14.0, 16.0]
 
 
+def test_copies_are_learned_too(a):
+    plain = numpy.arange(float(SIZE))
+    lines = {
+        "copy": (lambda: a.copy(), plain),
+        "astype": (lambda: a.astype("complex64"), plain.astype("complex64")),
+        "flatten": (lambda: a.reshape(250, 200).T.flatten(), plain.reshape(250, 200).T.flatten()),
+    }
+    for name, (line, expected) in lines.items():
+        # Python rewrites a line that ran some times, and calls of methods are then at another place.
+        for _ in range(20):
+            assert line()[3] == expected[3]
+        kept = [line() for _ in range(3)]
+        assert not any(_ext.is_pending(c) for c in kept), name
+        kept[0][:] = -1.0
+        a[5] = 8.0
+        numpy.testing.assert_array_equal(numpy.asarray(kept[1]), expected, name)
+        numpy.testing.assert_array_equal(numpy.asarray(kept[2]), expected, name)
+        a[5] = 5.0
+
+
 def test_a_line_that_meets_others_is_lazy_again(xp, a):
     def run(look):
         c = a + 1.0
