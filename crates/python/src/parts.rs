@@ -10,7 +10,7 @@ use arrayloom_bulk::{bands, on_threads};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PySlice, PyString, PyTuple};
 use std::num::NonZero;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Elements from which on parts are worth a thread each.
 const LEAST: usize = 200_000;
@@ -23,10 +23,14 @@ pub(crate) struct Job {
     pub(crate) into: Option<Py<PyAny>>,
 }
 
-/// The number of threads that programs asked for.
+/// The number of threads that programs asked for; as many as there are processors if they did not.
 pub(crate) fn threads() -> usize {
+    // The system answers from files, which takes as long as picking some ten thousand elements.
+    static PROCESSORS: OnceLock<usize> = OnceLock::new();
     match state::engine().settings().threads {
-        0 => std::thread::available_parallelism().map_or(1, NonZero::get),
+        0 => {
+            *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, NonZero::get))
+        }
         threads => threads,
     }
 }
