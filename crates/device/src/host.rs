@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "copies name memory by address")]
 
 use crate::{Arg, Buf, DeviceError, End};
+use arrayloom_types::{DType, Layout};
 use std::collections::BTreeMap;
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
@@ -92,7 +93,45 @@ pub fn points(extents: &[usize]) -> impl Iterator<Item = Vec<usize>> + use<'_> {
     })
 }
 
+/// The same bytes as ranges that are apart, rising.
+pub fn joined(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    ranges.sort_unstable();
+    let mut joined: Vec<(u64, u64)> = Vec::new();
+    for (low, high) in ranges {
+        match joined.last_mut() {
+            Some(last) if low < last.1 => last.1 = last.1.max(high),
+            _ => joined.push((low, high)),
+        }
+    }
+    joined
+}
+
 impl Arg {
+    /// The bytes that a view of this shape touches, as host addresses, where buffers are host addresses;
+    /// `None` for a scalar and for no element.
+    pub fn range(&self, shape: &[usize], dtype: DType) -> Option<(u64, u64)> {
+        let Arg::View {
+            buf,
+            offset,
+            strides,
+        } = self
+        else {
+            return None;
+        };
+        let layout = Layout {
+            dtype,
+            offset: *offset,
+            shape: shape.into(),
+            strides: strides.clone(),
+        };
+        if layout.is_empty() {
+            return None;
+        }
+        let (low, high) = layout.byte_range();
+        let at = |by: isize| buf.0.wrapping_add_signed(by as i64);
+        Some((at(low), at(high)))
+    }
+
     /// The same argument from this row of the domain on.
     #[must_use]
     pub fn from_row(&self, row: usize) -> Arg {

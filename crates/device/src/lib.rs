@@ -22,7 +22,7 @@ pub use ability::{
 pub use arrayloom_types::{Event, Queue};
 pub use driven::{Blocks, Marks, Queues};
 pub use error::DeviceError;
-pub use host::{HostMemory, host_pointer, points};
+pub use host::{HostMemory, host_pointer, joined, points};
 pub use launch::{Arg, Buf, Launch, ReduceArgs, Rows, Stage, Sweep, rows_are_apart};
 pub use names::intern;
 pub use null::{Null, NullCounts};

@@ -4,7 +4,7 @@
 //! domain, whose shape comes with the launch; so one kernel serves all sizes.
 
 use crate::{AxisMask, Prim};
-use arrayloom_types::DType;
+use arrayloom_types::{DType, Shape};
 
 /// One instruction: `value = prim(a, b, c)`, or a leaf that reads `a` or `bits`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -104,6 +104,19 @@ pub enum Form {
         /// The number of the value that says where.
         at: u32,
     },
+}
+
+impl Form {
+    /// The extents of such an output over a domain of this shape: one on the axes that are folded away.
+    pub fn extents(self, shape: &[usize]) -> Shape {
+        let folded = match self {
+            Form::Reduce { axes, .. } | Form::Arg { axes, .. } => axes,
+            Form::Store | Form::Scan { .. } | Form::Scatter { .. } => 0,
+        };
+        let axes = shape.iter().enumerate();
+        axes.map(|(i, &n)| if folded >> i & 1 == 1 { 1 } else { n })
+            .collect()
+    }
 }
 
 /// How a scattered value meets the element that is there.

@@ -3,9 +3,8 @@
 use crate::device::{OpenCl, failed, trouble};
 use crate::driver::Mem;
 use arrayloom_codegen::Memory;
-use arrayloom_device::{Arg, DeviceError, Launch};
-use arrayloom_ir::{Form, Kernel};
-use arrayloom_types::Layout;
+use arrayloom_device::{Arg, DeviceError, Launch, joined};
+use arrayloom_ir::Kernel;
 use std::sync::Arc;
 
 /// Where the operands of a launch lie.
@@ -42,28 +41,6 @@ impl Bound {
     }
 }
 
-/// The addresses that a view touches; `None` for values and for no element.
-fn range(arg: &Arg, shape: &[usize], dtype: arrayloom_types::DType) -> Option<(u64, u64)> {
-    let Arg::View {
-        buf,
-        offset,
-        strides,
-    } = arg
-    else {
-        return None;
-    };
-    let shape = shape.into();
-    let layout = Layout {
-        dtype,
-        offset: *offset,
-        shape,
-        strides: strides.clone(),
-    };
-    let (low, high) = layout.byte_range();
-    let at = |by: isize| buf.0.wrapping_add_signed(by as i64);
-    (low < high).then(|| (at(low), at(high)))
-}
-
 impl OpenCl {
     /// The memory of all views of a launch, and bytes from its start to the first element.
     pub(crate) fn bind(&self, kernel: &Kernel, launch: &Launch<'_>) -> Result<Bound, DeviceError> {
@@ -91,34 +68,20 @@ impl OpenCl {
             .enumerate()
             .map(|(number, (arg, dtype))| {
                 // A fold of nothing has results all the same.
-                let output = number.checked_sub(launch.ins.len());
-                let form = output.map(|i| kernel.outputs[i].form);
-                let folded = match form {
-                    Some(Form::Reduce { axes, .. } | Form::Arg { axes, .. }) => axes,
-                    _ => 0,
-                };
-                let axes = launch.shape.iter().enumerate();
-                let extent = |(i, &n): (usize, &usize)| if folded >> i & 1 == 1 { 1 } else { n };
-                range(arg, &axes.map(extent).collect::<Vec<_>>(), *dtype)
+                match number.checked_sub(launch.ins.len()) {
+                    Some(i) => arg.range(&kernel.outputs[i].form.extents(launch.shape), *dtype),
+                    None => arg.range(launch.shape, *dtype),
+                }
             })
             .collect();
         // Blocks over the same memory must be one.
         // A start at 128 leaves elements at multiples of their size.
-        let mut regions: Vec<(u64, u64)> = ranges
+        let regions = ranges
             .iter()
             .flatten()
-            .map(|(low, high)| (low & !127, *high))
-            .collect();
-        regions.sort_unstable();
-        let mut joined: Vec<(u64, u64)> = Vec::new();
-        for (low, high) in regions {
-            match joined.last_mut() {
-                Some(last) if low < last.1 => last.1 = last.1.max(high),
-                _ => joined.push((low, high)),
-            }
-        }
+            .map(|(low, high)| (low & !127, *high));
         let mut mems = Vec::new();
-        for &(low, high) in &joined {
+        for (low, high) in joined(regions.collect()) {
             let bytes = usize::try_from(high - low).unwrap_or(usize::MAX);
             mems.push((
                 low,

@@ -1,6 +1,6 @@
 //! Operations that are no kernels: their operands are staged like those of kernels.
 
-use super::session::{Session, View, range};
+use super::session::{Session, View};
 use super::{Staged, lock};
 use crate::{Arg, DeviceError, ExtCall, Queue, Residency as _, Tensor};
 use arrayloom_types::Layout;
@@ -36,7 +36,7 @@ impl Staged {
         lock(&self.stats).add(stats);
         done?;
         for out in call.outs {
-            if let Some((low, high)) = range(&as_arg(out), &out.layout.shape, out.layout.dtype) {
+            if let Some((low, high)) = as_arg(out).range(&out.layout.shape, out.layout.dtype) {
                 self.bring(low, high - low)?;
             }
         }
@@ -45,7 +45,7 @@ impl Staged {
 
     fn ext_within(&self, session: &mut Session<'_>, call: &ExtCall<'_>) -> Result<(), DeviceError> {
         let all = call.ins.iter().chain(call.outs);
-        let ranges = all.filter_map(|t| range(&as_arg(t), &t.layout.shape, t.layout.dtype));
+        let ranges = all.filter_map(|t| as_arg(t).range(&t.layout.shape, t.layout.dtype));
         session.cover(ranges.collect())?;
         let find = |session: &Session<'_>, tensor| self.find(session, tensor);
         let ins: Result<Vec<Found<'_>>, _> = call.ins.iter().map(|t| find(session, t)).collect();
@@ -94,7 +94,7 @@ impl Staged {
     ) -> Result<Found<'a>, DeviceError> {
         let layout = &tensor.layout;
         let arg = as_arg(tensor);
-        let found = range(&arg, &layout.shape, layout.dtype);
+        let found = arg.range(&layout.shape, layout.dtype);
         let view = session.locate(&arg, found);
         let view = view.ok_or_else(|| self.device.lacks("an operand without elements".to_owned()));
         Ok(Found {

@@ -213,7 +213,7 @@ fn least(kernel: &Kernel, launch: &Launch<'_>) -> u64 {
     let ins = launch.ins.iter().zip(kernel.inputs.iter().copied());
     let outs = launch.outs.iter().enumerate();
     let all = ins.chain(outs.map(|(i, arg)| (arg, kernel.output_dtype(i))));
-    let ranges = all.filter_map(|(arg, dtype)| session::range(arg, &row, dtype));
+    let ranges = all.filter_map(|(arg, dtype)| arg.range(&row, dtype));
     ranges.map(|(low, high)| high - low).sum()
 }
 

@@ -2,9 +2,9 @@
 
 use super::store::{Region, Store};
 use super::{Staged, StagedStats, finish, pointer};
-use crate::{Arg, Buf, Device, DeviceError, End, Launch, Queue};
+use crate::{Arg, Buf, Device, DeviceError, End, Launch, Queue, joined};
 use arrayloom_ir::{Builder, Form, Kernel, Output};
-use arrayloom_types::{DType, Layout, Strides};
+use arrayloom_types::{DType, Strides};
 
 /// A view of a region.
 #[derive(Clone)]
@@ -25,30 +25,6 @@ pub(super) struct Session<'a> {
     pub(super) stats: StagedStats,
 }
 
-/// The bytes that a view of this launch touches, as host addresses; `None` for no element.
-pub(super) fn range(arg: &Arg, shape: &[usize], dtype: DType) -> Option<(u64, u64)> {
-    let Arg::View {
-        buf,
-        offset,
-        strides,
-    } = arg
-    else {
-        return None;
-    };
-    let layout = Layout {
-        dtype,
-        offset: *offset,
-        shape: shape.into(),
-        strides: strides.clone(),
-    };
-    if layout.is_empty() {
-        return None;
-    }
-    let (low, high) = layout.byte_range();
-    let at = |by: isize| buf.0.wrapping_add_signed(by as i64);
-    Some((at(low), at(high)))
-}
-
 impl<'a> Session<'a> {
     pub(super) fn new(staged: &'a Staged, store: &'a mut Store) -> Session<'a> {
         Session {
@@ -64,16 +40,7 @@ impl<'a> Session<'a> {
     /// Makes regions of ranges; those that overlap are one. What the device has of them is used.
     pub(super) fn cover(&mut self, ranges: Vec<(u64, u64)>) -> Result<(), DeviceError> {
         let widened = ranges.into_iter().map(|range| self.store.widened(range));
-        let mut ranges: Vec<(u64, u64)> = widened.collect();
-        ranges.sort_unstable();
-        let mut joined: Vec<(u64, u64)> = Vec::new();
-        for (low, high) in ranges {
-            match joined.last_mut() {
-                Some(last) if low < last.1 => last.1 = last.1.max(high),
-                _ => joined.push((low, high)),
-            }
-        }
-        for range in joined {
+        for range in joined(widened.collect()) {
             let sides = (self.device, &self.staged.memory);
             let region = self.store.take(range, sides, &mut self.stats)?;
             self.regions.push(region);

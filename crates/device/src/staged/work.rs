@@ -1,7 +1,7 @@
 //! One launch: the whole kernel on the device, in parts, or on the host.
 
 use super::parts::{self, Part, Place, parts};
-use super::session::{Session, View, range};
+use super::session::{Session, View};
 use super::store::Store;
 use super::{Staged, finish};
 use crate::{Arg, Device, DeviceError, Launch, Queue, ReduceArgs};
@@ -63,17 +63,17 @@ impl<'a> Work<'a> {
         let (kernel, launch) = (self.kernel, self.launch);
         let ins = launch.ins.iter().zip(&kernel.inputs);
         let mut ranges: Vec<(u64, u64)> = ins
-            .filter_map(|(arg, &d)| range(arg, launch.shape, d))
+            .filter_map(|(arg, &d)| arg.range(launch.shape, d))
             .collect();
         for (i, arg) in launch.outs.iter().enumerate() {
-            let shape = extents(launch.shape, kernel.outputs[i].form);
-            ranges.extend(range(arg, &shape, kernel.output_dtype(i)));
+            let shape = kernel.outputs[i].form.extents(launch.shape);
+            ranges.extend(arg.range(&shape, kernel.output_dtype(i)));
         }
         self.session.cover(ranges)
     }
 
     fn operand(&self, arg: &Arg, shape: &[usize], dtype: DType) -> Operand {
-        let found = range(arg, shape, dtype);
+        let found = arg.range(shape, dtype);
         let view = self.session.locate(arg, found);
         view.map_or_else(|| Operand::Plain(arg.clone()), Operand::View)
     }
@@ -90,7 +90,7 @@ impl<'a> Work<'a> {
 
     /// The extents of output `i`.
     fn extents(&self, i: usize) -> Shape {
-        extents(self.launch.shape, self.kernel.outputs[i].form)
+        self.kernel.outputs[i].form.extents(self.launch.shape)
     }
 
     /// The kernel as it is.
@@ -239,7 +239,7 @@ impl<'a> Work<'a> {
         for (i, operand) in call.outs.iter().enumerate() {
             let fresh = match operand {
                 Operand::View(view) => {
-                    let shape = extents(shape, call.kernel.outputs[i].form);
+                    let shape = call.kernel.outputs[i].form.extents(shape);
                     let dtype = call.kernel.output_dtype(i);
                     self.session.covers(view, &shape, dtype)
                 }
@@ -282,17 +282,6 @@ impl<'a> Work<'a> {
         }
         Ok(())
     }
-}
-
-/// The extents of an output: one on the axes that are folded away.
-fn extents(shape: &[usize], form: Form) -> Shape {
-    let folded = match form {
-        Form::Reduce { axes, .. } | Form::Arg { axes, .. } => axes,
-        Form::Store | Form::Scan { .. } | Form::Scatter { .. } => 0,
-    };
-    let axes = shape.iter().enumerate();
-    axes.map(|(i, &n)| if folded >> i & 1 == 1 { 1 } else { n })
-        .collect()
 }
 
 /// True for kernels that read or write elements by number: only the numbers say which.
