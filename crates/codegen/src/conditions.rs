@@ -5,6 +5,7 @@
 //! more and notes for each instruction what it met, from its operands and its result ([`met`]). Where
 //! results lie on operands, that step comes first.
 
+use crate::Step;
 use crate::access::register;
 use crate::draft::number_of;
 use crate::entry::Entry;
@@ -31,7 +32,7 @@ pub enum Watch {
 #[derive(Clone, Debug)]
 pub struct Watched {
     /// What finds out which instruction met what.
-    pub step: crate::Step,
+    pub step: Step,
     /// The step comes before all others, because they write over operands. Else it is only needed when one
     /// of the words is not 0 after the others.
     pub first: bool,
@@ -50,8 +51,45 @@ impl Watched {
         slots.max().unwrap_or(0).max(1 + self.origin.len())
     }
 
+    /// Runs the steps of a launch and notes what they met. `send` copies the words to the device, `put` puts
+    /// steps into the queue, and `fetch` copies the words back and waits.
+    ///
+    /// # Errors
+    /// Those of the functions.
+    pub fn run<E>(
+        &self,
+        (list, flags): (&[Step], &[AtomicU8]),
+        send: impl FnOnce(&[u32]) -> Result<(), E>,
+        put: impl Fn(&[Step]) -> Result<(), E>,
+        fetch: impl Fn(&mut [u32]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut words = vec![0; self.words()];
+        let own = std::slice::from_ref(&self.step);
+        let all = || {
+            send(&words)?;
+            if self.first {
+                put(own)?;
+            }
+            put(list)?;
+            fetch(&mut words)?;
+            if !self.first && words.iter().any(|word| *word != 0) {
+                put(own)?;
+                fetch(&mut words)?;
+            }
+            Ok(())
+        };
+        let done = all();
+        if done.is_ok() {
+            self.note(&words, flags);
+        } else {
+            // A device that failed may still write to them.
+            let _left_to_it = words.leak();
+        }
+        done
+    }
+
     /// Notes what the words say. They are those after all steps.
-    pub fn note(&self, words: &[u32], flags: &[AtomicU8]) {
+    fn note(&self, words: &[u32], flags: &[AtomicU8]) {
         let at = |i: usize| words.get(i).copied().unwrap_or(0);
         let mut found: Vec<u8> = (0..self.origin.len())
             .map(|i| (at(1 + i) & 15) as u8)

@@ -18,7 +18,6 @@ use arrayloom_memory::Vmm;
 use std::ffi::c_void;
 use std::path::PathBuf;
 use std::ptr;
-use std::slice;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -350,29 +349,24 @@ impl Device for Cuda {
         let (Some(watched), Some(flags)) = (&watched, launch.flags) else {
             return self.put_all(&lane.stream, &list, &bound);
         };
-        let words = bound.scratch[watched.scratch];
-        let mut met = vec![0u32; watched.words()];
-        let (at, bytes) = (met.as_mut_ptr(), size_of_val(&*met));
-        let ends = (words, at.cast_const().cast());
-        lane.staging
-            .send(&lane.stream, &self.context, ends, bytes)?;
-        if watched.first {
-            self.put_all(&lane.stream, slice::from_ref(&watched.step), &bound)?;
-        }
-        self.put_all(&lane.stream, &list, &bound)?;
-        let driver = &self.context.driver;
-        let fetch = || {
-            let sent = driver.copy_down(at.cast(), words, bytes, lane.stream.raw);
-            self.context.done(sent)?;
-            lane.stream.finish()
-        };
-        fetch()?;
-        if !watched.first && met.iter().any(|word| *word != 0) {
-            self.put_all(&lane.stream, slice::from_ref(&watched.step), &bound)?;
-            fetch()?;
-        }
-        watched.note(&met, flags);
-        Ok(())
+        let at = bound.scratch[watched.scratch];
+        let stream = &lane.stream;
+        watched.run(
+            (&list, flags),
+            |words| {
+                let ends = (at, words.as_ptr().cast());
+                let bytes = size_of_val(words);
+                Ok(lane.staging.send(stream, &self.context, ends, bytes)?)
+            },
+            |steps| self.put_all(stream, steps, &bound),
+            |words| {
+                let (to, bytes) = (words.as_mut_ptr().cast(), size_of_val(words));
+                let driver = &self.context.driver;
+                self.context
+                    .done(driver.copy_down(to, at, bytes, stream.raw))?;
+                Ok(stream.finish()?)
+            },
+        )
     }
 
     fn record(&self, queue: Queue) -> Result<Event, DeviceError> {

@@ -314,25 +314,20 @@ impl Device for OpenCl {
         let (Some(watched), Some(flags)) = (&watched, launch.flags) else {
             return self.put_all(&queue, &list, &bound);
         };
-        let words = &bound.scratch[watched.scratch];
-        let mut met = vec![0u32; watched.words()];
-        let (at, bytes) = (met.as_mut_ptr().cast::<u8>(), size_of_val(&*met));
-        queue.write(words, 0, at, bytes).map_err(trouble)?;
-        if watched.first {
-            self.put_all(&queue, std::slice::from_ref(&watched.step), &bound)?;
-        }
-        self.put_all(&queue, &list, &bound)?;
-        let fetch = || {
-            queue.read(words, 0, at, bytes).map_err(trouble)?;
-            queue.finish().map_err(trouble)
-        };
-        fetch()?;
-        if !watched.first && met.iter().any(|word| *word != 0) {
-            self.put_all(&queue, std::slice::from_ref(&watched.step), &bound)?;
-            fetch()?;
-        }
-        watched.note(&met, flags);
-        Ok(())
+        let at = &bound.scratch[watched.scratch];
+        watched.run(
+            (&list, flags),
+            |words| {
+                let sent = queue.write(at, 0, words.as_ptr().cast(), size_of_val(words));
+                sent.map_err(trouble)
+            },
+            |steps| self.put_all(&queue, steps, &bound),
+            |words| {
+                let bytes = size_of_val(words);
+                let sent = queue.read(at, 0, words.as_mut_ptr().cast(), bytes);
+                sent.and_then(|()| queue.finish()).map_err(trouble)
+            },
+        )
     }
 
     fn record(&self, queue: Queue) -> Result<Event, DeviceError> {
