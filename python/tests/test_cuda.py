@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.conditions import CONDITIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "crates" / "cuda" / "tests" / "device" / "driver.cpp"
@@ -25,31 +26,6 @@ print(float(x.sum()).hex(), float((x * x)[:, ::2].mean()).hex(), int(x.argmax())
 w = np.arange(90_000).reshape(300, 300) % 1009
 print(int((w @ w.T).sum()), float(np.abs(x @ x.T / (x**2).sum()).max()) <= 1.0)
 print((x[1:] - x[:-1]).sum(axis=0)[:3].tolist(), int((x > 100).sum()))
-"""
-
-CONDITIONS = """
-import warnings
-import numpy as np
-x = np.arange(40_000, dtype=np.float64) + 1
-x[7] = 0
-for name, work in {
-    "nothing": lambda: (x * 2 + 1).sum(),
-    "divide": lambda: float(np.floor(1 / x).max()),
-    "invalid": lambda: np.sqrt(x - 1).min(),
-    "over": lambda: (x * 1e305).max(),
-    "sum": lambda: (x * 4e303).sum(),
-    "below": lambda: x.__itruediv__(x * 0).size,
-}.items():
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        value = work()
-    print(name, value, sorted({str(w.message) for w in told}))
-y = np.arange(40_000, dtype=np.float64)
-try:
-    with np.errstate(divide="raise"):
-        print((1 / y).sum())
-except FloatingPointError as error:
-    print("raised", error)
 """
 
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.conditions import CONDITIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAT = ("examples/heat_equation.py", "--size", "300", "--iterations", "12", "--plot", "")
@@ -16,31 +17,6 @@ x = np.linspace(-3.0, 900.0, 40_000)
 for f in (np.exp, np.log, np.sin, np.cbrt, np.arctan, np.tanh):
     with np.errstate(all="ignore"):
         print(f.__name__, np.nansum(np.where(np.isfinite(y := f(x)), y, 0)).hex())
-"""
-
-CONDITIONS = """
-import warnings
-import numpy as np
-x = np.arange(40_000, dtype=np.float64) + 1
-x[7] = 0
-for name, work in {
-    "nothing": lambda: (x * 2 + 1).sum(),
-    "divide": lambda: float(np.floor(1 / x).max()),
-    "invalid": lambda: np.sqrt(x - 1).min(),
-    "over": lambda: (x * 1e305).max(),
-    "sum": lambda: (x * 4e303).sum(),
-    "below": lambda: x.__itruediv__(x * 0).size,
-}.items():
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        value = work()
-    print(name, value, sorted({str(w.message) for w in told}))
-y = np.arange(40_000, dtype=np.float64)
-try:
-    with np.errstate(divide="raise"):
-        print((1 / y).sum())
-except FloatingPointError as error:
-    print("raised", error)
 """
 
 
