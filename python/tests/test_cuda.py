@@ -1,5 +1,6 @@
 """Programs on a CUDA device whose driver is a fake that runs kernels on the CPU. The tests need ``g++``."""
 
+import json
 import os
 import site
 import subprocess
@@ -26,6 +27,32 @@ print(float(x.sum()).hex(), float((x * x)[:, ::2].mean()).hex(), int(x.argmax())
 w = np.arange(90_000).reshape(300, 300) % 1009
 print(int((w @ w.T).sum()), float(np.abs(x @ x.T / (x**2).sum()).max()) <= 1.0)
 print((x[1:] - x[:-1]).sum(axis=0)[:3].tolist(), int((x > 100).sum()))
+"""
+
+SORTS = """
+import json, sys, zlib
+import numpy as np
+import arrayloom._ext as ext
+r = np.random.default_rng(3)
+x = r.permutation(60_000).reshape(20, 3000) * 0.5
+x[3, 5:9], x[4, 7] = np.nan, -np.inf
+few = np.floor(x / 5000)
+z = few[:, ::3] + 1j * few[:, 1::3]
+def show(a): print(a.dtype, a.shape, zlib.crc32(a.tobytes()))
+for a in (x, z, few.astype("i2"), x[::-2, ::7]):
+    for axis in range(a.ndim):
+        show(np.sort(a, axis=axis, kind="stable"))
+        show(np.argsort(a, axis, kind="stable"))
+flat = np.nan_to_num(x).ravel() + np.arange(60_000) / 1e6
+show(flat.argsort())
+flat[::2].sort()
+show(flat)
+for wrong in (lambda: x.sort(axis=2), lambda: x.sort(kind="no"), lambda: x.sort(kind="stable", stable=True)):
+    try:
+        wrong()
+    except Exception as error:
+        print(type(error).__name__, error)
+print(json.dumps(ext.stats().get("backend")), file=sys.stderr)
 """
 
 
@@ -79,6 +106,17 @@ def test_folds_have_the_bits_of_the_cpu(driver: Path):
     found = results("--backend", "cuda:1", "-c", PROGRAM, folder=driver, FAKE_CUDA_DELAY="1")
     assert found == expected
     assert len(expected) == 3
+
+
+def test_sorts_run_on_the_device_with_the_bits_of_numpy(driver: Path):
+    expected = results("-c", SORTS)
+    words = ("--min-bytes", "0", "--backend", "cuda", "-c", SORTS)
+    done = run(*words, folder=driver, FAKE_CUDA_DELAY="1")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == expected
+    assert len(expected) == 21
+    reasons = json.loads(done.stderr.splitlines()[-1])["reasons"]
+    assert not [reason for reason in reasons if "sort" in reason]
 
 
 def test_conditions_are_told_as_by_the_cpu(driver: Path):

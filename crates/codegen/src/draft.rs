@@ -33,6 +33,24 @@ pub(super) struct Draft {
     pub(super) origin: Vec<usize>,
 }
 
+impl Draft {
+    /// A step that has nothing of the kernel.
+    pub(super) fn empty(form: Form) -> Draft {
+        Draft {
+            code: Vec::new(),
+            inputs: Vec::new(),
+            outs: Vec::new(),
+            operands: Vec::new(),
+            dims: Vec::new(),
+            kept: 0,
+            stream: 0,
+            form,
+            watch: Watch::Nothing,
+            origin: Vec::new(),
+        }
+    }
+}
+
 pub(super) struct Lowering<'a> {
     pub(super) kernel: &'a Kernel,
     pub(super) launch: &'a Launch<'a>,
@@ -44,6 +62,21 @@ pub(super) struct Lowering<'a> {
     pub(super) looks: bool,
     /// The word for the results of the output that is worked on.
     pub(super) slot: Option<usize>,
+}
+
+impl<'a> Lowering<'a> {
+    /// No steps yet.
+    pub(super) fn new(kernel: &'a Kernel, launch: &'a Launch<'a>, target: Target) -> Lowering<'a> {
+        Lowering {
+            kernel,
+            launch,
+            target,
+            steps: Steps::default(),
+            stored: false,
+            looks: false,
+            slot: None,
+        }
+    }
 }
 
 impl Lowering<'_> {

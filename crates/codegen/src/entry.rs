@@ -2,6 +2,7 @@
 
 use crate::access::{register, unit};
 use crate::conditions::Watch;
+use crate::sort::{self, SortPass};
 use arrayloom_ir::{Ins, ReduceOp, ScatterMode};
 use arrayloom_types::DType;
 use smallvec::SmallVec;
@@ -94,6 +95,8 @@ pub enum Form {
         /// Which part of the work it is.
         pass: Pass,
     },
+    /// A part of a sort.
+    Sort(SortPass),
 }
 
 /// The kernels of a scatter, after the one that writes the places down. Points go to bins by a hash of their
@@ -231,10 +234,12 @@ impl Entry {
                 all.extend(["items", "total", "part", "parts", "bins"].map(Param::Number));
             }
             Form::PlaceCombine { .. } => all.extend(["items", "parts"].map(Param::Number)),
+            Form::Sort(_) => all.extend(sort::NUMBERS.map(Param::Number)),
         }
         let scratch = match self.form {
             Form::Chunk { .. } | Form::Tree | Form::Combine => 1,
             Form::Scatter { .. } => 3,
+            Form::Sort(_) => 6,
             Form::PlaceChunk { .. } | Form::PlaceCombine { .. } => 2,
             _ => 0,
         };
@@ -248,16 +253,31 @@ impl Entry {
         all
     }
 
+    /// True if the items of a group work together, so that the grid has exactly the groups that are asked for.
+    pub(crate) fn in_groups(&self) -> bool {
+        match self.form {
+            Form::Combine => true,
+            Form::Sort(pass) => pass.in_groups(),
+            _ => false,
+        }
+    }
+
     /// The dtype of the value that is folded.
     pub(crate) fn folded(&self) -> DType {
         match self.outs.first() {
-            Some((value, _)) => self.code[*value as usize].dtype,
+            Some((value, view)) => {
+                let made = self.code.get(*value as usize);
+                made.map_or(view.dtype, |ins| ins.dtype)
+            }
             None => DType::F64,
         }
     }
 
     /// The type of the running value of a fold: sums of `float16` are `float32`.
     pub(crate) fn scratch_type(&self, number: usize) -> String {
+        if let Form::Sort(pass) = self.form {
+            return pass.scratch_type(number);
+        }
         if number == 1 || matches!(self.form, Form::Scatter { .. }) {
             return "i64".to_owned();
         }

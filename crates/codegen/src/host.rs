@@ -1,6 +1,6 @@
 //! The CUDA text on the CPU: a function that walks a grid and calls the kernel at every place.
 
-use crate::entry::{Entry, Form};
+use crate::entry::Entry;
 use std::fmt::Write as _;
 
 /// A function `run_NAME(arguments, groups)` with a pointer to every argument. Kernels walk on by the size
@@ -21,8 +21,7 @@ pub(crate) fn call(entry: &Entry) -> String {
             });
         }
     }
-    // Only this form has a group for every result.
-    let most = if entry.form == Form::Combine {
+    let most = if entry.in_groups() {
         ""
     } else {
         "g[0] > 3 ? 3 : "

@@ -21,10 +21,13 @@ mod host;
 mod library;
 mod lower;
 mod map;
+mod operation;
 mod place;
 mod product;
 mod ready;
 mod scatter;
+mod sort;
+mod sort_text;
 mod tree;
 mod value;
 mod watch;
@@ -35,8 +38,10 @@ pub use dialect::{Dialect, EMITTER};
 pub use entry::{Entry, Form, GROUP, Param, Pass, Source, Stride, View};
 pub use lower::{ArgValue, Memory, Step, Steps, Target, lower};
 
-pub use product::{Product, product};
+pub use operation::{Made, Operation, operation};
+pub use product::Product;
 pub use ready::{Programs, Words, abilities, steps};
+pub use sort::{Key, SortPass};
 
 use library::Library;
 use std::fmt::Write as _;
@@ -55,6 +60,7 @@ pub fn source(entries: &[&Entry], dialect: Dialect) -> Result<String, String> {
             }
             Form::Combine => tree::combine(entry),
             Form::Scatter { mode, pass } => scatter::text(entry, mode, pass)?,
+            Form::Sort(pass) => sort_text::text(entry, pass),
             Form::Place { .. } | Form::PlaceChunk { .. } | Form::PlaceCombine { .. } => {
                 place::text(entry)?
             }

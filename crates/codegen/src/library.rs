@@ -9,13 +9,14 @@ use indexmap::IndexMap;
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
     include_str!("c/access.c"),
     include_str!("c/integers.c"),
     include_str!("c/floats.c"),
     include_str!("c/math.c"),
     include_str!("c/complex.c"),
     include_str!("c/conditions.c"),
+    include_str!("c/sort.c"),
 ];
 
 struct Item {

@@ -82,15 +82,7 @@ const PART: usize = 1024;
 /// # Errors
 /// The words for what cannot be expressed.
 pub fn lower(kernel: &Kernel, launch: &Launch<'_>, target: Target) -> Result<Steps, String> {
-    let mut work = Lowering {
-        kernel,
-        launch,
-        target,
-        steps: Steps::default(),
-        stored: false,
-        looks: false,
-        slot: None,
-    };
+    let mut work = Lowering::new(kernel, launch, target);
     work.watch()?;
     // Folds first: stores may lie on what they read.
     for (number, output) in kernel.outputs.iter().enumerate() {

@@ -46,7 +46,7 @@ fn spread(tensor: &Tensor, axes: [usize; 2]) -> Arg {
 ///
 /// Sums are taken as trees, so they are at least as exact as those of a loop. `float16` and `bool` have rules of their own in
 /// NumPy, and are left to it.
-pub fn product(call: &ExtCall<'_>) -> Option<Product> {
+pub(crate) fn product(call: &ExtCall<'_>) -> Option<Product> {
     let ([left, right], [out]) = (call.ins, call.outs) else {
         return None;
     };

@@ -8,11 +8,11 @@
     reason = "a test fails by panicking, and is told by the environment to write"
 )]
 
-use arrayloom_codegen::{Dialect, Entry, Target, lower, source};
-use arrayloom_device::{Arg, Buf, Launch, ReduceArgs};
+use arrayloom_codegen::{Dialect, Entry, Operation, Steps, Target, lower, operation, source};
+use arrayloom_device::{Arg, Buf, ExtCall, Launch, ReduceArgs, Tensor};
 use arrayloom_ir::{Builder, Form, Kernel, Output, Prim, ReduceOp, ScatterMode, Value};
 use arrayloom_plan::ReduceOrder;
-use arrayloom_types::{DType, Scalar, contiguous_strides};
+use arrayloom_types::{DType, Layout, Scalar, contiguous_strides};
 use std::path::Path;
 use std::sync::atomic::AtomicU8;
 
@@ -117,20 +117,77 @@ impl Case {
         let found = steps.watched.iter().map(|watched| &watched.step);
         let all = steps.list.iter().chain(found);
         let entries: Vec<&Entry> = all.map(|s| &s.entry).collect();
-        let languages = [(Dialect::OpenCl, "cl"), (Dialect::Cuda, "cu")];
         // No GPU has such items.
-        let languages = &languages[..if self.cores { 1 } else { 2 }];
-        for &(dialect, suffix) in languages {
-            let text = source(&entries, dialect).unwrap();
-            let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-            let file = dir.join(format!("{name}.{suffix}"));
-            if std::env::var_os("UPDATE").is_some() {
-                std::fs::write(&file, &text).unwrap();
-            }
-            let kept = std::fs::read_to_string(&file).unwrap_or_default();
-            assert_eq!(text, kept, "{name}.{suffix}: UPDATE=1 writes the file anew");
+        compare(&entries, name, !self.cores);
+    }
+}
+
+/// Compares the text of these kernels with the files of this name.
+fn compare(entries: &[&Entry], name: &str, gpu: bool) {
+    let languages = [(Dialect::OpenCl, "cl"), (Dialect::Cuda, "cu")];
+    for &(dialect, suffix) in &languages[..if gpu { 2 } else { 1 }] {
+        let text = source(entries, dialect).unwrap();
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+        let file = dir.join(format!("{name}.{suffix}"));
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&file, &text).unwrap();
+        }
+        let kept = std::fs::read_to_string(&file).unwrap_or_default();
+        assert_eq!(text, kept, "{name}.{suffix}: UPDATE=1 writes the file anew");
+    }
+}
+
+/// An operation on packed arrays of these dtypes and extents, results last.
+fn operation_case(
+    name: &str,
+    arrays: &[(DType, &[usize])],
+    results: usize,
+    attrs: &[u8],
+    file: &str,
+) {
+    let tensors: Vec<Tensor> = (1..)
+        .zip(arrays)
+        .map(|(n, (dtype, shape))| Tensor {
+            buf: Buf(n << 40),
+            layout: Layout::contiguous(*dtype, shape),
+        })
+        .collect();
+    let (ins, outs) = tensors.split_at(tensors.len() - results);
+    let call = ExtCall {
+        name,
+        outs,
+        ins,
+        attrs,
+    };
+    let target = Target {
+        unified: false,
+        lanes: 1 << 16,
+        cores: false,
+    };
+    let made = match operation(&call, target).unwrap() {
+        Operation::Steps(made) => made.steps,
+        Operation::Kernel(_) => Steps::default(),
+    };
+    let mut entries: Vec<&Entry> = Vec::new();
+    for step in &made.list {
+        if !entries.contains(&&step.entry) {
+            entries.push(&step.entry);
         }
     }
+    assert!(!entries.is_empty(), "{name} has no steps of its own");
+    compare(&entries, file, true);
+}
+
+#[test]
+fn sorts() {
+    let real: [(DType, &[usize]); 3] = [
+        (DType::F32, &[9, 70_000]),
+        (DType::I64, &[9, 70_000]),
+        (DType::U32, &[]),
+    ];
+    operation_case("argsort", &real, 2, &[1], "argsort");
+    let complex: [(DType, &[usize]); 2] = [(DType::C128, &[9, 70_000]); 2];
+    operation_case("sort", &complex, 1, &[0], "sort_complex");
 }
 
 fn steps(bytes: &[isize]) -> impl Fn(&mut Arg) {

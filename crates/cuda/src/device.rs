@@ -7,7 +7,8 @@ use crate::nvrtc::Compiler;
 use crate::programs::{Function, Programs};
 use crate::staging::Staging;
 use arrayloom_codegen::{
-    ArgValue, Dialect, GROUP, ImageCache, Memory, Step, Steps, Target, abilities, product, steps,
+    ArgValue, Dialect, GROUP, ImageCache, Made, Memory, Operation, Step, Steps, Target, abilities,
+    operation, steps,
 };
 use arrayloom_device::{
     Arg, Blocks, Buf, Caps, Device, DeviceError, End, Event, ExtCall, Foreign, HostMemory,
@@ -215,6 +216,20 @@ impl Cuda {
         Ok(())
     }
 
+    /// Puts the steps of an operation into a queue.
+    fn run_made(&self, queue: Queue, made: &Made) -> Result<(), DeviceError> {
+        let _current = self.context.enter()?;
+        let lane = self.lane(queue)?;
+        let mut held = lane.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let scratch = self.scratch(&mut held, &made.steps.scratch)?;
+        let (ins, outs) = (&*made.ins, &*made.outs);
+        self.put_all(
+            &lane.stream,
+            &made.steps.list,
+            &Bound { ins, outs, scratch },
+        )
+    }
+
     /// Puts a step into a stream.
     fn put(
         &self,
@@ -250,7 +265,8 @@ impl Cuda {
 
 /// Where the operands of a launch lie.
 struct Bound<'a> {
-    launch: &'a Launch<'a>,
+    ins: &'a [Arg],
+    outs: &'a [Arg],
     scratch: Vec<Address>,
 }
 
@@ -261,8 +277,8 @@ impl Bound<'_> {
             _ => (0, 0),
         };
         match memory {
-            Memory::In(i) => view(self.launch.ins.get(i)),
-            Memory::Out(i) => view(self.launch.outs.get(i)),
+            Memory::In(i) => view(self.ins.get(i)),
+            Memory::Out(i) => view(self.outs.get(i)),
             Memory::Scratch(i) => (self.scratch.get(i).copied().unwrap_or(0), 0),
         }
     }
@@ -345,7 +361,8 @@ impl Device for Cuda {
         // The steps of two launches with parts must not mix.
         let mut held = lane.scratch.lock().unwrap_or_else(PoisonError::into_inner);
         let scratch = self.scratch(&mut held, &scratch)?;
-        let bound = Bound { launch, scratch };
+        let (ins, outs) = (launch.ins, launch.outs);
+        let bound = Bound { ins, outs, scratch };
         let (Some(watched), Some(flags)) = (&watched, launch.flags) else {
             return self.put_all(&lane.stream, &list, &bound);
         };
@@ -398,9 +415,9 @@ impl Device for Cuda {
     }
 
     fn ext(&self, queue: Queue, call: &ExtCall<'_>) -> Result<(), DeviceError> {
-        match product(call) {
-            Some(product) => self.run(queue, &product.kernel, &product.launch()),
-            None => Err(self.lacks(format!("no operation {:?} of these arrays", call.name))),
+        match operation(call, self.target).map_err(|what| self.lacks(what))? {
+            Operation::Kernel(product) => self.run(queue, &product.kernel, &product.launch()),
+            Operation::Steps(made) => self.run_made(queue, &made),
         }
     }
 

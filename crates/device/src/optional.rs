@@ -1,6 +1,6 @@
 //! What a device may have beyond the eight methods, and the words that those options speak in.
 
-use crate::{Buf, DeviceError, Queue};
+use crate::{Arg, Buf, DeviceError, Queue};
 use arrayloom_types::Layout;
 
 /// An array of a device, as an operation beyond kernels takes it.
@@ -10,6 +10,22 @@ pub struct Tensor {
     pub buf: Buf,
     /// Dtype, bytes from the start of the block, extents and steps.
     pub layout: Layout,
+}
+
+impl Tensor {
+    /// The same as an operand of a launch.
+    pub fn arg(&self) -> Arg {
+        Arg::View {
+            buf: self.buf,
+            offset: self.layout.offset,
+            strides: self.layout.strides.clone(),
+        }
+    }
+
+    /// The bytes that it touches, as host addresses, where buffers are host addresses.
+    pub fn range(&self) -> Option<(u64, u64)> {
+        self.arg().range(&self.layout.shape, self.layout.dtype)
+    }
 }
 
 /// An operation that is no kernel.

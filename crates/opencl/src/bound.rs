@@ -41,16 +41,24 @@ impl Bound {
     }
 }
 
+/// Operands, and the bytes that they touch where they lie in the host's memory.
+pub(crate) type Views<'a> = Vec<(&'a Arg, Option<(u64, u64)>)>;
+
+/// The operands and results of a launch.
+pub(crate) fn views<'a>(kernel: &Kernel, launch: &Launch<'a>) -> Views<'a> {
+    let ins = launch.ins.iter().zip(&kernel.inputs);
+    let ins = ins.map(|(arg, &dtype)| (arg, arg.range(launch.shape, dtype)));
+    let outs = launch.outs.iter().enumerate().map(|(i, arg)| {
+        // A fold of nothing has results all the same.
+        let extents = kernel.outputs[i].form.extents(launch.shape);
+        (arg, arg.range(&extents, kernel.output_dtype(i)))
+    });
+    ins.chain(outs).collect()
+}
+
 impl OpenCl {
-    /// The memory of all views of a launch, and bytes from its start to the first element.
-    pub(crate) fn bind(&self, kernel: &Kernel, launch: &Launch<'_>) -> Result<Bound, DeviceError> {
-        let ins = launch.ins.iter().zip(&kernel.inputs);
-        let outs = launch
-            .outs
-            .iter()
-            .enumerate()
-            .map(|(i, arg)| (arg, kernel.output_dtype(i)));
-        let views: Vec<_> = ins.map(|(arg, &dtype)| (arg, dtype)).chain(outs).collect();
+    /// The memory of views, and bytes from its start to their first elements. The first `ins` are operands.
+    pub(crate) fn bind(&self, views: &Views<'_>, ins: usize) -> Result<Bound, DeviceError> {
         if !self.caps.unified {
             let place = |(arg, _): &(&Arg, _)| match arg {
                 Arg::View { buf, offset, .. } => self.block(*buf).map(|mem| Some((mem, *offset))),
@@ -59,27 +67,15 @@ impl OpenCl {
             let all: Result<Vec<_>, DeviceError> = views.iter().map(place).collect();
             return Ok(Bound {
                 places: all?,
-                ins: launch.ins.len(),
+                ins,
                 scratch: Vec::new(),
             });
         }
-        let ranges: Vec<Option<(u64, u64)>> = views
-            .iter()
-            .enumerate()
-            .map(|(number, (arg, dtype))| {
-                // A fold of nothing has results all the same.
-                match number.checked_sub(launch.ins.len()) {
-                    Some(i) => arg.range(&kernel.outputs[i].form.extents(launch.shape), *dtype),
-                    None => arg.range(launch.shape, *dtype),
-                }
-            })
-            .collect();
         // Blocks over the same memory must be one.
         // A start at 128 leaves elements at multiples of their size.
-        let regions = ranges
+        let regions = views
             .iter()
-            .flatten()
-            .map(|(low, high)| (low & !127, *high));
+            .filter_map(|(_, range)| range.map(|(low, high)| (low & !127, high)));
         let mut mems = Vec::new();
         for (low, high) in joined(regions.collect()) {
             let bytes = usize::try_from(high - low).unwrap_or(usize::MAX);
@@ -89,7 +85,7 @@ impl OpenCl {
                 Arc::new(self.context.host(low, bytes).map_err(trouble)?),
             ));
         }
-        let place = |((arg, _), range): (&(&Arg, _), &Option<(u64, u64)>)| {
+        let place = |(arg, range): &(&Arg, Option<(u64, u64)>)| {
             let Arg::View { buf, offset, .. } = arg else {
                 return None;
             };
@@ -99,10 +95,9 @@ impl OpenCl {
             let way = isize::try_from(first.wrapping_sub(*start).cast_signed()).ok()?;
             Some((Arc::clone(mem), way))
         };
-        let places = views.iter().zip(&ranges).map(place).collect();
         Ok(Bound {
-            places,
-            ins: launch.ins.len(),
+            places: views.iter().map(place).collect(),
+            ins,
             scratch: Vec::new(),
         })
     }

@@ -1,14 +1,14 @@
 //! The device: queues, copies and launches.
 
-use crate::bound::Bound;
+use crate::bound::{Bound, views};
 use crate::driver::{self, CommandQueue, Context, DeviceId, Failure, Mark, Mem};
 use crate::programs::{Programs, Ready};
 use arrayloom_codegen::{
-    ArgValue, GROUP, ImageCache, Step, Steps, Target, abilities, product, steps,
+    ArgValue, GROUP, ImageCache, Operation, Step, Steps, Target, abilities, operation, steps,
 };
 use arrayloom_device::{
     Blocks, Buf, Caps, Device, DeviceError, End, Event, ExtCall, HostMemory, Launch, Marks, Queue,
-    Queues, host_pointer,
+    Queues, Tensor, host_pointer,
 };
 use arrayloom_ir::Kernel;
 use cl3::device::{
@@ -186,6 +186,22 @@ impl OpenCl {
 }
 
 impl OpenCl {
+    /// Makes the blocks that steps share.
+    fn scratch(&self, bound: &mut Bound, wanted: &[u64]) -> Result<(), DeviceError> {
+        for &bytes in wanted {
+            let size = usize::try_from(bytes).unwrap_or(usize::MAX);
+            let made = self.context.buffer(size.max(1)).map_err(|failure| {
+                if failure.is_memory() {
+                    let (device, need, free) = (NAME, bytes, 0);
+                    return DeviceError::OutOfMemory { device, need, free };
+                }
+                trouble(failure)
+            });
+            bound.scratch.push(made?);
+        }
+        Ok(())
+    }
+
     /// Puts steps into a queue, and keeps programs that are new.
     fn put_all(
         &self,
@@ -297,19 +313,8 @@ impl Device for OpenCl {
         if list.is_empty() {
             return Ok(());
         }
-        let mut bound = self.bind(kernel, launch)?;
-        for bytes in scratch {
-            let size = usize::try_from(bytes).unwrap_or(usize::MAX);
-            bound
-                .scratch
-                .push(self.context.buffer(size.max(1)).map_err(|failure| {
-                    if failure.is_memory() {
-                        let (device, need, free) = (NAME, bytes, 0);
-                        return DeviceError::OutOfMemory { device, need, free };
-                    }
-                    trouble(failure)
-                })?);
-        }
+        let mut bound = self.bind(&views(kernel, launch), launch.ins.len())?;
+        self.scratch(&mut bound, &scratch)?;
         let queue = self.queue(queue)?;
         let (Some(watched), Some(flags)) = (&watched, launch.flags) else {
             return self.put_all(&queue, &list, &bound);
@@ -356,10 +361,19 @@ impl Device for OpenCl {
     }
 
     fn ext(&self, queue: Queue, call: &ExtCall<'_>) -> Result<(), DeviceError> {
-        // The CPU is better used by a tuned library of the host.
-        match product(call).filter(|_| !self.caps.unified) {
-            Some(product) => self.run(queue, &product.kernel, &product.launch()),
-            None => Err(self.lacks(format!("no operation {:?} of these arrays", call.name))),
+        if self.caps.unified {
+            // The CPU is better used by a tuned library of the host.
+            return Err(self.lacks(format!("{} is left to the host", call.name)));
+        }
+        match operation(call, self.target).map_err(unsupported)? {
+            Operation::Kernel(product) => self.run(queue, &product.kernel, &product.launch()),
+            Operation::Steps(made) => {
+                let ranges = call.ins.iter().chain(call.outs).map(Tensor::range);
+                let views = made.ins.iter().chain(&made.outs).zip(ranges).collect();
+                let mut bound = self.bind(&views, made.ins.len())?;
+                self.scratch(&mut bound, &made.steps.scratch)?;
+                self.put_all(&*self.queue(queue)?, &made.steps.list, &bound)
+            }
         }
     }
 

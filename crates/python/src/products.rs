@@ -1,12 +1,13 @@
-//! Products of matrices on a device that has them. All others are NumPy's, which calls a tuned BLAS.
+//! Operations that are no kernels, on a device that has them: products of matrices and sorts. All others are
+//! NumPy's, which calls a tuned BLAS.
 
 use crate::map::Outcome;
 use crate::methods::Call;
 use crate::np::Arr;
 use crate::operand::Reason;
 use crate::{backends, birth, error, state, sync};
-use arrayloom_device::{Buf, Device as _, DeviceError, ExtCall, Queue, Tensor};
-use arrayloom_types::{DType, Layout};
+use arrayloom_device::{Buf, Device as _, DeviceError, ExtCall, Queue, Staged, Tensor};
+use arrayloom_types::DType;
 use pyo3::prelude::*;
 
 /// `a @ b` for two matrices of one dtype, if the backend in use has the operation `matmul`.
@@ -34,27 +35,103 @@ pub(crate) fn matmul<'py>(
     };
     sync::read(py, left)?;
     sync::read(py, right)?;
-    let tensor = |addr: usize, layout: Layout| Tensor {
-        buf: Buf(addr as u64),
-        layout,
-    };
-    let operand = |array: Arr| tensor(array.addr(), array.layout(dtype, array.addr()));
-    let ins = [operand(left), operand(right)];
     let Some(result) = Arr::of(&born.array) else {
         return Ok(None);
     };
-    let outs = [operand(result)];
-    let call = ExtCall {
+    let call = Operation {
         name: "matmul",
-        outs: &outs,
-        ins: &ins,
+        ins: &[(left, dtype), (right, dtype)],
+        outs: &[(result, dtype)],
         attrs: &[],
     };
-    match sync::detached(py, || staged.ext(Queue(0), &call)) {
-        Ok(()) => Ok(Some(born.array)),
-        Err(DeviceError::Unsupported { .. } | DeviceError::OutOfMemory { .. }) => Ok(None),
-        Err(failed) => Err(error::to_python(py, &failed.into())),
+    Ok(call.run(py, staged)?.then_some(born.array))
+}
+
+/// An operation on arrays whose values are computed.
+struct Operation<'a> {
+    name: &'a str,
+    ins: &'a [(Arr, DType)],
+    outs: &'a [(Arr, DType)],
+    attrs: &'a [u8],
+}
+
+impl Operation<'_> {
+    /// Runs it on the device. False if the device does not have it, or has no room for it.
+    fn run(&self, py: Python<'_>, staged: &Staged) -> PyResult<bool> {
+        let tensor = |&(array, dtype): &(Arr, DType)| Tensor {
+            buf: Buf(array.addr() as u64),
+            layout: array.layout(dtype, array.addr()),
+        };
+        let ins: Vec<Tensor> = self.ins.iter().map(tensor).collect();
+        let outs: Vec<Tensor> = self.outs.iter().map(tensor).collect();
+        let call = ExtCall {
+            name: self.name,
+            outs: &outs,
+            ins: &ins,
+            attrs: self.attrs,
+        };
+        match sync::detached(py, || staged.ext(Queue(0), &call)) {
+            Ok(()) => Ok(true),
+            Err(DeviceError::Unsupported { .. } | DeviceError::OutOfMemory { .. }) => Ok(false),
+            Err(failed) => Err(error::to_python(py, &failed.into())),
+        }
     }
+}
+
+/// The device for an operation on this array along this axis, and the first attribute.
+fn device_for(array: Arr, axis: usize) -> Option<(&'static Staged, DType, u8)> {
+    let dtype = array.dtype()?;
+    let pays = state::lazy() && array.len() > 0 && array.nbytes() >= state::min_bytes();
+    let axis = u8::try_from(axis).ok().filter(|_| pays)?;
+    Some((backends::staged()?, dtype, axis))
+}
+
+/// Sorts an array in place. Elements that are equal keep their order. False if the device does not do it: then
+/// the array is as it was.
+pub(crate) fn sort(py: Python<'_>, array: Arr, axis: usize) -> PyResult<bool> {
+    let Some((staged, dtype, axis)) = device_for(array, axis) else {
+        return Ok(false);
+    };
+    sync::write(py, array)?;
+    let operands = [(array, dtype)];
+    let call = Operation {
+        name: "sort",
+        ins: &operands,
+        outs: &operands,
+        attrs: &[axis],
+    };
+    call.run(py, staged)
+}
+
+/// The numbers of the elements in the order of their values. Without `stable` the device does it only where no
+/// two elements are equal: the order of those is NumPy's own.
+pub(crate) fn argsort(
+    py: Python<'_>,
+    array: Arr,
+    axis: usize,
+    stable: bool,
+) -> PyResult<Option<Bound<'_, PyAny>>> {
+    let Some((staged, dtype, axis)) = device_for(array, axis) else {
+        return Ok(None);
+    };
+    let places = birth::ready(py, DType::I64, array.shape(), false)?;
+    let ties = birth::ready(py, DType::U32, &[1], true)?;
+    let (Some(places), Some(ties)) = (places, ties) else {
+        return Ok(None);
+    };
+    sync::read(py, array)?;
+    let (Some(to), Some(tied)) = (Arr::of(&places.array), Arr::of(&ties.array)) else {
+        return Ok(None);
+    };
+    let outs = [(to, DType::I64), (tied, DType::U32)];
+    let call = Operation {
+        name: "argsort",
+        ins: &[(array, dtype)],
+        outs: &outs[..if stable { 1 } else { 2 }],
+        attrs: &[axis],
+    };
+    let unique = call.run(py, staged)? && (stable || !ties.array.get_item(0)?.is_truthy()?);
+    Ok(unique.then_some(places.array))
 }
 
 /// Dtype and extents of the product, if both are matrices that fit.

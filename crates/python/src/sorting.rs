@@ -1,5 +1,6 @@
 //! `sort`, `argsort`, `partition` and `argpartition`: NumPy's own on parts, on all cores.
 //!
+//! A device that sorts does what the first two ask for (`products.rs`).
 //! Rows are sorted part by part. A long vector is cut into runs that NumPy sorts, which are then merged;
 //! the merge is stable, as far as NumPy's sort is.
 #![expect(unsafe_code, reason = "runs are merged in the memory of arrays")]
@@ -10,11 +11,12 @@ use crate::map::{Outcome, leave};
 use crate::methods::Call;
 use crate::np::{Arr, plain_view};
 use crate::parts::{self, Job};
-use crate::{delegate, lift, sync};
+use crate::{delegate, lift, products, sync};
 use arrayloom_bulk::{Order, bands, has_both_zeros, merge_runs, on_threads};
 use arrayloom_types::DType;
 use numpy::npyffi::flags::NPY_ARRAY_C_CONTIGUOUS;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyInt, PyTuple};
 
 /// Elements from which on a vector is sorted in runs.
@@ -27,6 +29,12 @@ pub(crate) fn sort<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
     let Some(array) = Arr::of(call.this).filter(|array| array.writeable()) else {
         leave!(Mismatch)
     };
+    if let Some(wish) = wish(call, array.ndim())?
+        && products::sort(call.this.py(), array, wish.axis)?
+    {
+        let py = call.this.py();
+        return Ok(Outcome::Done(py.None().into_bound(py)));
+    }
     if array.ndim() == 1 {
         return vector(call, array);
     }
@@ -40,6 +48,12 @@ pub(crate) fn partition<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
 
 /// `a.argsort(axis=-1, kind=None, order=None, *, stable=None)`.
 pub(crate) fn argsort<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
+    if let Some(array) = Arr::of(call.this)
+        && let Some(wish) = wish(call, array.ndim())?
+        && let Some(places) = products::argsort(call.this.py(), array, wish.axis, wish.stable)?
+    {
+        return Ok(Outcome::Done(places));
+    }
     positions(call, "argsort", 0)
 }
 
@@ -121,17 +135,30 @@ fn positions<'py>(call: &Call<'_, 'py>, name: &str, at: usize) -> PyResult<Outco
     Ok(Outcome::Done(result))
 }
 
-/// How NumPy is asked to sort a vector.
+/// The arguments of a sort.
+const WORDS: [&str; 4] = ["axis", "kind", "order", "stable"];
+
+/// How NumPy is asked to sort.
 struct Wish<'py> {
+    axis: usize,
     words: Bound<'py, PyDict>,
     stable: bool,
 }
 
 /// Reads the arguments; `None` for those that are NumPy's to judge.
-fn wish<'py>(call: &Call<'_, 'py>) -> PyResult<Option<Wish<'py>>> {
+fn wish<'py>(call: &Call<'_, 'py>, rank: usize) -> PyResult<Option<Wish<'py>>> {
     let words = PyDict::new(call.this.py());
     let mut stable = false;
-    for (at, name) in ["axis", "kind", "order", "stable"].into_iter().enumerate() {
+    let Some(mut axis) = rank.checked_sub(1).filter(|_| call.args.len() <= 3) else {
+        return Ok(None);
+    };
+    let names = call.kwargs.map(PyDictMethods::keys);
+    for name in names.iter().flatten() {
+        if !WORDS.contains(&name.extract::<PyBackedStr>()?.as_ref()) {
+            return Ok(None);
+        }
+    }
+    for (at, name) in WORDS.into_iter().enumerate() {
         let value = match name {
             "stable" => call.kwargs.map(|k| k.get_item(name)).transpose()?.flatten(),
             _ => argument(call, at, name)?,
@@ -141,7 +168,11 @@ fn wish<'py>(call: &Call<'_, 'py>) -> PyResult<Option<Wish<'py>>> {
             continue;
         };
         let fits = match name {
-            "axis" => parts::axis_of(&value, 1).is_some(),
+            "axis" => {
+                let wanted = parts::axis_of(&value, rank);
+                axis = wanted.unwrap_or(axis);
+                wanted.is_some()
+            }
             "kind" => {
                 let kind: Option<String> = value.extract().ok();
                 stable |= matches!(kind.as_deref(), Some("stable" | "mergesort"));
@@ -156,14 +187,20 @@ fn wish<'py>(call: &Call<'_, 'py>) -> PyResult<Option<Wish<'py>>> {
             }
             _ => false,
         };
-        if !fits {
+        // Two words for one thing are NumPy's to refuse.
+        let twice = name == "stable" && words.contains("kind")?;
+        if !fits || twice {
             return Ok(None);
         }
         if name != "axis" {
             words.set_item(name, value)?;
         }
     }
-    Ok(Some(Wish { words, stable }))
+    Ok(Some(Wish {
+        axis,
+        words,
+        stable,
+    }))
 }
 
 /// Sorts a long vector in runs.
@@ -201,7 +238,7 @@ fn vector<'py>(call: &Call<'_, 'py>, array: Arr) -> PyResult<Outcome<'py>> {
 fn runs<T: Order + PartialEq + Default + Sync>(call: &Call<'_, '_>, array: Arr) -> PyResult<bool> {
     let py = call.this.py();
     let aligned = array.addr().is_multiple_of(align_of::<T>());
-    let Some(wish) = wish(call)?.filter(|_| aligned && array.has(NPY_ARRAY_C_CONTIGUOUS)) else {
+    let Some(wish) = wish(call, 1)?.filter(|_| aligned && array.has(NPY_ARRAY_C_CONTIGUOUS)) else {
         return Ok(false);
     };
     let Some(dtype) = array.dtype() else {

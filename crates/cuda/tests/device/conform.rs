@@ -4,10 +4,10 @@
 //! a launch. Each kernel takes the host's compiler a third of a second, once.
 
 use super::fake::Fake;
-use arrayloom_device::conform::{Group, Options, Outcome, run_group_with};
+use arrayloom_device::conform::{Group, Options, Outcome, run_group_with, sorts};
 use arrayloom_device::{Device, Staged};
 use arrayloom_reference::Reference;
-use arrayloom_types::DType::{self, F64, I64};
+use arrayloom_types::DType::{self, F64, I64, U8};
 use std::sync::Arc;
 
 /// All cases of a group with these dtypes are native and right on this device.
@@ -106,4 +106,25 @@ fn memory_that_runs_out_at_any_call() {
         drop(staged);
         clean(&fake);
     }
+}
+
+#[test]
+fn arrays_are_sorted() {
+    let fake = Fake::new("sorts");
+    fake.set("delay", 3);
+    let device = fake.open().unwrap();
+    let cases = sorts(&device, &[F64, U8]);
+    let other = cases.iter().filter(|c| c.outcome != Outcome::Native);
+    let bad: Vec<String> = other
+        .map(|c| format!("{}: {:?}", c.name, c.outcome))
+        .collect();
+    assert!(!cases.is_empty());
+    assert!(
+        bad.is_empty(),
+        "of {} cases:\n{}",
+        cases.len(),
+        bad.join("\n")
+    );
+    drop(device);
+    clean(&fake);
 }

@@ -17,11 +17,14 @@ mod fusion;
 mod limits;
 mod map;
 mod memory;
+mod operations;
 mod order;
 mod place;
 mod scatter;
 mod table;
 mod threads;
+
+pub use operations::sorts;
 
 use crate::{Device, DeviceError, Staged};
 use arrayloom_types::DType;

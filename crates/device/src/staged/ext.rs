@@ -5,14 +5,6 @@ use super::{Staged, lock};
 use crate::{Arg, DeviceError, ExtCall, Queue, Residency as _, Tensor};
 use arrayloom_types::Layout;
 
-fn as_arg(tensor: &Tensor) -> Arg {
-    Arg::View {
-        buf: tensor.buf,
-        offset: tensor.layout.offset,
-        strides: tensor.layout.strides.clone(),
-    }
-}
-
 /// A tensor whose memory a session has, and its place there.
 struct Found<'a> {
     layout: &'a Layout,
@@ -36,7 +28,7 @@ impl Staged {
         lock(&self.stats).add(stats);
         done?;
         for out in call.outs {
-            if let Some((low, high)) = as_arg(out).range(&out.layout.shape, out.layout.dtype) {
+            if let Some((low, high)) = out.range() {
                 self.bring(low, high - low)?;
             }
         }
@@ -45,7 +37,7 @@ impl Staged {
 
     fn ext_within(&self, session: &mut Session<'_>, call: &ExtCall<'_>) -> Result<(), DeviceError> {
         let all = call.ins.iter().chain(call.outs);
-        let ranges = all.filter_map(|t| as_arg(t).range(&t.layout.shape, t.layout.dtype));
+        let ranges = all.filter_map(Tensor::range);
         session.cover(ranges.collect())?;
         let find = |session: &Session<'_>, tensor| self.find(session, tensor);
         let ins: Result<Vec<Found<'_>>, _> = call.ins.iter().map(|t| find(session, t)).collect();
@@ -93,9 +85,7 @@ impl Staged {
         tensor: &'a Tensor,
     ) -> Result<Found<'a>, DeviceError> {
         let layout = &tensor.layout;
-        let arg = as_arg(tensor);
-        let found = arg.range(&layout.shape, layout.dtype);
-        let view = session.locate(&arg, found);
+        let view = session.locate(&tensor.arg(), tensor.range());
         let view = view.ok_or_else(|| self.device.lacks("an operand without elements".to_owned()));
         Ok(Found {
             layout,

@@ -1,0 +1,33 @@
+//! Operations that are no kernels, on the OpenCL driver that is installed, in memory of the device's own.
+
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+use arrayloom_device::conform::{CaseResult, Outcome, sorts};
+use arrayloom_opencl::{Config, OpenCl, Place};
+use std::path::PathBuf;
+
+fn open() -> OpenCl {
+    let cache = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("kernels");
+    let config = Config {
+        place: Place::Device,
+        cache: Some((cache, 1 << 30)),
+        ..Config::default()
+    };
+    OpenCl::open(config).expect("an OpenCL driver")
+}
+
+/// All cases are done by the device, and right.
+fn strict(cases: &[CaseResult]) {
+    let other = cases.iter().filter(|c| c.outcome != Outcome::Native);
+    let bad: Vec<String> = other
+        .map(|c| format!("{}: {:?}", c.name, c.outcome))
+        .collect();
+    assert!(!cases.is_empty());
+    let (count, some) = (bad.len(), &bad[..bad.len().min(60)]);
+    assert_eq!(count, 0, "of {} cases:\n{}", cases.len(), some.join("\n"));
+}
+
+#[test]
+fn arrays_are_sorted() {
+    strict(&sorts(&open(), &[]));
+}
