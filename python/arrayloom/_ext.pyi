@@ -173,6 +173,12 @@ class bridge:  # noqa: N801 - a module that is made in Rust
     @staticmethod
     def set_rule(spec: object) -> None: ...
     @staticmethod
+    def set_abroad(
+        streams: ContextVar[tuple[tuple[str, int], ...]],
+        order: Callable[[Any, Any, Any, str], None],
+        kept: type,
+    ) -> None: ...
+    @staticmethod
     def set_watched(watched: bool) -> None: ...
     @staticmethod
     def to_capsule(

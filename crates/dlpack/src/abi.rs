@@ -39,9 +39,38 @@ pub mod device {
     /// oneAPI memory.
     pub const ONE_API: i32 = 14;
 
+    /// Devices by the names that are used for them here, such as `cuda` in `cuda:0`.
+    const NAMES: [(&str, i32); 7] = [
+        ("cpu", CPU),
+        ("cuda", CUDA),
+        ("opencl", OPENCL),
+        ("vulkan", VULKAN),
+        ("metal", METAL),
+        ("rocm", ROCM),
+        ("oneapi", ONE_API),
+    ];
+
+    /// The number of a kind of device.
+    pub fn number_of(name: &str) -> Option<i32> {
+        let found = NAMES.iter().find(|(known, _)| *known == name);
+        found.map(|&(_, number)| number)
+    }
+
+    /// The name of a kind of device; that of the host wherever the host may read the pointer.
+    pub fn name_of(kind: i32) -> Option<&'static str> {
+        let kind = if is_host(kind) { CPU } else { kind };
+        let found = NAMES.iter().find(|(_, number)| *number == kind);
+        found.map(|&(name, _)| name)
+    }
+
     /// True for the numbers of the header.
     pub const fn is_known(kind: i32) -> bool {
         matches!(kind, 1..=4 | 7..=18)
+    }
+
+    /// True where the pointer is a handle, to which no offset can be added.
+    pub const fn is_handle(kind: i32) -> bool {
+        matches!(kind, OPENCL | VULKAN | METAL)
     }
 
     /// True where the host may read the pointer.

@@ -163,6 +163,9 @@ fn address(
     }
     let offset =
         usize::try_from(tensor.byte_offset).map_err(|_out_of_range| DlpackError::TooLarge)?;
+    if offset != 0 && device::is_handle(tensor.device.device_type) {
+        return Err(DlpackError::HandleOffset { offset });
+    }
     let first = (tensor.data as usize).checked_add(offset);
     let first = first.ok_or(DlpackError::TooLarge)?;
     let fits = first

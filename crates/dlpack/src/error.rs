@@ -60,6 +60,14 @@ pub enum DlpackError {
         /// Number of elements.
         elements: u64,
     },
+    /// The memory is known by a handle, and the elements do not start at its beginning.
+    #[error(
+        "a tensor that starts {offset} bytes into a buffer that only a handle names; copy it first"
+    )]
+    HandleOffset {
+        /// Bytes from the buffer's beginning.
+        offset: usize,
+    },
     /// A step is no multiple of the element size.
     #[error("a step of {step} bytes is no multiple of the element size {size}; copy first")]
     Step {

@@ -117,6 +117,32 @@ proptest! {
 }
 
 #[test]
+fn nothing_is_added_to_a_handle() {
+    let mut shape = [3i64];
+    let mut tensor = DLTensor {
+        data: 64 as *mut c_void,
+        device: DLDevice {
+            device_type: device::OPENCL,
+            device_id: 0,
+        },
+        ndim: 1,
+        dtype: Element::from_name("int16").unwrap().to_dl(),
+        shape: shape.as_mut_ptr(),
+        strides: ptr::null_mut(),
+        byte_offset: 0,
+    };
+    // SAFETY: the array has one number.
+    assert_eq!(unsafe { check(&tensor) }.unwrap().data, 64);
+    tensor.byte_offset = 4;
+    // SAFETY: as above.
+    let refused = unsafe { check(&tensor) };
+    assert_eq!(refused, Err(DlpackError::HandleOffset { offset: 4 }));
+    tensor.device.device_type = device::CUDA;
+    // SAFETY: as above.
+    assert_eq!(unsafe { check(&tensor) }.unwrap().data, 68);
+}
+
+#[test]
 fn steps_of_older_producers_are_row_major() {
     let mut shape = [2i64, 3];
     let tensor = DLTensor {

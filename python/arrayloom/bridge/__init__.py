@@ -13,7 +13,9 @@ import os as _os
 
 from arrayloom import _ext
 from arrayloom.bridge import conversion as _conversion
+from arrayloom.bridge import foreign as _foreign
 from arrayloom.bridge import registry as _registry
+from arrayloom.bridge import streams as _streams
 from arrayloom.bridge.decorators import (
     cupy,
     jax,
@@ -47,6 +49,7 @@ from arrayloom.bridge.registry import (
 from arrayloom.bridge.stacking import stack, unstack
 from arrayloom.bridge.streams import stream
 
+_ext.bridge.set_abroad(_streams.NAMED, _streams.order_usual, _foreign.DeviceArray)
 _registry.load_builtin()
 _ext.bridge.set_hooks(_registry.resolve, _conversion.convert)
 _ext.bridge.register_type(_ext.LazyArray, "arrayloom")

@@ -26,7 +26,6 @@ from arrayloom.bridge.planning import (
     facts_of,
     knows,
     place_of,
-    row_major,
     why_layout,
 )
 from arrayloom.bridge.registry import (
@@ -117,7 +116,7 @@ def _facts_elsewhere(x: Array, kind: str, place: str, dtype: str) -> Facts:
     """Describe an array of another device, which is not copied for it."""
     shape = tuple(int(n) for n in x.shape)
     itemsize = dtypes.numpy_dtype(dtype).itemsize
-    return Facts(kind, place, dtype, shape, row_major(shape, itemsize), itemsize)
+    return Facts(kind, place, dtype, shape, dtypes.row_major(shape, itemsize), itemsize)
 
 
 def not_an_array(x: object) -> TypeError:
@@ -136,6 +135,8 @@ def describe(x: Array) -> Facts:
         refuse(x, spec)
         if spec.hooks.device(x) != "cpu":
             return _facts_elsewhere(x, spec.name, spec.hooks.device(x), spec.hooks.dtype(x))
+    elif isinstance(found := _known_memory(x)[0], DeviceArray):
+        return _facts_elsewhere(found, NO_KIND, found.device, found.dtype)
     return host_memory(_unmask(x, Options()), spec, Options())[1]
 
 
@@ -262,6 +263,9 @@ def convert_with(x: Array, target: FrameworkSpec, options: Options) -> tuple[Arr
         check_place(target, options, place)
         if place != "cpu":
             done = _across(x, source, target, place, options)
+        if done is None and place != "cpu" and knows(target, place, options):
+            # Over the host, and back to the same device.
+            options = replace(options, device=place)
     if done is None:
         done = _shared(x, source, target, options) or _over_host(x, source, target, options)
     return (*done, name)
@@ -289,7 +293,7 @@ def _over_host(
             # Whoever allows the loss gets the real parts.
             array = array.real
         array, facts = _cast(array, facts, replace(options, dtype=narrowed, cast="saturate"))
-    plan = decide(facts, target, options)
+    plan = decide(facts, target, options, across=False)
     if plan.route == "download" or (plan.route == "copy" and facts.apart):
         # That is a copy already: nobody else sees it.
         readonly = target.mutable is Mutability.NEVER
@@ -376,10 +380,19 @@ def _across(
     x: Array, source: FrameworkSpec | None, target: FrameworkSpec, place: str, options: Options
 ) -> tuple[Array, Plan] | None:
     """Go from device to device without the host, if both know it."""
-    if not knows(target, place, options) or options.dtype is not None or options.copy is True:
+    if not knows(target, place, options):
         return None
-    adopt = target.hooks.adopt
-    if adopt is None:
+    copies = options.dtype is not None or options.copy is True
+    if copies and target.name == "arrayloom":
+        msg = (
+            f"arrayloom lends memory of {place} on as it is: leave dtype= and copy=True out, or convert "
+            "to a framework that computes there"
+        )
+        raise BufferError(msg)
+    adopt, take, copy = target.hooks.adopt, target.hooks.take, target.hooks.copy
+    if options.dtype is not None or (copies and copy is None):
+        return None
+    if adopt is None and take is None:
         return None
     if source is not None and source.hooks.prepare is not None:
         x = source.hooks.prepare(x, options)
@@ -388,4 +401,10 @@ def _across(
     elif not target.asks_stream:
         x.wait()
     with streams.inside(target, place, options):
-        return adopt(x, options), Plan("device", 0, f"both know {place}")
+        made = adopt(x, options) if adopt is not None else cast("Any", take)()(x)
+        if made is NotImplemented:
+            return None
+        if options.copy is not True:
+            return made, Plan("device", 0, f"both know {place}")
+        nbytes = describe(x).nbytes
+        return cast("Any", copy)(made), Plan("copy", nbytes, "copy=True asked for")

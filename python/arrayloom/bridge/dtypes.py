@@ -75,6 +75,14 @@ def plain(array: HostArray) -> HostArray:
     return array if array.dtype is usual or array.dtype.kind == "V" else array.view(usual)
 
 
+def row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Return the steps in bytes of compact row-major memory."""
+    steps = [itemsize]
+    for extent in reversed(shape[1:]):
+        steps.append(steps[-1] * max(extent, 1))
+    return tuple(reversed(steps[: len(shape)]))
+
+
 def aligned_copy(array: HostArray, align: int, order: str = "C") -> HostArray:
     """Copy an array to memory whose address is a multiple of `align` bytes, in native byte order."""
     dtype = array.dtype.newbyteorder("=")

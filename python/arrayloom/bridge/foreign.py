@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from arrayloom import _ext
-from arrayloom.bridge import drivers, streams
-from arrayloom.bridge.dtypes import numpy_dtype
+from arrayloom.bridge import drivers, opencl, streams
+from arrayloom.bridge.dtypes import numpy_dtype, row_major
 from arrayloom.bridge.registry import HostArray
 
 __all__ = ["DeviceArray"]
@@ -50,10 +50,12 @@ class DeviceArray:
         Whether receivers must not write.
     stream : int, optional
         The stream that still works on it, by the array API's numbers; None if nothing does.
+    lender : str, optional
+        The kind of the array that it was. Handles of buffers are used only if a framework gave them.
 
     Attributes
     ----------
-    device, dtype, shape, strides, readonly : str, str, tuple, tuple, bool
+    device, dtype, shape, strides, readonly, lender : str, str, tuple, tuple, bool, str or None
         As above.
     """
 
@@ -64,6 +66,7 @@ class DeviceArray:
         "_stream",
         "device",
         "dtype",
+        "lender",
         "readonly",
         "shape",
         "strides",
@@ -80,11 +83,13 @@ class DeviceArray:
         *,
         readonly: bool = False,
         stream: int | None = None,
+        lender: str | None = None,
     ) -> None:
         self._owner = owner
         self._address = address
         self._stream = stream
         self.device = place
+        self.lender = lender
         self.dtype = dtype
         self.shape = shape
         self.strides = strides
@@ -94,8 +99,8 @@ class DeviceArray:
         return f"<array of {self.dtype} {self.shape} on {self.device}>"
 
     @classmethod
-    def of_capsule(cls, capsule: object) -> "DeviceArray":
-        """Take the tensor of a DLPack capsule.
+    def of_capsule(cls, capsule: object, lender: str | None = None) -> "DeviceArray":
+        """Take the tensor of a DLPack capsule, which a kind of arrays may have made.
 
         Raises
         ------
@@ -104,9 +109,8 @@ class DeviceArray:
         """
         owner, place, form, readonly = _ext.bridge.take_foreign(capsule)
         name = f"{family_of(place[1])}:{place[2]}"
-        return cls(
-            owner, place[0], name, form[0], tuple(form[1]), tuple(form[2]), readonly=readonly
-        )
+        dtype, shape, strides = form[0], tuple(form[1]), tuple(form[2])
+        return cls(owner, place[0], name, dtype, shape, strides, readonly=readonly, lender=lender)
 
     @classmethod
     def of_interface(cls, owner: object, interface: Mapping[str, Any]) -> "DeviceArray":
@@ -139,7 +143,7 @@ class DeviceArray:
         shape = tuple(int(n) for n in interface["shape"])
         strides = interface.get("strides")
         if strides is None:
-            strides = tuple(prod(shape[axis + 1 :]) * dtype.itemsize for axis in range(len(shape)))
+            strides = row_major(shape, dtype.itemsize)
         address, readonly = interface["data"]
         # Version 2 says nothing of streams: the work may be on the default stream.
         waits = stream if version >= 3 else 1
@@ -155,6 +159,11 @@ class DeviceArray:
             readonly=bool(readonly),
             stream=waits,
         )
+
+    @property
+    def handle(self) -> int:
+        """Address of the first element, or the handle of an OpenCL buffer."""
+        return self._address
 
     @property
     def ndim(self) -> int:
@@ -193,7 +202,7 @@ class DeviceArray:
             msg = "DLPack before 1.0 cannot say that memory is read-only; pass max_version=(1, 0)"
             raise BufferError(msg)
         family = self.device.partition(":")[0]
-        if family in ("cuda", "rocm"):
+        if streams.is_ordered(self.device):
             used_on = streams.check_stream(family, stream)
             if used_on is not None and self._stream is not None:
                 streams.hand_over(self.device, self._stream, used_on)
@@ -238,7 +247,12 @@ class DeviceArray:
         reach = [(n - 1) * step for n, step in zip(self.shape, self.strides, strict=True)]
         low = sum(r for r in reach if r < 0)
         high = sum(r for r in reach if r > 0) + dtype.itemsize
-        room = drivers.driver(self.device).read(self.device, self._address + low, high - low)
+        if self.lender == "pyclesperanto" and low == 0:
+            # The address is a handle, and its owner has waited for what worked on the buffer.
+            room = opencl.read(self._address, high)
+        else:
+            work = drivers.driver(self.device)
+            room = work.read(self.device, self._address + low, high - low)
         whole: HostArray = np.ndarray(
             self.shape, dtype, buffer=room, offset=-low, strides=self.strides
         )

@@ -19,7 +19,7 @@ from arrayloom import _ext
 from arrayloom.bridge.errors import FrameworkUnavailable
 from arrayloom.bridge.registry import HostArray
 
-__all__ = ["Buffer", "Context", "Mapped"]
+__all__ = ["Buffer", "Context", "Mapped", "read"]
 
 # Numbers of cl.h.
 _CONTEXT_DEVICES = 0x1081
@@ -53,6 +53,9 @@ def _library() -> Any:  # noqa: ANN401 - functions of C
         "clRetainContext": [pointer],
         "clFinish": [pointer],
         "clEnqueueUnmapMemObject": [pointer, pointer, pointer, unsigned, pointer, pointer],
+        "clEnqueueReadBuffer": [
+            *(pointer, pointer, unsigned, size, size, pointer, unsigned, pointer, pointer)
+        ],
     }.items():
         getattr(found, function).argtypes = arguments
         getattr(found, function).restype = ctypes.c_int
@@ -112,6 +115,24 @@ class Context:
 @cache
 def _context(handle: int) -> Context:
     return Context(handle)
+
+
+def read(handle: int, nbytes: int) -> bytearray:
+    """Copy the first bytes of a buffer to the host; the work on it must be done.
+
+    Raises
+    ------
+    RuntimeError
+        OpenCL refuses.
+    """
+    room = bytearray(nbytes)
+    into = (ctypes.c_char * nbytes).from_buffer(room)
+    queue = Context.of_buffer(handle).queue
+    status = _library().clEnqueueReadBuffer(
+        queue, handle, 1, 0, nbytes, ctypes.byref(into), 0, None, None
+    )
+    _check("clEnqueueReadBuffer", status)
+    return room
 
 
 class Mapped:

@@ -17,7 +17,7 @@ import numpy as np
 
 from arrayloom import _ext
 from arrayloom.bridge import registry
-from arrayloom.bridge.dtypes import numpy_dtype
+from arrayloom.bridge.dtypes import numpy_dtype, row_major
 from arrayloom.bridge.errors import LossyConversionError
 from arrayloom.bridge.registry import Array, FrameworkSpec, HostArray, Layouts, Mutability, Options
 
@@ -343,15 +343,17 @@ def knows(spec: FrameworkSpec, place: str, options: Options) -> bool:
     return place.partition(":")[0] in spec.devices and options.device in (None, place)
 
 
-def decide(facts: Facts, spec: FrameworkSpec, options: Options) -> Plan:
+def decide(facts: Facts, spec: FrameworkSpec, options: Options, *, across: bool = True) -> Plan:
     """Choose the route for described memory.
+
+    With ``across=False``, memory of a device goes over the host even if both know the device.
 
     Raises
     ------
     BufferError
         ``copy=False`` is impossible.
     """
-    if facts.device != "cpu" and knows(spec, facts.device, options):
+    if across and facts.device != "cpu" and knows(spec, facts.device, options):
         return Plan("device", 0, f"both know {facts.device}")
     found = _off_host(facts, spec, options)
     if found is None and facts.apart:
@@ -434,10 +436,3 @@ def plan(
         return Plan("same", 0, "it is of this kind already")
     check_elements(x, spec, options)
     return decide(x, spec, options)
-
-
-def row_major(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    steps = [itemsize]
-    for extent in reversed(shape[1:]):
-        steps.append(steps[-1] * max(extent, 1))
-    return tuple(reversed(steps[: len(shape)]))

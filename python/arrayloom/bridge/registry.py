@@ -148,7 +148,16 @@ class Hooks:
     prepare : callable
         ``(array, options) -> array``, for arrays whose memory needs the framework's help first.
     adopt : callable
-        ``(foreign array, options) -> array`` on a device that both know, by DLPack.
+        ``(foreign array, options) -> array`` on a device that both know, by DLPack; `take` if absent.
+    take : callable
+        ``() -> function``, asked for once: the framework's own import of memory of a device by DLPack,
+        ``(foreign array) -> array``.
+    place : callable
+        ``(array) -> int``: the number of the device where an array lies, for frameworks of one family
+        besides the host; or NotImplemented, or an exception, for arrays of the host and those that need a closer look.
+    current : callable
+        ``() -> function``, asked for once: ``() -> int``, the number of the framework's current device. Where
+        that is the array's, `enter` need not be called.
     to_device : callable
         ``(array, device) -> array`` of the same kind.
     synchronize : callable
@@ -198,6 +207,9 @@ class Hooks:
     unavailable: Callable[[], str | None] = lambda: None
     prepare: Callable[[Array, Options], Array] | None = None
     adopt: Callable[[Array, Options], Array] | None = None
+    take: Callable[[], Callable[[Array], Array]] | None = None
+    place: Callable[[Array], Any] | None = None
+    current: Callable[[], Callable[[], int]] | None = None
     to_device: Callable[[Array, str], Array] | None = None
     synchronize: Callable[[Array], None] | None = None
     stream: Callable[[str], int] | None = None

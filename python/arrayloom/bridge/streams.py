@@ -19,6 +19,12 @@ __all__ = ["check_stream", "current", "hand_over", "order", "own_order", "stream
 
 # Families whose arrays belong to a stream.
 _ORDERED = frozenset({"cuda", "rocm"})
+_USUAL = Options()
+
+
+def is_ordered(place: str) -> bool:
+    """Whether arrays of a device belong to a stream."""
+    return place.partition(":")[0] in _ORDERED
 
 
 def check_stream(family: str, number: int | None) -> int | None:
@@ -100,7 +106,7 @@ def order(
         the consumer's stream wait, 'host' for a wait on the host.
     """
     family = place.partition(":")[0]
-    if family not in _ORDERED:
+    if not is_ordered(place):
         if source.hooks.synchronize is not None and family != "cpu":
             source.hooks.synchronize(x)
             return "host"
@@ -121,6 +127,11 @@ def order(
     return hand_over(place, produced_on, None)
 
 
+def order_usual(x: Array, source: FrameworkSpec, target: FrameworkSpec, place: str) -> None:
+    """Order work as :func:`order` does for a conversion without keywords."""
+    order(x, source, target, place, _USUAL)
+
+
 def _of(spec: FrameworkSpec, place: str) -> int | None:
     return None if spec.hooks.stream is None else spec.hooks.stream(place)
 
@@ -133,7 +144,7 @@ def own_order(spec: FrameworkSpec, place: str | None) -> Generator[tuple[int | N
     Nothing happens for the host, and for frameworks that take no stream. Yields the caller's stream and
     the own one, or twice None.
     """
-    streamed = place is not None and place.partition(":")[0] in _ORDERED
+    streamed = place is not None and is_ordered(place)
     caller = _of(spec, place) if place is not None and streamed else None
     if place is None or caller is None or spec.hooks.enter is None:
         yield None, None
@@ -148,13 +159,14 @@ def own_order(spec: FrameworkSpec, place: str | None) -> Generator[tuple[int | N
 
 def inside(spec: FrameworkSpec, place: str, options: Options) -> AbstractContextManager[Any]:
     """Make a device, and the stream that was asked for, the framework's current ones in a block."""
-    if spec.hooks.enter is None or place.partition(":")[0] not in _ORDERED:
+    if spec.hooks.enter is None or not is_ordered(place):
         return nullcontext()
     asked = options.stream if options.stream is not None else current(place)
     return spec.hooks.enter(place, None if asked == -1 else asked)
 
 
-_streams: ContextVar[tuple[tuple[str, int], ...]] = ContextVar("arrayloom_streams", default=())
+# Devices and streams that the blocks around a call name, the innermost last.
+NAMED: ContextVar[tuple[tuple[str, int], ...]] = ContextVar("arrayloom_streams", default=())
 
 
 @contextmanager
@@ -175,16 +187,16 @@ def stream(device: str, handle: int) -> Generator[None]:
     7
     """
     number = check_stream(device.partition(":")[0], handle)
-    token = _streams.set((*_streams.get(), (device, -1 if number is None else number)))
+    token = NAMED.set((*NAMED.get(), (device, -1 if number is None else number)))
     try:
         yield
     finally:
-        _streams.reset(token)
+        NAMED.reset(token)
 
 
 def current(device: str) -> int | None:
     """Return the stream that the innermost ``stream`` block names for a device, or None."""
-    for place, handle in reversed(_streams.get()):
+    for place, handle in reversed(NAMED.get()):
         if place == device:
             return handle
     return None

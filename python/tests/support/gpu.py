@@ -101,29 +101,42 @@ class Unordered(Sim):
     """Of a framework that takes no stream, as TensorFlow."""
 
 
-class Frameworks:
-    """Two frameworks on one simulated device: one orders its exports, one has to be waited for."""
+class Other(Sim):
+    """Of a second framework that orders its exports."""
 
-    def __init__(self):
+
+class Frameworks:
+    """Three frameworks on one simulated device: two order their exports, one has to be waited for.
+
+    With `usual`, they have the hooks for conversions that need no plan.
+    """
+
+    NAMES = ("sim_ordered", "sim_unordered", "sim_other")
+
+    def __init__(self, *, usual=False):
         self.gpu = Gpu()
+        self.usual = usual
         self.current = 7
+        self.device = 0
         self.entered = []
         self.kept = []
         drivers.set_driver("cuda", self.gpu)
         self._add("sim_ordered", "Sim", streamed=True)
         self._add("sim_unordered", "Unordered", streamed=False)
+        self._add("sim_other", "Other", streamed=True)
 
     def _add(self, name, cls, *, streamed):
         @contextlib.contextmanager
         def enter(place, stream):
             self.entered.append((place, stream))
             before, self.current = self.current, stream or self.current
+            device, self.device = self.device, drivers.number_of(place)
             yield
-            self.current = before
+            self.current, self.device = before, device
 
-        make = {"Sim": Sim, "Unordered": Unordered}[cls]
+        make = {"Sim": Sim, "Unordered": Unordered, "Other": Other}[cls]
 
-        def adopt(x, _options):
+        def take(x):
             stream = self.current if streamed else None
             capsule = x.__dlpack__(stream=stream) if streamed else x.__dlpack__(stream=-1)
             made = DeviceArray.of_capsule(capsule)
@@ -144,7 +157,9 @@ class Frameworks:
                     to_host=lambda x, _: x.memory.to_host(),
                     from_host=lambda a, _: make(self.new(a).memory),
                     device=lambda x: x.place,
-                    adopt=adopt,
+                    take=lambda: take,
+                    place=(lambda x: drivers.number_of(x.place)) if self.usual else None,
+                    current=(lambda: lambda: self.device) if self.usual else None,
                     stream=lambda _: self.current,
                     enter=enter if streamed else None,
                     keep=lambda x, stream: self.kept.append(stream),
@@ -164,7 +179,7 @@ class Frameworks:
     def close(self):
         """Take everything away again."""
         drivers.set_driver("cuda", None)
-        for name in ("sim_ordered", "sim_unordered"):
+        for name in self.NAMES:
             registry._specs.pop(name)
             registry._started.discard(name)
             sys.modules.pop(name)

@@ -8,8 +8,9 @@
     reason = "C functions with the interpreter's calling convention"
 )]
 
-use super::{kinds, rules, ways};
+use super::{abroad, kinds, rules, ways};
 use crate::slot::{enter, lend, object, owned};
+use arrayloom_dlpack::abi::DLDevice;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -21,12 +22,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 static RESOLVER: AtomicUsize = AtomicUsize::new(0);
 static PLANNER: AtomicUsize = AtomicUsize::new(0);
 static COPY: AtomicUsize = AtomicUsize::new(0);
+static DEVICE: AtomicUsize = AtomicUsize::new(0);
+static STREAM: AtomicUsize = AtomicUsize::new(0);
 static WATCHED: AtomicBool = AtomicBool::new(false);
-fn keep(place: &AtomicUsize, object: &Bound<'_, PyAny>) {
+
+/// Keeps an object for good.
+pub(crate) fn keep(place: &AtomicUsize, object: &Bound<'_, PyAny>) {
     place.store(object.clone().into_ptr() as usize, Ordering::Release);
 }
 
-fn kept<'py>(py: Python<'py>, place: &AtomicUsize) -> PyResult<Bound<'py, PyAny>> {
+/// What was kept.
+pub(crate) fn kept<'py>(py: Python<'py>, place: &AtomicUsize) -> PyResult<Bound<'py, PyAny>> {
     let found = place.load(Ordering::Acquire) as *mut PyObject;
     if found.is_null() {
         return Err(PyRuntimeError::new_err("import arrayloom.bridge first"));
@@ -81,8 +87,63 @@ unsafe extern "C" fn kind(_module: *mut PyObject, x: *mut PyObject) -> *mut PyOb
     })
 }
 
+/// The keywords of a usual call.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Words {
+    /// `copy=False`.
+    pub(crate) must_share: bool,
+    /// `device="cuda:0"`.
+    pub(crate) device: Option<DLDevice>,
+}
+
+impl Words {
+    /// Reads keywords; `None` if the planner must.
+    ///
+    /// # Safety
+    /// `names` is null or a tuple of names, whose values start at `values`.
+    #[inline]
+    unsafe fn read(names: *mut PyObject, values: *const *mut PyObject) -> Option<Words> {
+        let mut words = Words::default();
+        if names.is_null() {
+            return Some(words);
+        }
+        // SAFETY: a tuple, by the caller's promise.
+        let count = unsafe { ffi::PyTuple_GET_SIZE(names) };
+        for at in 0..count {
+            // SAFETY: it has that many elements.
+            let name = unsafe { ffi::PyTuple_GET_ITEM(names, at) };
+            // SAFETY: one value belongs to each name.
+            let value = unsafe { *values.wrapping_add(at.unsigned_abs()) };
+            words.take(name as usize, value)?;
+        }
+        Some(words)
+    }
+
+    fn take(&mut self, name: usize, value: *mut PyObject) -> Option<()> {
+        let is = |kept: &AtomicUsize| name == kept.load(Ordering::Relaxed);
+        // SAFETY: a singleton's address is asked.
+        let nothing = value == unsafe { ffi::Py_None() };
+        if is(&COPY) {
+            // SAFETY: as above.
+            self.must_share = value == unsafe { ffi::Py_False() };
+            return (nothing || self.must_share).then_some(());
+        }
+        if is(&DEVICE) {
+            if !nothing {
+                // SAFETY: conversions run with the interpreter's lock.
+                let py = unsafe { Python::assume_attached() };
+                // SAFETY: the interpreter lends the argument.
+                let name = unsafe { lend(py, value) };
+                self.device = Some(abroad::device_of(&name)?);
+            }
+            return Some(());
+        }
+        (is(&STREAM) && nothing).then_some(())
+    }
+}
+
 /// A usual conversion, or `None` if the planner is needed.
-fn quick(x: *mut PyObject, to: *mut PyObject, must_share: bool) -> PyResult<Option<*mut PyObject>> {
+fn quick(x: *mut PyObject, to: *mut PyObject, words: Words) -> PyResult<Option<*mut PyObject>> {
     if WATCHED.load(Ordering::Relaxed) {
         return Ok(None);
     }
@@ -91,7 +152,7 @@ fn quick(x: *mut PyObject, to: *mut PyObject, must_share: bool) -> PyResult<Opti
     // SAFETY: the interpreter lends the argument.
     let x = unsafe { lend(py, x) };
     let known = kinds::of(&x)?;
-    if known.name == to {
+    if known.name == to && words.device.is_none() {
         return Ok(Some(x.into_ptr()));
     }
     // SAFETY: as above.
@@ -99,39 +160,14 @@ fn quick(x: *mut PyObject, to: *mut PyObject, must_share: bool) -> PyResult<Opti
     let Some(rule) = rule else {
         return Ok(None);
     };
-    let done = if known.name == rule.name() {
+    let done = if known.name != rule.name() {
+        ways::usual(&x, known, rule, words)?
+    } else if words.device.is_none() || words.device == abroad::place_of(&x, known, rule)? {
         Some(x.clone())
     } else {
-        ways::usual(&x, known, rule, must_share)?
+        None
     };
     Ok(done.map(Bound::into_ptr))
-}
-
-/// Whether `copy=False` was passed and nothing else; `None` if the planner must read the keywords.
-///
-/// # Safety
-/// `names` is null or a tuple of names, whose values start at `values`.
-unsafe fn must_share(names: *mut PyObject, values: *const *mut PyObject) -> Option<bool> {
-    if names.is_null() {
-        return Some(false);
-    }
-    // SAFETY: a tuple, by the caller's promise.
-    if unsafe { ffi::PyTuple_GET_SIZE(names) } != 1 {
-        return None;
-    }
-    // SAFETY: it has one element.
-    let name = unsafe { ffi::PyTuple_GET_ITEM(names, 0) };
-    if name as usize != COPY.load(Ordering::Relaxed) {
-        return None;
-    }
-    // SAFETY: one value belongs to one name.
-    let value = unsafe { *values };
-    // SAFETY: a singleton's address is asked.
-    if value == unsafe { ffi::Py_None() } {
-        return Some(false);
-    }
-    // SAFETY: as above.
-    (value == unsafe { ffi::Py_False() }).then_some(true)
 }
 
 unsafe extern "C" fn convert(
@@ -143,12 +179,12 @@ unsafe extern "C" fn convert(
     enter(|py| {
         if count == 2 {
             // SAFETY: two arguments were passed, and the values of the names follow them.
-            if let Some(share) = unsafe { must_share(names, args.wrapping_add(2)) } {
+            if let Some(words) = unsafe { Words::read(names, args.wrapping_add(2)) } {
                 // SAFETY: two arguments were passed.
                 let x = unsafe { *args };
                 // SAFETY: as above.
                 let to = unsafe { *args.wrapping_add(1) };
-                if let Some(done) = quick(x, to, share)? {
+                if let Some(done) = quick(x, to, words)? {
                     return Ok(done);
                 }
             }
@@ -172,8 +208,8 @@ unsafe extern "C" fn to_kind(
         // SAFETY: one argument was passed.
         let x = unsafe { *args };
         // SAFETY: the values of the names follow the argument.
-        if let Some(share) = unsafe { must_share(names, args.wrapping_add(1)) }
-            && let Some(done) = quick(x, name, share)?
+        if let Some(words) = unsafe { Words::read(names, args.wrapping_add(1)) }
+            && let Some(done) = quick(x, name, words)?
         {
             return Ok(done);
         }
@@ -223,7 +259,9 @@ fn definition(
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let place = PyString::new(py, "arrayloom.bridge");
-    keep(&COPY, PyString::intern(py, "copy").as_any());
+    for (place, name) in [(&COPY, "copy"), (&DEVICE, "device"), (&STREAM, "stream")] {
+        keep(place, PyString::intern(py, name).as_any());
+    }
     let kind = Box::leak(Box::new(ffi::PyMethodDef {
         ml_name: c"kind".as_ptr(),
         ml_meth: ffi::PyMethodDefPointer { PyCFunction: kind },

@@ -3,6 +3,7 @@
 //! What costs nanoseconds is here. What needs thought (routes, refusals, copies) is in the Python
 //! package `arrayloom.bridge`, which is asked whenever the shortest way does not apply.
 
+mod abroad;
 mod entry;
 mod export;
 mod foreign;
@@ -27,6 +28,7 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     bridge.add_function(wrap_pyfunction!(kinds::forget_types, &bridge)?)?;
     bridge.add_function(wrap_pyfunction!(entry::set_hooks, &bridge)?)?;
     bridge.add_function(wrap_pyfunction!(rules::set_rule, &bridge)?)?;
+    bridge.add_function(wrap_pyfunction!(abroad::set_abroad, &bridge)?)?;
     bridge.add_function(wrap_pyfunction!(entry::set_watched, &bridge)?)?;
     bridge.add_function(wrap_pyfunction!(export::to_capsule, &bridge)?)?;
     bridge.add_function(wrap_pyfunction!(export::plain, &bridge)?)?;

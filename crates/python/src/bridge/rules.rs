@@ -5,6 +5,7 @@
 //! again takes the place of the old one, which stays in memory: somebody may still read it.
 #![expect(unsafe_code, reason = "rules and names are kept by address")]
 
+use super::abroad::Abroad;
 use super::table;
 use crate::np::Arr;
 use crate::slot::lend;
@@ -42,7 +43,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    fn new(hook: Py<PyAny>) -> Asked {
+    pub(crate) fn new(hook: Py<PyAny>) -> Asked {
         Asked {
             hook,
             found: OnceLock::new(),
@@ -94,7 +95,7 @@ pub(crate) enum Lends {
 }
 
 /// Reads a hook of a specification by its name.
-type Hook<'a> = &'a dyn Fn(&str) -> PyResult<Option<Py<PyAny>>>;
+pub(crate) type Hook<'a> = &'a dyn Fn(&str) -> PyResult<Option<Py<PyAny>>>;
 
 impl Takes {
     fn read(hook: Hook<'_>) -> PyResult<Takes> {
@@ -137,6 +138,7 @@ pub(crate) struct Rule {
     /// Bits of those for which a function is asked each time, and the function.
     asked: u32,
     narrowing: Option<Py<PyAny>>,
+    pub(crate) abroad: Abroad,
 }
 
 const PLACES: usize = 32;
@@ -242,6 +244,7 @@ impl Rule {
             elements: bits_of(&spec.getattr("dtypes")?)? & !bits_of(&spec.getattr("by_value")?)?,
             asked: narrow,
             narrowing,
+            abroad: Abroad::read(spec, &hook)?,
         })
     }
 

@@ -92,12 +92,8 @@ fn table_at<'a>(table: usize) -> Option<&'a DLPackExchangeAPI> {
     unsafe { (table as *const DLPackExchangeAPI).as_ref() }
 }
 
-/// The memory of a torch tensor as an array; `None` where torch must be asked first.
-pub(crate) fn torch_array<'py>(
-    tensor: &Bound<'py, PyAny>,
-    table: usize,
-) -> PyResult<Option<(Bound<'py, PyAny>, Element)>> {
-    let py = tensor.py();
+/// A torch tensor as its table describes it; `None` where torch must be asked first.
+fn described(tensor: &Bound<'_, PyAny>, table: usize) -> PyResult<Option<Managed>> {
     let give = table_at(table).and_then(|t| t.managed_tensor_from_py_object_no_sync);
     let Some(give) = give else {
         return Ok(None);
@@ -107,15 +103,42 @@ pub(crate) fn torch_array<'py>(
     let status = unsafe { give(tensor.as_ptr().cast(), &raw mut found) };
     if status != 0 {
         // The slow way says what is wrong.
-        drop(PyErr::take(py));
+        drop(PyErr::take(tensor.py()));
         return Ok(None);
     }
     // SAFETY: the function gave us the tensor.
-    let managed = unsafe { Managed::from_versioned(found) }.map_err(|what| refused(&what))?;
-    if managed.tensor().device.device_type != device::CPU || !honest(tensor, managed.tensor())? {
+    let managed = unsafe { Managed::from_versioned(found) };
+    managed.map(Some).map_err(|what| refused(&what))
+}
+
+/// What a torch tensor lends.
+pub(crate) enum Seen<'py> {
+    /// Memory of the host.
+    Here(Bound<'py, PyAny>, Element),
+    /// Memory of a device.
+    There(DLDevice),
+}
+
+/// The memory of a torch tensor, as an array where the host reads it; `None` where torch must be asked first.
+pub(crate) fn seen<'py>(tensor: &Bound<'py, PyAny>, table: usize) -> PyResult<Option<Seen<'py>>> {
+    let Some(managed) = described(tensor, table)? else {
+        return Ok(None);
+    };
+    let place = managed.tensor().device;
+    if !honest(tensor, managed.tensor())? {
         return Ok(None);
     }
-    array_over(py, managed, np::array_type()).map(Some)
+    if place.device_type != device::CPU {
+        return Ok(Some(Seen::There(place)));
+    }
+    let (array, element) = array_over(tensor.py(), managed, np::array_type())?;
+    Ok(Some(Seen::Here(array, element)))
+}
+
+/// Where a torch tensor lies, whatever its values are.
+pub(crate) fn place_of(tensor: &Bound<'_, PyAny>, table: usize) -> PyResult<Option<DLDevice>> {
+    let found = described(tensor, table)?;
+    Ok(found.map(|managed| managed.tensor().device))
 }
 
 /// False if the tensor's values are not its memory's: the table skips torch's own checks.
@@ -144,8 +167,10 @@ pub(crate) fn torch_view<'py>(
     tensor: &Bound<'py, PyAny>,
 ) -> PyResult<Option<(Bound<'py, PyAny>, &'static str)>> {
     let known = super::kinds::of(tensor)?;
-    let found = torch_array(tensor, known.table)?;
-    Ok(found.map(|(array, element)| (array, element.name())))
+    Ok(match seen(tensor, known.table)? {
+        Some(Seen::Here(array, element)) => Some((array, element.name())),
+        _ => None,
+    })
 }
 
 /// A tensor over an array's memory, whose value is there, by the exchange table of a type; `None` if there

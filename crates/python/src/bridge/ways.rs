@@ -1,14 +1,16 @@
 //! The usual conversions on the host, from rule to rule, without a plan in Python.
 //!
-//! What is done here is what the planner would do with no keywords, or with `copy=False` alone. Whatever has
+//! What is done here is what the planner would do with no keywords, with `copy=False` or with a device. Whatever has
 //! a peculiarity goes to the planner: subclasses, unusual elements, gradients, write-protected memory
-//! for a kind that would write to it, arrays of other devices.
+//! for a kind that would write to it. What lies on a device goes on in `abroad`.
 #![expect(
     unsafe_code,
     reason = "makes arrays over memory that was just allocated"
 )]
 
-use super::export::{capsule, element_of, ready, spec_of};
+use super::abroad;
+use super::entry::Words;
+use super::export::{HOST, capsule, element_of, ready, spec_of};
 use super::import::{adopt, refused, set_base};
 use super::kinds::Known;
 use super::rules::{self, Lends, Rule, Steps, Takes, Writing};
@@ -17,6 +19,7 @@ use crate::np::{self, Arr, Place};
 use crate::state;
 use crate::sync;
 use arrayloom_dlpack::Spec;
+use arrayloom_dlpack::abi::{DLDevice, device};
 use arrayloom_types::{DType, contiguous_strides};
 use numpy::npyffi::{PY_ARRAY_API, flags};
 use pyo3::exceptions::PyException;
@@ -57,14 +60,25 @@ impl<'py> Lent<'py> {
     }
 }
 
-/// Sees the memory of an array; `None` where the planner must look.
-fn lend<'py>(x: &Bound<'py, PyAny>, known: Known, rule: &Rule) -> PyResult<Option<Lent<'py>>> {
+/// Where the memory of an array is.
+enum Seen<'py> {
+    /// On the host, or copied there.
+    Here(Lent<'py>),
+    /// On a device.
+    There(DLDevice),
+    /// The planner must look.
+    Unclear,
+}
+
+/// Sees the memory of an array.
+fn see<'py>(x: &Bound<'py, PyAny>, known: Known, rule: &Rule) -> PyResult<Seen<'py>> {
     let array = match &rule.lends {
         Lends::Numpy | Lends::Ours => Some(x.clone()),
-        Lends::Table => {
-            let found = table::torch_array(x, known.table)?;
-            found.and_then(|(array, e)| (!matches!(e.code(), 4 | 7..)).then_some(array))
-        }
+        Lends::Table => match table::seen(x, known.table)? {
+            Some(table::Seen::There(place)) => return Ok(Seen::There(place)),
+            Some(table::Seen::Here(array, e)) => (!matches!(e.code(), 4 | 7..)).then_some(array),
+            None => None,
+        },
         Lends::View(view) | Lends::Download(view, _) => match view.bind(x.py()).call1((x,)) {
             Ok(array) => Some(array),
             // The planner knows why, and says so.
@@ -73,11 +87,11 @@ fn lend<'py>(x: &Bound<'py, PyAny>, known: Known, rule: &Rule) -> PyResult<Optio
         },
         Lends::Unknown => None,
     };
-    let lent = array.and_then(|array| Lent::of(array, rule.writing));
-    Ok(lent.map(|lent| Lent {
-        fresh: matches!(rule.lends, Lends::Download(..)),
-        ..lent
-    }))
+    if let Some(lent) = array.and_then(|array| Lent::of(array, rule.writing)) {
+        let fresh = matches!(rule.lends, Lends::Download(..));
+        return Ok(Seen::Here(Lent { fresh, ..lent }));
+    }
+    Ok(abroad::told(x, rule)?.map_or(Seen::Unclear, Seen::There))
 }
 
 /// The result of a usual conversion, or `None` if the planner is needed.
@@ -85,19 +99,30 @@ pub(crate) fn usual<'py>(
     x: &Bound<'py, PyAny>,
     known: Known,
     to: &Rule,
-    must_share: bool,
+    words: Words,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let Some(from) = rules::of_name(known.name) else {
-        return Ok(None);
+        return abroad::hand_on(x, to, words.device);
     };
-    if planned(from, to, must_share) {
+    if words.device.is_some_and(|device| device != HOST) || meet_abroad(from, to) {
+        return match place_abroad(x, known, from)? {
+            Some(place) => abroad::hand_over(x, from, place, to, words.device),
+            None => Ok(None),
+        };
+    }
+    if planned(from, to, words.must_share) {
+        return Ok(None);
+    }
+    if words.device.is_some() && !to.abroad.knows(device::CPU) {
         return Ok(None);
     }
     if let (Lends::Download(_, Some(map)), Takes::Ours) = (&from.lends, &to.takes) {
         return mapped(x, map.bind(x.py()));
     }
-    let Some(lent) = lend(x, known, from)? else {
-        return Ok(None);
+    let lent = match see(x, known, from)? {
+        Seen::Here(lent) => lent,
+        Seen::There(place) => return abroad::hand_over(x, from, place, to, words.device),
+        Seen::Unclear => return Ok(None),
     };
     match &to.takes {
         Takes::Numpy if matches!(from.lends, Lends::Ours) => {
@@ -106,14 +131,34 @@ pub(crate) fn usual<'py>(
         }
         Takes::Numpy => Ok(Some(lent.array)),
         Takes::Ours => adopt(&lent.array).map(Some),
-        _ => taken(lent, from, to, must_share),
+        Takes::Unknown => Ok(None),
+        _ => taken(lent, from, to, words.must_share),
     }
+}
+
+/// On which device an array lies that needs no closer look.
+fn place_abroad(x: &Bound<'_, PyAny>, known: Known, from: &Rule) -> PyResult<Option<DLDevice>> {
+    let place = match &from.lends {
+        Lends::Table => match table::seen(x, known.table)? {
+            Some(table::Seen::There(place)) => Some(place),
+            _ => None,
+        },
+        _ => abroad::told(x, from)?,
+    };
+    Ok(place.filter(|place| !device::is_host(place.device_type)))
+}
+
+/// Whether arrays of a kind lie on devices only, and another kind takes them there.
+fn meet_abroad(from: &Rule, to: &Rule) -> bool {
+    matches!(from.lends, Lends::Download(..) | Lends::Unknown)
+        && to.abroad.takes()
+        && from.abroad.shares_family(&to.abroad)
 }
 
 /// Whether a pair of kinds always needs the planner: nobody knows a shorter way, or it copies and must not.
 fn planned(from: &Rule, to: &Rule, must_share: bool) -> bool {
     match (&from.lends, &to.takes) {
-        (_, Takes::Unknown) => true,
+        (_, Takes::Unknown) => !to.abroad.takes(),
         (Lends::Download(_, map), Takes::Ours) => map.is_none(),
         (Lends::Ours, Takes::Upload(_, wrap)) => wrap.is_none(),
         (Lends::Download(..), _) | (_, Takes::Upload(..)) => must_share,

@@ -91,6 +91,9 @@ def _to_host(x: Array, _options: Options) -> HostArray:
     return np.asarray(x)
 
 
+# What JAX calls devices of CUDA.
+_GPUS = ("gpu", "cuda")
+
 # What JAX calls a place on one device, and whether all its devices are the host: looked up once.
 _places: list[tuple[type, bool]] = []
 
@@ -114,9 +117,19 @@ def _view(x: Array) -> object:
     return np.asarray(x)
 
 
+def _place(x: Array) -> object:
+    """Tell on which GPU an array lies as a whole."""
+    single, alone = _places[0] if _places else _look_up()
+    # Random keys look like arrays, and have no buffer.
+    if alone or type(x.sharding) is not single or _is_key(x) or x.is_deleted():
+        return NotImplemented
+    (place,) = x.devices()
+    return place.id if place.platform in _GPUS else NotImplemented
+
+
 def _device(x: Array) -> str:
     place = next(iter(x.devices()))
-    family = {"gpu": "cuda", "cuda": "cuda"}.get(place.platform, place.platform)
+    family = "cuda" if place.platform in _GPUS else place.platform
     return family if family == "cpu" else f"{family}:{place.id}"
 
 
@@ -185,7 +198,8 @@ SPEC = FrameworkSpec(
         device=_device,
         dtype=lambda x: x.dtype.name,
         copy=lambda x: x.copy(),
-        adopt=lambda x, _: _jax().dlpack.from_dlpack(x),
+        take=lambda: _jax().dlpack.from_dlpack,
+        place=_place,
         to_device=_to_device,
         synchronize=lambda x: x.block_until_ready(),
         view=_view,

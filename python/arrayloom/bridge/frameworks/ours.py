@@ -30,18 +30,21 @@ def _release(_device: str | None) -> int:
 
 
 def _adopt(x: Array, options: Options) -> DeviceArray:
+    asked = options.stream if options.stream is not None else streams.current(str(options.device))
+    return _keep(x, 1 if asked is None else int(asked))
+
+
+def _keep(x: Array, stream: int = 1) -> DeviceArray:
     """Keep memory of a device for others; the producer orders its work before our stream."""
     if isinstance(x, DeviceArray):
         return x
-    asked = options.stream if options.stream is not None else streams.current(str(options.device))
-    stream = 1 if asked is None else int(asked)
     try:
         capsule = x.__dlpack__(stream=stream)
     except (RuntimeError, TypeError):
         # TensorFlow and OpenCL take no stream: they are done when they export.
         capsule, stream = x.__dlpack__(), -1
-    found = DeviceArray.of_capsule(capsule)
-    found.follow(None if stream == -1 else stream)
+    found = DeviceArray.of_capsule(capsule, _ext.bridge.kind(x))
+    found.follow(stream if stream != -1 and streams.is_ordered(found.device) else None)
     return found
 
 
@@ -59,5 +62,6 @@ SPEC = FrameworkSpec(
         dtype=lambda x: x.dtype.name,
         copy=lambda x: x.copy(),
         adopt=_adopt,
+        take=lambda: _keep,
     ),
 )

@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from arrayloom import _ext
+from arrayloom.bridge.dtypes import row_major
+from arrayloom.bridge.foreign import DeviceArray
 from arrayloom.bridge.opencl import Buffer, Context, Mapped
 from arrayloom.bridge.registry import (
     Array,
@@ -138,6 +140,24 @@ def _wrap(array: HostArray) -> Array:
     return cle.from_dlpack(Buffer(context, int(device.index), array), copy=False)
 
 
+def _taken(x: Array) -> Array:
+    """Take a buffer of the context in use as an image; buffers of other contexts must be copied."""
+    cle = _cle()
+    fits = (
+        isinstance(x, DeviceArray)
+        and x.lender == SPEC.name
+        and x.dtype in SPEC.dtypes
+        and x.ndim in SPEC.ndim
+        and x.strides == row_major(x.shape, np.dtype(x.dtype).itemsize)
+    )
+    if not fits:
+        return NotImplemented
+    own = Context.of_buffer(_handle(_probe(cle.get_device())))
+    if Context.of_buffer(x.handle) is not own:
+        return NotImplemented
+    return cle.from_dlpack(x, copy=False)
+
+
 SPEC = FrameworkSpec(
     name="pyclesperanto",
     modules=("pyclesperanto",),
@@ -180,6 +200,8 @@ SPEC = FrameworkSpec(
         device=lambda x: f"opencl:{_number(x)}",
         dtype=lambda x: np.dtype(x.dtype).name,
         copy=lambda x: _cle().push(np.asarray(x.get())),
+        take=lambda: _taken,
+        place=_number,
         unavailable=_unavailable,
         synchronize=_wait,
         unified=_unified,

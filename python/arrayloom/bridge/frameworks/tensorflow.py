@@ -85,7 +85,19 @@ def _copy(x: Array) -> Array:
 _QUANTIZED = frozenset({11, 12, 13, 15, 16})
 
 
+# Whether there are GPUs that a tensor could lie on: looked up once.
+_gpus: list[bool] = []
+
+
+def _look_up() -> bool:
+    _gpus.append(bool(_tf().config.list_physical_devices("GPU")))
+    return _gpus[0]
+
+
 def _view(x: Array) -> object:
+    # The buffer of a tensor on a GPU would be a copy.
+    if (_gpus[0] if _gpus else _look_up()) and "CPU" not in x.device:
+        return NotImplemented
     # Variables, small floats, text and the like have no buffer: an error, and they get a closer look.
     memory = memoryview(x)
     # The dtype itself takes six times as long.
@@ -110,10 +122,17 @@ def _device(x: Array) -> str:
     return "cpu" if kind in ("CPU", "") else f"cuda:{number}"
 
 
-def _adopt(x: Array, options: Options) -> Array:
+def _place(x: Array) -> object:
+    kind, _, number = x.device.rpartition("/device:")[2].partition(":")
+    if kind != "GPU" or x.dtype.name in _BY_VALUE or x.dtype.is_quantized:
+        return NotImplemented
+    return int(number)
+
+
+def _take() -> Callable[[Array], Array]:
+    take = _tf().experimental.dlpack.from_dlpack
     # TensorFlow takes no stream: the caller has waited for the producer.
-    del options
-    return _tf().experimental.dlpack.from_dlpack(x.__dlpack__())
+    return lambda x: take(x.__dlpack__())
 
 
 SPEC = FrameworkSpec(
@@ -162,7 +181,8 @@ SPEC = FrameworkSpec(
         device=_device,
         dtype=lambda x: x.dtype.name,
         copy=_copy,
-        adopt=_adopt,
+        take=_take,
+        place=_place,
         to_device=_to_device,
         synchronize=lambda _: None,
         view=_view,

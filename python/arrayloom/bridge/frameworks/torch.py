@@ -116,10 +116,6 @@ def _release(device: str | None) -> int:
     return before - torch.cuda.memory_reserved()
 
 
-def _adopt(x: Array, _options: Options) -> Array:
-    return _torch().from_dlpack(x)
-
-
 def _stream(device: str) -> int:
     # CUDA writes the legacy default stream as 0, the array API as 1.
     return int(_torch().cuda.current_stream(number_of(device)).cuda_stream) or 1
@@ -202,7 +198,8 @@ SPEC = FrameworkSpec(
         dtype=_dtype,
         device=_device,
         copy=lambda x: x.clone(),
-        adopt=_adopt,
+        take=lambda: _torch().from_dlpack,
+        current=lambda: _torch().cuda.current_device,
         to_device=_to_device,
         apart=_apart,
         stream=_stream,
