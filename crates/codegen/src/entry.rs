@@ -2,6 +2,7 @@
 
 use crate::access::{register, unit};
 use crate::conditions::Watch;
+use crate::product::Reading;
 use crate::sort::{self, SortPass};
 use arrayloom_ir::{Ins, ReduceOp, ScatterMode};
 use arrayloom_types::DType;
@@ -97,6 +98,8 @@ pub enum Form {
     },
     /// A part of a sort.
     Sort(SortPass),
+    /// A product of matrices over rows, columns and the shared axis. One group for a square of results.
+    Product(Reading),
 }
 
 /// The kernels of a scatter, after the one that writes the places down. Points go to bins by a hash of their
@@ -212,7 +215,7 @@ impl Entry {
                     all.extend([Param::Magic(dim), Param::Shift(dim)]);
                 }
             }
-            Form::Map => {}
+            Form::Map | Form::Product(_) => {}
             Form::Fold { initial, .. } => {
                 all.extend([Param::Number("items"), Param::Number("piece")]);
                 all.extend(initial.then_some(Param::Initial));
@@ -256,7 +259,7 @@ impl Entry {
     /// True if the items of a group work together, so that the grid has exactly the groups that are asked for.
     pub(crate) fn in_groups(&self) -> bool {
         match self.form {
-            Form::Combine => true,
+            Form::Combine | Form::Product(_) => true,
             Form::Sort(pass) => pass.in_groups(),
             _ => false,
         }

@@ -38,8 +38,8 @@ pub use dialect::{Dialect, EMITTER};
 pub use entry::{Entry, Form, GROUP, Param, Pass, Source, Stride, View};
 pub use lower::{ArgValue, Memory, Step, Steps, Target, lower};
 
-pub use operation::{Made, Operation, operation};
-pub use product::Product;
+pub use operation::{Made, operation};
+pub use product::Reading;
 pub use ready::{Programs, Words, abilities, steps};
 pub use sort::{Key, SortPass};
 
@@ -60,6 +60,7 @@ pub fn source(entries: &[&Entry], dialect: Dialect) -> Result<String, String> {
             }
             Form::Combine => tree::combine(entry),
             Form::Scatter { mode, pass } => scatter::text(entry, mode, pass)?,
+            Form::Product(reading) => product::text(entry, reading),
             Form::Sort(pass) => sort_text::text(entry, pass),
             Form::Place { .. } | Form::PlaceChunk { .. } | Form::PlaceCombine { .. } => {
                 place::text(entry)?

@@ -1,18 +1,8 @@
 //! Operations that are no kernels: products of matrices, and sorts.
 
 use crate::lower::{Steps, Target};
-use crate::product::{Product, product};
-use crate::sort;
+use crate::{product, sort};
 use arrayloom_device::{Arg, ExtCall};
-
-/// What an operation is made of.
-#[derive(Debug)]
-pub enum Operation {
-    /// A kernel.
-    Kernel(Box<Product>),
-    /// Steps of its own.
-    Steps(Box<Made>),
-}
 
 /// The steps of an operation, and its operands: what a step calls [`crate::Memory::In`] and
 /// [`crate::Memory::Out`].
@@ -30,13 +20,10 @@ pub struct Made {
 ///
 /// # Errors
 /// The words for what there is not.
-pub fn operation(call: &ExtCall<'_>, target: Target) -> Result<Operation, String> {
+pub fn operation(call: &ExtCall<'_>, target: Target) -> Result<Made, String> {
     match call.name {
-        "sort" | "argsort" => Ok(Operation::Steps(Box::new(sort::sort(call, target)?))),
-        "matmul" => {
-            let product = product(call).ok_or("no matmul of these arrays")?;
-            Ok(Operation::Kernel(Box::new(product)))
-        }
+        "sort" | "argsort" => sort::sort(call, target),
+        "matmul" => product::product(call, target),
         name => Err(format!("no operation {name:?}")),
     }
 }

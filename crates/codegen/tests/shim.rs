@@ -10,7 +10,7 @@
 )]
 
 use arrayloom_codegen::{
-    ArgValue, Dialect, Entry, Memory, Operation, Step, Steps, Target, lower, operation, source,
+    ArgValue, Dialect, Entry, Memory, Step, Steps, Target, lower, operation, source,
 };
 use arrayloom_device::conform::{self, CaseResult, Group, Options, Outcome, run_group_with};
 use arrayloom_device::{
@@ -157,11 +157,9 @@ impl Device for Shim {
         let steps = lower(kernel, launch, TARGET).map_err(Shim::unsupported)?;
         self.run_steps(&steps, (launch.ins, launch.outs))
     }
-    fn ext(&self, queue: Queue, call: &ExtCall<'_>) -> Result<(), DeviceError> {
-        match operation(call, TARGET).map_err(Shim::unsupported)? {
-            Operation::Kernel(product) => self.run(queue, &product.kernel, &product.launch()),
-            Operation::Steps(made) => self.run_steps(&made.steps, (&made.ins, &made.outs)),
-        }
+    fn ext(&self, _: Queue, call: &ExtCall<'_>) -> Result<(), DeviceError> {
+        let made = operation(call, TARGET).map_err(Shim::unsupported)?;
+        self.run_steps(&made.steps, (&made.ins, &made.outs))
     }
     fn record(&self, _: Queue) -> Result<Event, DeviceError> {
         Ok(Event(0))
@@ -241,6 +239,11 @@ fn group(group: Group, name: &str, dtypes: &[DType]) {
 #[test]
 fn sorts() {
     strict("sorts", |device| conform::sorts(device, &[F32, I8, C128]));
+}
+
+#[test]
+fn products() {
+    strict("products", |device| conform::products(device, &[]));
 }
 
 macro_rules! groups {

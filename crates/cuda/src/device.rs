@@ -7,8 +7,7 @@ use crate::nvrtc::Compiler;
 use crate::programs::{Function, Programs};
 use crate::staging::Staging;
 use arrayloom_codegen::{
-    ArgValue, Dialect, GROUP, ImageCache, Made, Memory, Operation, Step, Steps, Target, abilities,
-    operation, steps,
+    ArgValue, Dialect, GROUP, ImageCache, Memory, Step, Steps, Target, abilities, operation, steps,
 };
 use arrayloom_device::{
     Arg, Blocks, Buf, Caps, Device, DeviceError, End, Event, ExtCall, Foreign, HostMemory,
@@ -216,20 +215,6 @@ impl Cuda {
         Ok(())
     }
 
-    /// Puts the steps of an operation into a queue.
-    fn run_made(&self, queue: Queue, made: &Made) -> Result<(), DeviceError> {
-        let _current = self.context.enter()?;
-        let lane = self.lane(queue)?;
-        let mut held = lane.scratch.lock().unwrap_or_else(PoisonError::into_inner);
-        let scratch = self.scratch(&mut held, &made.steps.scratch)?;
-        let (ins, outs) = (&*made.ins, &*made.outs);
-        self.put_all(
-            &lane.stream,
-            &made.steps.list,
-            &Bound { ins, outs, scratch },
-        )
-    }
-
     /// Puts a step into a stream.
     fn put(
         &self,
@@ -415,10 +400,17 @@ impl Device for Cuda {
     }
 
     fn ext(&self, queue: Queue, call: &ExtCall<'_>) -> Result<(), DeviceError> {
-        match operation(call, self.target).map_err(|what| self.lacks(what))? {
-            Operation::Kernel(product) => self.run(queue, &product.kernel, &product.launch()),
-            Operation::Steps(made) => self.run_made(queue, &made),
-        }
+        let made = operation(call, self.target).map_err(|what| self.lacks(what))?;
+        let _current = self.context.enter()?;
+        let lane = self.lane(queue)?;
+        let mut held = lane.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let scratch = self.scratch(&mut held, &made.steps.scratch)?;
+        let (ins, outs) = (&*made.ins, &*made.outs);
+        self.put_all(
+            &lane.stream,
+            &made.steps.list,
+            &Bound { ins, outs, scratch },
+        )
     }
 
     fn import(&self, foreign: Foreign) -> Result<Imported, DeviceError> {

@@ -4,7 +4,7 @@ use crate::bound::{Bound, views};
 use crate::driver::{self, CommandQueue, Context, DeviceId, Failure, Mark, Mem};
 use crate::programs::{Programs, Ready};
 use arrayloom_codegen::{
-    ArgValue, GROUP, ImageCache, Operation, Step, Steps, Target, abilities, operation, steps,
+    ArgValue, GROUP, ImageCache, Step, Steps, Target, abilities, operation, steps,
 };
 use arrayloom_device::{
     Blocks, Buf, Caps, Device, DeviceError, End, Event, ExtCall, HostMemory, Launch, Marks, Queue,
@@ -365,16 +365,12 @@ impl Device for OpenCl {
             // The CPU is better used by a tuned library of the host.
             return Err(self.lacks(format!("{} is left to the host", call.name)));
         }
-        match operation(call, self.target).map_err(unsupported)? {
-            Operation::Kernel(product) => self.run(queue, &product.kernel, &product.launch()),
-            Operation::Steps(made) => {
-                let ranges = call.ins.iter().chain(call.outs).map(Tensor::range);
-                let views = made.ins.iter().chain(&made.outs).zip(ranges).collect();
-                let mut bound = self.bind(&views, made.ins.len())?;
-                self.scratch(&mut bound, &made.steps.scratch)?;
-                self.put_all(&*self.queue(queue)?, &made.steps.list, &bound)
-            }
-        }
+        let made = operation(call, self.target).map_err(unsupported)?;
+        let ranges = call.ins.iter().chain(call.outs).map(Tensor::range);
+        let views = made.ins.iter().chain(&made.outs).zip(ranges).collect();
+        let mut bound = self.bind(&views, made.ins.len())?;
+        self.scratch(&mut bound, &made.steps.scratch)?;
+        self.put_all(&*self.queue(queue)?, &made.steps.list, &bound)
     }
 
     fn host_ptr(&self, buf: Buf) -> Option<*mut u8> {

@@ -2,8 +2,9 @@
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
-use arrayloom_device::conform::{CaseResult, Outcome, sorts};
+use arrayloom_device::conform::{CaseResult, Outcome, products, sorts};
 use arrayloom_opencl::{Config, OpenCl, Place};
+use arrayloom_types::DType::{Bool, C64, F16, F64, I16};
 use std::path::PathBuf;
 
 fn open() -> OpenCl {
@@ -30,4 +31,9 @@ fn strict(cases: &[CaseResult]) {
 #[test]
 fn arrays_are_sorted() {
     strict(&sorts(&open(), &[]));
+}
+
+#[test]
+fn matrices_are_multiplied() {
+    strict(&products(&open(), &[F16, F64, C64, I16, Bool]));
 }

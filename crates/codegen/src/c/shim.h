@@ -1,6 +1,8 @@
 // What CUDA C++ brings along, for a C++ compiler of the host: the CUDA text runs on the CPU.
 #include <cmath>
 #include <cstring>
+// A group is one item that does the work of all its places.
+#define PLACES 128
 #define __device__
 #define __global__
 #define __shared__ static

@@ -24,7 +24,7 @@ mod scatter;
 mod table;
 mod threads;
 
-pub use operations::sorts;
+pub use operations::{products, sorts};
 
 use crate::{Device, DeviceError, Staged};
 use arrayloom_types::DType;

@@ -1,0 +1,117 @@
+// CUDA C++ and HIP: the words of the common text.
+typedef unsigned char b8;
+typedef signed char i8;
+typedef short i16;
+typedef int i32;
+typedef long long i64;
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef float f32;
+typedef double f64;
+typedef float f16;
+struct c64 { f32 re, im; };
+struct c128 { f64 re, im; };
+#define DEV static __device__ __forceinline__
+#define GLB
+#define LOC __shared__
+#define CONSTANT static __device__ const
+#define restrict __restrict__
+#define KERNEL(name, group) extern "C" __global__ void __launch_bounds__(group) name
+#define LOCAL_ID (threadIdx.x)
+#define LOCAL_SIZE (blockDim.x)
+#define GROUP_X ((i64)blockIdx.x)
+#define SYNC __syncthreads()
+#define EACH_Z(i, n) for (ix i = (ix)blockIdx.z; i < (n); i += (ix)gridDim.z)
+#define EACH_Y(i, n) for (ix i = (ix)blockIdx.y; i < (n); i += (ix)gridDim.y)
+#define EACH_X(i, n) \
+    for (ix i = (ix)blockIdx.x * (ix)blockDim.x + (ix)threadIdx.x; i < (n); i += (ix)gridDim.x * (ix)blockDim.x)
+#define OR_INTO(p, x) atomicOr(p, x)
+#define mulhi_u32 __umulhi
+#define mulhi_u64 __umul64hi
+#define u64_of(x) ((u64)__double_as_longlong(x))
+#define f64_of(x) __longlong_as_double((i64)(x))
+#define u32_of __float_as_uint
+#define f32_of __uint_as_float
+#define fma_f32 fmaf
+#define fma_f64 fma
+#define root_f32 sqrtf
+#define root_f64 sqrt
+#define fabs_f32 fabsf
+#define fabs_f64 fabs
+#define floor_ floor
+#define ceil_ ceil
+#define trunc_ trunc
+#define rint_ rint
+#define sign_from copysign
+// Numbers in two parts, and what argument reductions give.
+typedef struct { f64 hi, lo; } pair;
+typedef struct { f64 rounded, hi, lo; } reduced;
+typedef struct { u64 quadrant; f64 hi, lo; } turned;
+
+DEV c128 c128_of(f64 re, f64 im) {
+    c128 z;
+    z.re = re;
+    z.im = im;
+    return z;
+}
+
+DEV c128 load_c128(GLB const f64 *p) { return c128_of(p[0], p[1]); }
+
+DEV void store_c128(GLB f64 *p, c128 z) {
+    p[0] = z.re;
+    p[1] = z.im;
+}
+
+#undef ix
+#define ix i32
+#ifndef PLACES
+#define PLACES 1
+#endif
+KERNEL(k70a9510242da80c3, 128)(GLB const f64 * restrict pi0, const i64 oi0, const ix si0_0, GLB const f64 * restrict pi1, const i64 oi1, const ix si1_1, const ix si1_2, GLB f64 * restrict po0, const i64 oo0, const ix so0_0, const ix so0_1, const ix n0, const ix n1, const ix n2) {
+    pi0 += oi0;
+    pi1 += oi1;
+    po0 += oo0;
+    LOC c128 left[16 * 33], right[16 * 33];
+    c128 sum[PLACES][2][4];
+    const ix wide = (n1 - 1) / 32 + 1;
+    const ix top = (ix)GROUP_X / wide * 32, start = (ix)GROUP_X % wide * 32;
+    for (u32 p = 0; p < PLACES; p++)
+        for (u32 i = 0; i < 2; i++)
+            for (u32 j = 0; j < 4; j++) sum[p][i][j] = c128_of((f64)0, (f64)0);
+    for (ix from = 0; from < n2; from += 16) {
+        for (u32 at = LOCAL_ID; at < 512; at += LOCAL_SIZE) {
+            {
+                const ix line = (ix)(at / 16), k = from + (ix)(at % 16);
+                left[(k - from) * 33 + line] = top + line < n0 && k < n2 ? load_c128(pi0 + (top + line) * si0_0 + 2 * k) : c128_of((f64)0, (f64)0);
+            }
+            {
+                const ix line = (ix)(at % 32), k = from + (ix)(at / 32);
+                right[(k - from) * 33 + line] = start + line < n1 && k < n2 ? load_c128(pi1 + (start + line) * si1_1 + k * si1_2) : c128_of((f64)0, (f64)0);
+            }
+        }
+        SYNC;
+        for (u32 p = 0; p < PLACES; p++) {
+            const u32 place = LOCAL_ID * PLACES + p;
+            #pragma unroll 4
+            for (u32 k = 0; k < 16; k++) {
+                c128 x[2], y[4];
+                for (u32 i = 0; i < 2; i++) x[i] = left[k * 33 + place / 8 + i * 16];
+                for (u32 j = 0; j < 4; j++) y[j] = right[k * 33 + place % 8 + j * 8];
+                for (u32 i = 0; i < 2; i++)
+                    for (u32 j = 0; j < 4; j++) { sum[p][i][j].re = fma_f64(x[i].re, y[j].re, fma_f64(-x[i].im, y[j].im, sum[p][i][j].re)); sum[p][i][j].im = fma_f64(x[i].re, y[j].im, fma_f64(x[i].im, y[j].re, sum[p][i][j].im)); }
+            }
+        }
+        SYNC;
+    }
+    for (u32 p = 0; p < PLACES; p++) {
+        const u32 place = LOCAL_ID * PLACES + p;
+        for (u32 i = 0; i < 2; i++)
+            for (u32 j = 0; j < 4; j++) {
+                const ix row = top + (ix)(place / 8 + i * 16);
+                const ix column = start + (ix)(place % 8 + j * 8);
+                if (row < n0 && column < n1) store_c128(po0 + row * so0_0 + column * so0_1, sum[p][i][j]);
+            }
+    }
+}
