@@ -3,7 +3,8 @@
 # Arrays of other frameworks have no types that a checker could know.
 # pyright: basic
 
-from collections.abc import Callable, Iterator
+import inspect
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,7 +12,7 @@ from arrayloom import _ext
 from arrayloom.bridge.conversion import convert_with
 from arrayloom.bridge.registry import Array, FrameworkSpec, Options
 
-__all__ = ["LADDER", "Call", "Runs", "Use", "leaves"]
+__all__ = ["LADDER", "Call", "Parameters", "Runs", "Use", "leaves", "like", "payload"]
 
 LADDER = ("predict", "release", "spill", "retry", "chunk", "cpu")
 
@@ -35,8 +36,69 @@ class Use:
     contract: Callable[[Any], None] | None = None
 
 
+class Parameters:
+    """What is known of a function's parameters: their names, and arrays that are defaults.
+
+    Parameters
+    ----------
+    function : callable
+        Functions of C may not tell: nothing is known of them then.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        try:
+            signature = inspect.signature(function)
+        except ValueError:
+            signature = inspect.Signature()
+        self.names = tuple(signature.parameters)
+        found = list(signature.parameters.values())
+        kinds = [p.kind for p in found]
+        variable = inspect.Parameter.VAR_POSITIONAL
+        self.rest = kinds.index(variable) if variable in kinds else None
+        self._signature = signature
+        self._defaults = any(
+            _holds_arrays(p.default) for p in found if p.default is not inspect.Parameter.empty
+        )
+
+    def name(self, at: int) -> str | None:
+        """Return the name of the parameter that gets a positional argument."""
+        if self.rest is not None:
+            at = min(at, self.rest)
+        return self.names[at] if at < len(self.names) else None
+
+    def filled(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments with the defaults, if there are arrays among these."""
+        if not self._defaults:
+            return args, kwargs
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError:
+            # The function itself says what is wrong.
+            return args, kwargs
+        bound.apply_defaults()
+        return bound.args, bound.kwargs
+
+
+def _holds_arrays(value: object) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(_ext.bridge.kind(v) is not None for v in value)
+    return _ext.bridge.kind(value) is not None
+
+
+def like(sequence: Any, values: Iterable[Any]) -> Any:  # noqa: ANN401 - a list, a tuple, a named tuple
+    """Return values in a list or tuple of the same type as another one."""
+    if hasattr(sequence, "_make"):
+        return sequence._make(values)
+    return list(values) if isinstance(sequence, list) else tuple(values)
+
+
 class Call:
-    """One call: the arguments as they came, and as the function's framework takes them."""
+    """One call: the arguments as they came, and as the function's framework takes them.
+
+    They are converted by :meth:`back`, which may run out of memory.
+    """
 
     def __init__(
         self,
@@ -45,39 +107,77 @@ class Call:
         use: Use,
         options: Options,
     ) -> None:
+        self._runner = runner
         self.use = use
         self.spec = runner.spec
         self.given = given
         self.options = options
-        self.names = runner.names
+        self.parameters = runner.parameters
         self.arrays: list[Array] = []
         self.copied = 0
         self.first: Array = None
         self.container: Any = None
         self.args: tuple[Any, ...] = ()
         self.kwargs: dict[str, Any] = {}
-        self.convert()
+        # Whether a version for the CPU made the result.
+        self.on_cpu = False
+        self._there = False
 
     def convert(self) -> None:
         """Convert the arguments."""
         self.arrays, self.copied = [], 0
-        args, kwargs = self.given
+        self._look_at_first()
+        args, kwargs = self.parameters.filled(*self.given)
         self.args = tuple(
-            self._take(self.names[i] if i < len(self.names) else None, value)
-            for i, value in enumerate(args)
+            self._take(self.parameters.name(i), value) for i, value in enumerate(args)
         )
         self.kwargs = {name: self._take(name, value) for name, value in kwargs.items()}
+        self._there = True
+
+    def _look_at_first(self) -> None:
+        """Find the argument that says which type results have: the first that was passed, not a default."""
+        args, kwargs = self.given
+        named = [(self.parameters.name(i), value) for i, value in enumerate(args)]
+        for name, value in [*named, *kwargs.items()]:
+            if self.use.inputs is not None and name not in self.use.inputs:
+                continue
+            for leaf in value if isinstance(value, (list, tuple)) else (payload(value),):
+                if self.first is None and _ext.bridge.kind(leaf) is not None:
+                    self.first = leaf
+
+    @property
+    def main(self) -> int | str | None:
+        """Place or name of the first argument that is an array of the function's framework."""
+        for key, value in (*enumerate(self.args), *self.kwargs.items()):
+            if _ext.bridge.kind(value) == self.spec.name:
+                return key
+        return None
+
+    def argument(self, key: int | str) -> Any:  # noqa: ANN401 - any argument
+        """Return a converted argument."""
+        return self.args[key] if isinstance(key, int) else self.kwargs[key]
+
+    def with_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> "Call":
+        """Return a call of the same function with other arguments."""
+        return Call(self._runner, (args, kwargs), self.use, self.options)
+
+    def replaced(self, key: int | str, value: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:  # noqa: ANN401
+        """Return the converted arguments with another one in a place."""
+        if isinstance(key, int):
+            return (*self.args[:key], value, *self.args[key + 1 :]), self.kwargs
+        return self.args, {**self.kwargs, key: value}
 
     def drop(self) -> int:
         """Let go of converted arguments whose originals are still there; return their bytes."""
         freed, self.copied = self.copied, 0
         if freed:
             self.args, self.kwargs, self.arrays = (), {}, []
+            self._there = False
         return freed
 
     def back(self) -> None:
-        """Convert the arguments again if they were dropped."""
-        if not self.args and not self.kwargs:
+        """Convert the arguments, unless they are there."""
+        if not self._there:
             self.convert()
 
     def _take(self, name: str | None, value: Any) -> Any:  # noqa: ANN401 - any argument
@@ -85,20 +185,16 @@ class Call:
         if self.use.inputs is not None and name not in self.use.inputs:
             return value
         if isinstance(value, (list, tuple)) and any(_ext.bridge.kind(v) for v in value):
-            taken = [self._array(v) for v in value]
-            return taken if isinstance(value, list) else tuple(taken)
-        if hasattr(type(value), "array_payload_data") and hasattr(type(value), "with_data"):
-            self.container = self.container or value
-            container: Any = value
-            return self._array(container.array_payload_data())
-        return self._array(value)
+            return like(value, map(self._array, value))
+        data = payload(value)
+        if data is not value and self.container is None:
+            self.container = value
+        return self._array(data)
 
     def _array(self, value: Any) -> Any:  # noqa: ANN401 - any argument
         kind = _ext.bridge.kind(value)
         if kind is None:
             return value
-        if self.first is None:
-            self.first = value
         made = value
         if kind != self.spec.name or self.options.device is not None:
             made, plan, _ = convert_with(value, self.spec, self.options)
@@ -112,7 +208,7 @@ class Runs(Protocol):
 
     function: Callable[..., Any]
     spec: FrameworkSpec
-    names: tuple[str, ...]
+    parameters: Parameters
     learned: int | None
     peaks: dict[Any, int]
 
@@ -121,10 +217,17 @@ class Runs(Protocol):
         ...
 
 
+def payload(value: Any) -> Any:  # noqa: ANN401 - any argument
+    """Return the array in a container that keeps metadata, or the value itself."""
+    if hasattr(type(value), "array_payload_data") and hasattr(type(value), "with_data"):
+        return value.array_payload_data()
+    return value
+
+
 def leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Any]:
-    """Yield arguments, and what lists and tuples among them hold."""
+    """Yield arguments, and what lists, tuples and containers among them hold."""
     for value in (*args, *kwargs.values()):
         if isinstance(value, (list, tuple)):
             yield from value
         else:
-            yield value
+            yield payload(value)

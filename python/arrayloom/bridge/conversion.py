@@ -42,6 +42,7 @@ __all__ = [
     "convert",
     "convert_with",
     "describe",
+    "home_of",
     "host_memory",
     "not_an_array",
     "refuse",
@@ -69,6 +70,16 @@ def spec_of(x: Array) -> FrameworkSpec | None:
     """Return the description of an array's framework, or None."""
     name = _ext.bridge.kind(x)
     return None if name is None else registry.get(name)
+
+
+def home_of(x: Array) -> str | None:
+    """Return the device to name for an array that shall lie beside another one, None if there is no choice.
+
+    Frameworks of OpenCL use one device at a time.
+    """
+    spec = spec_of(x)
+    place = "cpu" if spec is None else spec.hooks.device(x)
+    return None if place.partition(":")[0] == "opencl" else place
 
 
 def _unmask(x: Array, options: Options) -> Array:

@@ -11,36 +11,36 @@ the CPU.
 
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Any, TypeVar, cast, overload
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar, overload
 
 from arrayloom import _ext
 from arrayloom.bridge import dtypes, recovery, registry, stacking, streams
-from arrayloom.bridge.calls import LADDER, Call, Use, leaves
-from arrayloom.bridge.conversion import convert
-from arrayloom.bridge.registry import Array, Options
+from arrayloom.bridge.calls import LADDER, Call, Parameters, Use, leaves, like
+from arrayloom.bridge.conversion import convert, home_of
+from arrayloom.bridge.registry import Array, FrameworkSpec, Options
 
 __all__ = ["cupy", "jax", "numpy", "pyclesperanto", "tensorflow", "torch", "uses"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def _device(use: Use, arrays: list[Array]) -> str | None:
+def _device(use: Use, spec: FrameworkSpec, arrays: list[Array]) -> str | None:
     """Return the device that arguments go to, None for the one they are on."""
     if use.device not in ("same", "auto"):
         return use.device
     places = {
-        place
+        registry.get(name).hooks.device(x)
         for x in arrays
         if (name := _ext.bridge.kind(x)) is not None
-        and (place := registry.get(name).hooks.device(x)).partition(":")[0] not in ("cpu", "opencl")
     }
-    if len(places) > 1:
-        msg = (
-            f"the arguments lie on different devices: {', '.join(sorted(places))}; move them first"
-        )
+    far = sorted(p for p in places if p.partition(":")[0] not in ("cpu", "opencl"))
+    if len(far) > 1:
+        msg = f"the arguments lie on different devices: {', '.join(far)}; move them first"
         raise ValueError(msg)
-    return None
+    # Arrays of the host go where the others are.
+    mixed = len(places) > 1 and far and far[0].partition(":")[0] in spec.devices
+    return far[0] if mixed else None
 
 
 class Runner:
@@ -52,20 +52,20 @@ class Runner:
         self.spec = registry.get(use.kind)
         self.learned: int | None = None
         self.peaks: dict[Any, int] = {}
-        self.names = tuple(inspect.signature(function).parameters)
+        self.parameters = Parameters(function)
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], use: Use) -> Any:  # noqa: ANN401
         """Convert, run, survive, convert back."""
         registry.require(self.spec)
-        place = _device(use, list(leaves(args, kwargs)))
+        place = _device(use, self.spec, list(leaves(args, kwargs)))
         options = Options(
             device=place, borrowed=use.pure, readonly="share" if use.pure else "isolate"
         )
         call = Call(self, (args, kwargs), use, options)
-        if use.slices is not None and call.arrays:
-            result = self._by_slices(call.args, call.kwargs, use)
-        else:
+        if use.slices is None:
             result = recovery.survive(self, call)
+        else:
+            result = self._by_slices(call, use.slices)
         if use.contract is not None:
             use.contract(result)
         return self._finish(result, call)
@@ -75,17 +75,15 @@ class Runner:
         place = self._place(args, kwargs)
         with streams.own_order(self.spec, place) as (caller, _):
             result = self.function(*args, **kwargs)
-        keep = self.spec.hooks.keep
-        if caller is not None and keep is not None:
-            for leaf in result if isinstance(result, tuple) else (result,):
-                if _ext.bridge.kind(leaf) == self.spec.name:
-                    keep(leaf, caller)
-        wait = self.spec.hooks.synchronize
-        if wait is not None:
-            # Errors of asynchronous frameworks come here, where they can be caught.
-            for leaf in result if isinstance(result, tuple) else (result,):
-                if _ext.bridge.kind(leaf) == self.spec.name:
-                    wait(leaf)
+        keep, wait = self.spec.hooks.keep, self.spec.hooks.synchronize
+        for leaf in _arrays_of(result):
+            if _ext.bridge.kind(leaf) != self.spec.name:
+                continue
+            if caller is not None and keep is not None:
+                keep(leaf, caller)
+            if wait is not None:
+                # Errors of asynchronous frameworks come here, where they can be caught.
+                wait(leaf)
         return result
 
     def _place(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
@@ -95,36 +93,53 @@ class Runner:
                 return self.spec.hooks.device(value)
         return None
 
-    def _by_slices(self, args: tuple[Any, ...], kwargs: dict[str, Any], use: Use) -> Any:  # noqa: ANN401
+    def _by_slices(self, call: Call, axis: int) -> Any:  # noqa: ANN401
         """Run on each slice of the first array along an axis, and stack the results."""
-        axis = use.slices or 0
-        at = next(i for i, a in enumerate(args) if _ext.bridge.kind(a) == self.spec.name)
-        rank = len(args[at].shape)
-        if rank <= axis:
-            return self.run(args, kwargs)
+        call.back()
+        at = call.main
+        if at is None or len(call.argument(at).shape) <= axis:
+            return recovery.survive(self, call)
         parts = [
-            self.run((*args[:at], piece, *args[at + 1 :]), kwargs)
-            for piece in stacking.unstack(args[at], axis=axis)
+            recovery.survive(self, call.with_arguments(*call.replaced(at, piece)))
+            for piece in stacking.unstack(call.argument(at), axis=axis)
         ]
         if not isinstance(parts[0], tuple):
-            return stacking.stack(parts, self.spec.name, axis=axis)
-        main = stacking.stack([p[0] for p in parts], self.spec.name, axis=axis)
-        rest = tuple([p[i] for p in parts] for i in range(1, len(parts[0])))
-        return (main, *rest)
+            return self._joined(parts, axis)
+        main = self._joined([p[0] for p in parts], axis)
+        return like(parts[0], (main, *([p[i] for p in parts] for i in range(1, len(parts[0])))))
+
+    def _joined(self, parts: list[Any], axis: int) -> Any:  # noqa: ANN401
+        """Stack arrays; other results of slices become a list, and nothing stays nothing."""
+        if all(_ext.bridge.kind(p) is not None for p in parts):
+            own = _ext.bridge.kind(parts[0]) or self.spec.name
+            axis = min(axis, len(parts[0].shape))
+            return stacking.stack(parts, own, axis=axis, device=home_of(parts[0]))
+        return None if all(p is None for p in parts) else parts
 
     def _finish(self, result: Any, call: Call) -> Any:  # noqa: ANN401
-        """Cast and convert the main result; the others stay."""
-        use = call.use
-        main, rest = (
-            (result[0], result[1:]) if isinstance(result, tuple) and result else (result, None)
-        )
-        if _ext.bridge.kind(main) is not None:
-            main = self._cast(main, call)
-            if use.output is not None:
-                main = convert(main, use.output)
-            if call.container is not None:
-                main = call.container.with_data(main)
-        return main if rest is None else (main, *rest)
+        """Cast the main result, and convert all arrays of the result."""
+        if isinstance(result, dict):
+            return {name: self._converted(value, call) for name, value in result.items()}
+        if isinstance(result, tuple) and result:
+            rest = (self._converted(value, call) for value in result[1:])
+            return like(result, (self._main(result[0], call), *rest))
+        if isinstance(result, list):
+            return [self._converted(value, call) for value in result]
+        return self._main(result, call)
+
+    def _main(self, main: Any, call: Call) -> Any:  # noqa: ANN401
+        if _ext.bridge.kind(main) is None:
+            return main
+        made = self._converted(self._cast(main, call), call)
+        return made if call.container is None else call.container.with_data(made)
+
+    def _converted(self, value: Any, call: Call) -> Any:  # noqa: ANN401
+        """Convert an array of a result to the kind that is asked for, or to the function's own."""
+        kind = _ext.bridge.kind(value)
+        wanted = call.use.output
+        if wanted is None and not call.on_cpu and (kind, self.spec.name) != ("arrayloom", "numpy"):
+            wanted = self.spec.name
+        return value if kind is None or wanted is None else convert(value, wanted)
 
     def _cast(self, main: Array, call: Call) -> Array:
         use = call.use
@@ -132,17 +147,47 @@ class Runner:
             return main
         own = registry.get(_ext.bridge.kind(main) or "numpy")
         first = registry.get(_ext.bridge.kind(call.first) or "numpy")
-        wanted = first.hooks.dtype(call.first) if use.dtype == "preserve" else use.dtype
-        if own.hooks.dtype(main) == wanted:
+        preserve = use.dtype == "preserve"
+        wanted = first.hooks.dtype(call.first) if preserve else use.dtype
+        number = len(main.shape) == 0 and len(call.first.shape) > 0
+        if own.hooks.dtype(main) == wanted or (preserve and number):
             return main
         host = convert(main, "numpy", detach=True)
-        if use.dtype == "preserve":
+        if preserve:
             done = dtypes.preserve(host, wanted, nan=use.nan)
         else:
             done = dtypes.cast(host, wanted, how=use.cast, nan=use.nan)
         if done is host:
             return main
-        return convert(done, own.name, copy=None)
+        return convert(done, own.name, device=home_of(main))
+
+
+def _arrays_of(result: Any) -> Iterator[Any]:  # noqa: ANN401
+    """Yield a result, or what a tuple, list or dict of results holds."""
+    if isinstance(result, dict):
+        yield from result.values()
+    elif isinstance(result, (list, tuple)):
+        yield from result
+    else:
+        yield result
+
+
+def _refuse(function: Any) -> None:  # noqa: ANN401
+    """Say what cannot be decorated."""
+    if not callable(function) or isinstance(function, type):
+        msg = f"a function is decorated, not {function!r}; decorate the methods of a class"
+        raise TypeError(msg)
+    for code in (function, getattr(function, "__call__", None)):  # noqa: B004 - its code is asked
+        if (
+            inspect.isgeneratorfunction(code)
+            or inspect.iscoroutinefunction(code)
+            or inspect.isasyncgenfunction(code)
+        ):
+            msg = (
+                f"{recovery.name_of(function)} is asynchronous or a generator: its work would run after the call, "
+                "where nothing guards it; decorate the function that it calls for each item"
+            )
+            raise TypeError(msg)
 
 
 def uses(kind: str, **words: Any) -> Callable[[Function], Function]:  # noqa: ANN401
@@ -155,17 +200,21 @@ def uses(kind: str, **words: Any) -> Callable[[Function], Function]:  # noqa: AN
     device : str
         'same' (where the arguments are), 'auto', or a device such as 'cuda:0'.
     inputs : tuple of str, optional
-        Parameters that are converted; all arrays if absent, also in lists and tuples.
+        Parameters that are converted; all arrays if absent, also in lists and tuples, and defaults.
     output : str, optional
-        Kind of the result; the function's own if absent, so that chains stay there.
+        Kind of the result; the function's own if absent, so that chains stay there. Arrays in a tuple, a
+        list or a dict of results are converted as well; everything else stays as it is.
     dtype : str, optional
-        'preserve': the main result gets the element type of the first array. A dtype's name; or None.
+        'preserve': the main result, an array or the first of a tuple, gets the element type of the first
+        array. Results of True and False stay, results for such an input and real results for a complex one too, and
+        single numbers for an array. A dtype's name; or None.
     cast : {'saturate', 'exact', 'wrap', 'rescale'}
         How a named dtype is reached.
     nan : 'raise' or a number
         What becomes of NaN in integers.
     slices : int, optional
-        Run slice by slice along this axis.
+        Run on each slice of the first array along this axis, and stack the results; results that are no
+        arrays become a list.
     chunk : pair of int, optional
         Axis and halo: how the work may be split when memory runs out.
     on_oom : tuple of str
@@ -180,11 +229,13 @@ def uses(kind: str, **words: Any) -> Callable[[Function], Function]:  # noqa: AN
     Returns
     -------
     callable
-        A decorator. The function gets the keyword ``slice_by_slice``, and its plain form is
-        ``__wrapped__``.
+        A decorator for functions, methods, class methods and static methods. The function gets the keyword
+        ``slice_by_slice``, and its plain form is ``__wrapped__``.
 
     Raises
     ------
+    TypeError
+        What is decorated is a class, a generator or asynchronous.
     FrameworkUnavailable, OutOfMemory, LossyConversionError
         When the decorated function is called.
 
@@ -204,10 +255,13 @@ def uses(kind: str, **words: Any) -> Callable[[Function], Function]:  # noqa: AN
         raise ValueError(msg)
     registry.get(kind)
 
-    def decorate(function: Function) -> Function:
+    def decorate(function: Any) -> Any:  # noqa: ANN401 - of the type that comes back
+        if isinstance(function, (classmethod, staticmethod)):
+            return type(function)(decorate(function.__func__))
+        _refuse(function)
         runner = Runner(function, use)
         by_slice = Use(**{**_fields(use), "slices": 0 if use.slices is None else use.slices})
-        own_keyword = "slice_by_slice" in runner.names
+        own_keyword = "slice_by_slice" in runner.parameters.names
 
         @functools.wraps(function)
         def run(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
@@ -215,7 +269,7 @@ def uses(kind: str, **words: Any) -> Callable[[Function], Function]:  # noqa: AN
             return runner(args, kwargs, by_slice if sliced else use)
 
         setattr(run, "arrayloom_use", use)  # noqa: B010 - functions take any attribute
-        return cast("Function", run)
+        return run
 
     return decorate
 

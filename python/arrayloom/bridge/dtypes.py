@@ -226,7 +226,8 @@ def cast(array: HostArray, dtype: Any, *, how: str = "saturate", nan: Any = "rai
 def preserve(array: HostArray, dtype: Any, *, nan: Any = "raise") -> HostArray:  # noqa: ANN401
     """Cast a result back to the type of its input, as ``dtype="preserve"`` does.
 
-    Floats are rounded and clipped. Integers must fit: labels are never clipped. Booleans stay.
+    Floats are rounded and clipped. Integers must fit: labels are never clipped. Booleans stay, and so does
+    what an input of booleans became, and the real result of a complex input.
 
     Examples
     --------
@@ -237,7 +238,8 @@ def preserve(array: HostArray, dtype: Any, *, nan: Any = "raise") -> HostArray: 
     arrayloom.bridge.errors.LossyConversionError: values up to 70000 do not fit in uint16; ...
     """
     target = numpy_dtype(dtype)
-    if array.dtype == target or array.dtype.kind == "b":
+    apart = target.kind == "b" or (target.kind == "c" and array.dtype.kind != "c")
+    if array.dtype == target or array.dtype.kind == "b" or apart:
         return array
     if array.dtype.kind in "iu" and target.kind in "iu" and array.size:
         low, high = _range(target)

@@ -9,6 +9,7 @@ again, with the same random numbers.
 # Arrays of other frameworks have no types that a checker could know.
 # pyright: basic
 
+import random
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
@@ -17,8 +18,8 @@ import numpy as np
 
 from arrayloom import _ext
 from arrayloom.bridge import observing, oom, registry
-from arrayloom.bridge.calls import Call, Runs
-from arrayloom.bridge.conversion import convert, convert_with
+from arrayloom.bridge.calls import Call, Runs, leaves, like, payload
+from arrayloom.bridge.conversion import convert, convert_with, home_of
 from arrayloom.bridge.registry import Array, FrameworkSpec, Options
 
 # Without a run to learn from: a result as large as the inputs, and one value between them.
@@ -45,11 +46,12 @@ def _place(runner: Runs, call: Call) -> str | None:
 def _random_state(spec: FrameworkSpec) -> Generator[Callable[[], None]]:
     """Keep the state of the random generators, to run a function again with the same numbers."""
     specs = {s.name: s for s in (spec, registry.get("numpy"))}.values()
-    saved = [
+    saved: list[tuple[Callable[[Any], None], Any]] = [
         (s.hooks.restore_rng, s.hooks.save_rng())
         for s in specs
         if s.hooks.save_rng is not None and s.hooks.restore_rng is not None
     ]
+    saved.append((random.setstate, random.getstate()))
 
     def restore() -> None:
         for put_back, state in saved:
@@ -68,8 +70,12 @@ def survive(runner: Runs, call: Call) -> Any:  # noqa: ANN401 - what the functio
     """
     use = call.use
     if not use.on_oom:
+        call.back()
         return runner.run(call.args, call.kwargs)
     report: list[str] = []
+    done, result = _converted(runner, call, report)
+    if done:
+        return result
     versions = [runner.spec.hooks.version(x) for x in call.arrays]
     with _random_state(runner.spec) as restore:
         if _too_much(runner, call, report):
@@ -95,7 +101,35 @@ def survive(runner: Runs, call: Call) -> Any:  # noqa: ANN401 - what the functio
                 return result
         else:
             report.append("the function is not pure or changed its arguments: it ran once")
-        raise oom.gave_up(runner.function.__qualname__, report, sizes) from cause
+        raise oom.gave_up(name_of(runner.function), report, sizes) from cause
+
+
+def _converted(runner: Runs, call: Call, report: list[str]) -> tuple[bool, Any]:
+    """Convert the arguments, after caches were given back if need be, or else run the version for the CPU."""
+    cause: BaseException | None = None
+    for again in (False, True):
+        try:
+            call.back()
+        except Exception as error:
+            if not oom.is_oom(error):
+                raise
+            oom.forget(error)
+            cause = error.with_traceback(None)
+        else:
+            return False, None
+        report.append("arguments: out of memory")
+        if not again and "release" in call.use.on_oom:
+            report += [rung.text() for rung in oom.climb(call.options.device)]
+    if call.use.cpu is not None and "cpu" in call.use.on_oom:
+        _note("CPU", 0)
+        return True, _on_cpu(runner, call)
+    sizes = [nbytes_of(x) for x in leaves(*call.given)]
+    raise oom.gave_up(name_of(runner.function), report, sizes) from cause
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Return a function's name for messages."""
+    return getattr(function, "__qualname__", None) or repr(function)
 
 
 def _learn(runner: Runs, call: Call, result: Any) -> None:  # noqa: ANN401 - any result
@@ -186,8 +220,11 @@ def _ladder(
 def _chunks(runner: Runs, call: Call, restore: Callable[[], None]) -> Any:  # noqa: ANN401
     """Run on ever smaller parts along an axis; the parts overlap by the halo that was declared."""
     axis, halo = call.use.chunk or (0, 0)
-    at = next(i for i, a in enumerate(call.args) if _ext.bridge.kind(a) == runner.spec.name)
-    extent = int(call.args[at].shape[axis])
+    at = call.main
+    if at is None or axis >= len(call.argument(at).shape):
+        msg = f"chunk=({axis}, {halo}) needs an array argument with such an axis"
+        raise ValueError(msg)
+    extent = int(call.argument(at).shape[axis])
     size = runner.learned or max(extent // 2, 1)
     while True:
         restore()
@@ -203,18 +240,18 @@ def _chunks(runner: Runs, call: Call, restore: Callable[[], None]) -> Any:  # no
         return result
 
 
-def _in_parts(runner: Runs, call: Call, where: tuple[int, int, int], size: int) -> Any:  # noqa: ANN401
+def _in_parts(runner: Runs, call: Call, where: tuple[int | str, int, int], size: int) -> Any:  # noqa: ANN401 - an array
     at, axis, halo = where
-    args, name = call.args, runner.spec.name
-    host = convert(args[at], "numpy")
+    whole, name = call.argument(at), runner.spec.name
+    host, place = convert(whole, "numpy"), home_of(whole)
     extent = host.shape[axis]
     pieces: list[Any] = []
     for start in range(0, extent, size):
         stop = min(start + size, extent)
         low, high = max(start - halo, 0), min(stop + halo, extent)
         window = np.moveaxis(np.moveaxis(host, axis, 0)[low:high], 0, axis)
-        part = convert(np.ascontiguousarray(window), name)
-        result = convert(runner.run((*args[:at], part, *args[at + 1 :]), call.kwargs), "numpy")
+        part = convert(np.ascontiguousarray(window), name, device=place)
+        result = _result_of(runner.run(*call.replaced(at, part)), call)
         if result.shape[axis] != high - low:
             msg = (
                 f"chunk=({axis}, {halo}) needs a result as long as its input along the axis; "
@@ -224,7 +261,14 @@ def _in_parts(runner: Runs, call: Call, where: tuple[int, int, int], size: int) 
         inner = np.moveaxis(result, axis, 0)[start - low : stop - low]
         pieces.append(np.moveaxis(inner, 0, axis).copy())
         del part, result
-    return convert(np.concatenate(pieces, axis=axis), name)
+    return convert(np.concatenate(pieces, axis=axis), name, device=place)
+
+
+def _result_of(result: Any, call: Call) -> Any:  # noqa: ANN401 - any result, an array
+    if _ext.bridge.kind(result) is None:
+        msg = f"chunk={call.use.chunk} needs one array as a result, not {type(result).__name__}"
+        raise TypeError(msg)
+    return convert(result, "numpy")
 
 
 def _on_cpu(runner: Runs, call: Call) -> Any:  # noqa: ANN401 - what the function returns
@@ -236,10 +280,15 @@ def _on_cpu(runner: Runs, call: Call) -> Any:  # noqa: ANN401 - what the functio
     options = Options(device="cpu" if kind is None else None, borrowed=True)
 
     def down(value: Any) -> Any:  # noqa: ANN401 - any argument
+        if isinstance(value, (list, tuple)):
+            return like(value, map(down, value))
+        value = payload(value)
         if _ext.bridge.kind(value) is None:
             return value
         return convert_with(value, target, options)[0]
 
     function = use.cpu if callable(use.cpu) else runner.function
-    named = {name: down(value) for name, value in call.kwargs.items()}
-    return function(*map(down, call.args), **named)
+    # The arguments as they came need no memory of a device.
+    args, kwargs = call.given
+    call.on_cpu = True
+    return function(*map(down, args), **{name: down(value) for name, value in kwargs.items()})

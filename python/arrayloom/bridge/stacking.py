@@ -9,7 +9,7 @@ import numpy as np
 
 from arrayloom import _ext
 from arrayloom.bridge import dtypes, registry
-from arrayloom.bridge.conversion import convert
+from arrayloom.bridge.conversion import convert, home_of
 from arrayloom.bridge.registry import Array
 
 __all__ = ["stack", "unstack"]
@@ -91,8 +91,10 @@ def unstack(volume: Array, *, axis: int = 0, kind: str | None = None) -> list[Ar
     own = _ext.bridge.kind(volume)
     target = kind if kind is not None else own or "numpy"
     host = convert(volume, "numpy")
+    # Slices of an array of a device stay there.
+    place = home_of(volume) if own == target else None
     if not 0 <= axis < host.ndim:
         msg = f"axis {axis} is out of range for a volume of {host.ndim} axes"
         raise ValueError(msg)
     pieces = list(np.moveaxis(host, axis, 0))
-    return [convert(piece, target) for piece in pieces]
+    return [convert(piece, target, device=place) for piece in pieces]

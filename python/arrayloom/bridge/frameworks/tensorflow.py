@@ -3,6 +3,7 @@
 # Arrays of other frameworks have no types that a checker could know.
 # pyright: basic
 
+import importlib
 from collections.abc import Callable
 
 import numpy as np
@@ -122,6 +123,28 @@ def _device(x: Array) -> str:
     return "cpu" if kind in ("CPU", "") else f"cuda:{number}"
 
 
+def _save_rng() -> Array:
+    """Keep where TensorFlow draws seeds from, if a seed was set, and its global generator, if there is one."""
+    context = importlib.import_module("tensorflow.python.eager.context").context()
+    seeds = getattr(context, "_rng", None)
+    made = importlib.import_module("tensorflow.python.ops.stateful_random_ops").global_generator
+    return (
+        None if seeds is None else seeds.getstate(),
+        None if made is None else (made, made.state.read_value()),
+    )
+
+
+def _restore_rng(state: Array) -> None:
+    seeds, generator = state
+    if seeds is not None:
+        context = importlib.import_module("tensorflow.python.eager.context").context()
+        context._rng.setstate(seeds)  # noqa: SLF001 - nothing public tells it
+        # Operations that were drawn from are kept by their seed, and would go on where they are.
+        context.clear_kernel_cache()
+    if generator is not None:
+        generator[0].state.assign(generator[1])
+
+
 def _place(x: Array) -> object:
     kind, _, number = x.device.rpartition("/device:")[2].partition(":")
     if kind != "GPU" or x.dtype.name in _BY_VALUE or x.dtype.is_quantized:
@@ -185,6 +208,8 @@ SPEC = FrameworkSpec(
         place=_place,
         to_device=_to_device,
         synchronize=lambda _: None,
+        save_rng=_save_rng,
+        restore_rng=_restore_rng,
         view=_view,
         accept=_accept,
         apart=_apart,
