@@ -48,18 +48,14 @@ pub(crate) struct Run {
 
 /// The runs of rows that exist.
 pub(crate) fn runs(index: &[isize]) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
-    for (at, &row) in index.iter().enumerate() {
-        let Ok(row) = usize::try_from(row) else {
-            continue;
-        };
-        match runs.last_mut() {
-            Some(run) if run.at.end == at && run.row + run.at.len() == row => run.at.end += 1,
-            _ => runs.push(Run {
-                at: at..at + 1,
-                row,
-            }),
+    let mut runs = Vec::new();
+    let mut at = 0;
+    for rows in index.chunk_by(|&a, &b| a >= 0 && a + 1 == b) {
+        if let Ok(row) = usize::try_from(rows[0]) {
+            let at = at..at + rows.len();
+            runs.push(Run { at, row });
         }
+        at += rows.len();
     }
     runs
 }
@@ -79,6 +75,12 @@ impl<W> Level<W> {
                 at,
             }
         })
+    }
+
+    /// Where the rows of the axis begin in the padded axis, if it has all of them in order.
+    pub(crate) fn all_rows(&self) -> Option<usize> {
+        let all = |run: &&Run| run.at.len() == self.n_in;
+        self.runs.iter().find(all).map(|run| run.at.start)
     }
 
     /// The outputs of `range` where rows are missing, and their taps.
@@ -125,11 +127,7 @@ pub(crate) fn levels<W>(
         let first = region.lo[a] - pass.before;
         let padded = axis_len(region, a) + pass.len - 1;
         let (lo, hi) = (input.region.lo[a], input.region.hi[a]);
-        let place = |i: usize| {
-            let at = first + i64::try_from(i).unwrap_or(0);
-            locate(pass.edge, at, n, lo, hi)
-        };
-        let index: Vec<isize> = (0..padded).map(place).collect();
+        let index = places(pass.edge, (first, padded), n, (lo, hi));
         let edges = index.windows(pass.len).map(|window| {
             let there = |(place, &row): (usize, &isize)| (row >= 0).then_some(place);
             if window.iter().all(|&row| row >= 0) {
@@ -246,6 +244,30 @@ pub(crate) fn locate(edge: Edge, at: i64, n: i64, lo: i64, hi: i64) -> isize {
     inside
         .and_then(|p| isize::try_from(p - lo).ok())
         .unwrap_or(-1)
+}
+
+/// The rows of a block with coordinates `lo..hi` that stand at `len` coordinates from `first` on, or -1.
+pub(crate) fn places(
+    edge: Edge,
+    (first, len): (i64, usize),
+    n: i64,
+    (lo, hi): (i64, i64),
+) -> Vec<isize> {
+    let end = first.saturating_add(i64::try_from(len).unwrap_or(i64::MAX));
+    // What lies inside stands where it is.
+    let (low, high) = match edge {
+        Edge::Wrap => (lo, hi.min(lo + n)),
+        _ => (lo.max(0), hi.min(n)),
+    };
+    let low = low.clamp(first, end);
+    let high = high.clamp(low, end);
+    let row = |at: i64| isize::try_from(at - lo).unwrap_or(-1);
+    let outside = |at: i64| locate(edge, at, n, lo, hi);
+    let mut places = Vec::with_capacity(len);
+    places.extend((first..low).map(outside));
+    places.extend(row(low)..row(high));
+    places.extend((high..end).map(outside));
+    places
 }
 
 /// Runs `work` in `threads` threads; the first error is the result.

@@ -5,12 +5,14 @@
 //! bits of a result depend on the volume alone, never on blocks, threads or memory.
 
 mod block;
+mod columns;
 mod emit;
 mod error;
 mod expr;
 mod fold;
 mod joined;
 mod levels;
+mod lines;
 mod load;
 mod low;
 pub mod manifest;
@@ -30,6 +32,7 @@ mod separable;
 mod state;
 mod strips;
 mod sums;
+mod wholes;
 
 pub use block::{Block, View, ViewMut, copy_box, region_bytes};
 pub use error::VolumeError;

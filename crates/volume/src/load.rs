@@ -79,6 +79,17 @@ numbers! {
     u64, f64, to_f64, u64; I64 => i64, F64 => f64;
 }
 
+/// Bytes as wider whole numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bytes;
+
+impl Load<u8, u16> for Bytes {
+    #[inline(always)]
+    fn map<const N: usize>(self, from: &[u8; N]) -> [u16; N] {
+        each(from, u16::from)
+    }
+}
+
 macro_rules! whole_numbers {
     ($($raw:ty, $signed:ident, $sign:expr;)*) => {$(
         impl Load<$raw, i32> for Numbers {
@@ -112,6 +123,14 @@ pub(crate) enum Order {
 pub(crate) struct Keys {
     pub(crate) dtype: DType,
     pub(crate) order: Order,
+}
+
+impl Keys {
+    /// True if keys are the elements as they are.
+    pub(crate) fn are_elements(self) -> bool {
+        use DType::{Bool, U8, U16, U32, U64};
+        self.order != Order::Highest && matches!(self.dtype, Bool | U8 | U16 | U32 | U64)
+    }
 }
 
 macro_rules! keys {

@@ -17,6 +17,7 @@ macro_rules! run {
         );
     )*};
 }
+pub(crate) use run;
 
 #[inline(always)]
 fn of_9<K: Key>(mut v: [K; 9]) -> K {

@@ -5,7 +5,7 @@
 //! anew, down to blocks of one voxel.
 
 use crate::VolumeError;
-use crate::block::{Block, View, ViewMut, copy_box, region_bytes};
+use crate::block::{Block, copy_box, region_bytes};
 use crate::expr::{Expr, Node};
 use crate::memory::Meter;
 use crate::options::{Options, Progress, Report, Target, Worker};
@@ -13,6 +13,7 @@ use crate::queue::Queue;
 use crate::reader::{Reader, Staged};
 use crate::separable::Ctx;
 use crate::state::Machine;
+use crate::wholes::Wholes;
 use arrayloom_plan::{Buffers, Infeasible, Plan, Problem, Value, operand_box, plan_fastest};
 use arrayloom_types::Region;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -229,51 +230,47 @@ impl<'a, 't> Job<'a, 't> {
         Ok(())
     }
 
-    /// One operation on arrays in memory, if its working memory fits: no copy of anything.
+    /// Operations on arrays in memory, one after the other, if all that they make fits: no block is cut, and nothing
+    /// is copied.
     fn in_one_piece(&self) -> Result<bool, VolumeError> {
         let mut target = self.target();
-        let (Target::Memory(out), Some(Node::Apply(op, inputs))) =
-            (&mut *target, self.expr.nodes().last())
-        else {
+        let Target::Memory(out) = &mut *target else {
+            return Ok(false);
+        };
+        let Some(mut wholes) = Wholes::new(self.expr, self.ctx.threads, self.budget) else {
             return Ok(false);
         };
         let last = self.expr.nodes().len() - 1;
-        let shape = self.expr.shape(last);
-        let mut sources = Vec::new();
-        for &input in inputs {
-            let Node::Source(source) = &self.expr.nodes()[input] else {
-                return Ok(false);
-            };
-            let Some(data) = source.in_memory() else {
-                return Ok(false);
-            };
-            sources.push((input, data, Region::whole(self.expr.shape(input))));
-        }
-        if op.scratch(shape, self.ctx.threads) > self.budget
-            || op.takes_exactly() && !self.reads_everything(last)
-        {
+        let exact = |v: usize| match &self.expr.nodes()[v] {
+            Node::Apply(op, _) => !op.takes_exactly() || self.reads_everything(v),
+            Node::Source(_) => v != last,
+        };
+        if !(0..=last).all(exact) {
             return Ok(false);
         }
-        let views: Vec<View<'_>> = sources
-            .iter()
-            .map(|(v, data, region)| View {
-                region,
-                shape: self.expr.shape(*v),
-                dtype: self.expr.dtype(*v),
-                data,
-            })
-            .collect();
-        let region = Region::whole(shape);
-        let view = ViewMut {
-            region: &region,
-            dtype: op.dtype(),
-            data: out,
-        };
-        match op.run(&self.ctx.for_voxels(region.voxels()), &views, view) {
-            Ok(()) => Ok(true),
-            Err(error) if error.is_memory() => Ok(false),
-            Err(error) => Err(error),
+        for v in 0..last {
+            match wholes.make(&self.ctx, v) {
+                Err(error) if error.is_memory() => return Ok(false),
+                done => done?,
+            }
+            if self.stopped() {
+                return Err(VolumeError::Cancelled { done: 0, blocks: 1 });
+            }
         }
+        match wholes.apply(&self.ctx, last, out) {
+            Err(error) if error.is_memory() => Ok(false),
+            done => done.map(|()| true),
+        }
+    }
+
+    /// True if the caller wants no more, asked before the result is there.
+    fn stopped(&self) -> bool {
+        let progress = Progress {
+            voxels: 0,
+            total: self.shared.total,
+            used: self.ctx.meter.used(),
+        };
+        self.options.watch.is_some_and(|watch| !watch(progress))
     }
 
     /// True if value `v` needs all of its operands.

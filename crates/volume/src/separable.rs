@@ -5,18 +5,13 @@
 //! them stay in the caches; four neighbouring planes or rows are made at a time, so each of their inputs
 //! is loaded once for four uses. Every pass sees its own edges: an index list says which row stands at
 //! each coordinate, and near faces without rows the taps are others ([`EdgeTaps`]).
-#![expect(
-    clippy::inline_always,
-    reason = "inlined into code compiled for wide vectors"
-)]
-
 use crate::block::{View, axis_len};
 use crate::fold::{EdgeTaps, GROUP, Rule};
-use crate::levels::{Block, Level, Run, SHORT_ROW, blocks, in_threads, levels, most_of_strip};
+use crate::levels::{Block, Level, SHORT_ROW, blocks, in_threads, levels, most_of_strip};
+use crate::lines::{LINE, Lines};
 use crate::load::{Load, Plain};
 use crate::op::worth;
 use crate::{Meter, Scratch, VolumeError};
-use arrayloom_cpu::{Wide, wide};
 use arrayloom_plan::Edge;
 use arrayloom_types::Region;
 use bytemuck::Pod;
@@ -24,9 +19,6 @@ use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::{Mutex, PoisonError};
-
-/// Elements of a padded line that are filtered at a time.
-const LINE: usize = 8192;
 
 /// What a call may use.
 #[derive(Clone, Debug)]
@@ -70,16 +62,18 @@ pub(crate) struct Separable<'a, R: Rule> {
     pub(crate) passes: &'a [Pass],
     pub(crate) edge_taps: EdgeTapsOf<'a, R::W>,
     pub(crate) emit: Emit<'a, R::W>,
+    /// True if numbers are elements of the output as they are.
+    pub(crate) plain: bool,
     /// Bytes of one element of the output.
     pub(crate) out_size: usize,
 }
 
 /// Buffers of one thread.
-struct Work<W> {
+pub(crate) struct Work<W> {
     /// Outputs that are made at a time.
     group: usize,
     rows: Vec<Option<Scratch<W>>>,
-    line: Scratch<W>,
+    pub(crate) line: Scratch<W>,
 }
 
 /// A part of the output: the box in front of the first axis, the strip, the outputs along this axis,
@@ -92,7 +86,7 @@ struct Task<'o> {
 }
 
 /// Where outputs go.
-enum Out<'o> {
+pub(crate) enum Out<'o> {
     /// One behind the other.
     Whole(&'o mut [u8]),
     /// Each to its own place.
@@ -101,7 +95,7 @@ enum Out<'o> {
 
 impl Out<'_> {
     /// The place of output `i`, of so many bytes.
-    fn place(&mut self, i: usize, bytes: usize) -> &mut [u8] {
+    pub(crate) fn place(&mut self, i: usize, bytes: usize) -> &mut [u8] {
         match self {
             Out::Whole(all) => &mut all[i * bytes..(i + 1) * bytes],
             Out::Pieces(each) => each[i],
@@ -110,14 +104,14 @@ impl Out<'_> {
 }
 
 /// The planes that a pass reads, channel by channel, and the columns of them that it is about.
-struct Planes<'a, S> {
-    data: &'a [&'a [S]],
+pub(crate) struct Planes<'a, S> {
+    pub(crate) data: &'a [&'a [S]],
     row: usize,
     columns: Range<usize>,
 }
 
-type Rows<'a, W> = SmallVec<[&'a [W]; 4]>;
-type RowsMut<'a, W> = SmallVec<[&'a mut [W]; 8]>;
+pub(crate) type Rows<'a, W> = SmallVec<[&'a [W]; 4]>;
+pub(crate) type RowsMut<'a, W> = SmallVec<[&'a mut [W]; 8]>;
 
 /// Elements of working memory for each thread: rows of each pass, and a padded line.
 pub(crate) fn scratch_elems(passes: &[Pass], channels: usize, extents: &[i64]) -> u64 {
@@ -133,8 +127,9 @@ pub(crate) fn scratch_elems(passes: &[Pass], channels: usize, extents: &[i64]) -
     let line = passes.last().map_or(0, |last| {
         let row = row(last);
         let whole = row.saturating_mul(extents[last.axis].max(0).unsigned_abs());
-        let short = SHORT_ROW as u64;
-        2 * whole.min(LINE as u64 + short) + row.min(short) * last.len as u64
+        let (short, len) = (SHORT_ROW as u64, last.len as u64);
+        let lines = whole.saturating_add(row * len).saturating_mul(GROUP as u64);
+        2 * lines.min(LINE as u64 + short) + row.min(short) * len
     });
     channels as u64 * (GROUP as u64 * rows.sum::<u64>() + line) + 16
 }
@@ -247,8 +242,13 @@ impl<R: Rule> Separable<'_, R> {
             });
         };
         let longest = blocks.iter().map(|b| b.columns.len()).max().unwrap_or(0);
+        let padded = |b: &Block<R::W>| b.levels.last().map_or(0, |l| l.row * l.index.len());
+        let padded = blocks.iter().map(padded).max().unwrap_or(0);
+        let count = first.levels.len();
         let row = |(i, l): (usize, &Level<R::W>)| {
             let row = if i == 0 { longest } else { l.row };
+            let margins = if i + 2 == count { padded } else { 0 };
+            let row = row.max(margins);
             Scratch::new(&ctx.meter, group * self.rule.channels(i + 1) * row).map(Some)
         };
         let rows = first
@@ -258,7 +258,7 @@ impl<R: Rule> Separable<'_, R> {
             .map(row)
             .collect::<Result<_, _>>()?;
         let last = &first.levels[first.levels.len() - 1];
-        let padded = if last.row < SHORT_ROW {
+        let line = if last.row < SHORT_ROW {
             let most = blocks
                 .iter()
                 .map(|b| b.levels[b.levels.len() - 1].n_out)
@@ -269,14 +269,15 @@ impl<R: Rule> Separable<'_, R> {
                 self.rule.channels(last.pass),
                 self.rule.channels(last.pass + 1),
             );
-            (before * (outputs + last.len) + after * outputs) * last.row
+            let copied = (before * (outputs + last.len) + after * outputs) * last.row;
+            copied.max(after * LINE.min(GROUP * padded))
         } else {
             0
         };
         Ok(Work {
             group,
             rows,
-            line: Scratch::new(&ctx.meter, padded)?,
+            line: Scratch::new(&ctx.meter, line)?,
         })
     }
 
@@ -302,6 +303,13 @@ impl<R: Rule> Separable<'_, R> {
             * deeper
                 .first()
                 .map_or(row, |d| d.outer * d.n_out * d.out_row);
+        // Rows of single elements are made where the last pass wants them, between its margins.
+        let margins = match deeper {
+            [last] if last.row == 1 && last.outer == 1 => last.all_rows(),
+            _ => None,
+        };
+        let stride = margins.map_or(row, |_| deeper[0].index.len());
+        let start = margins.unwrap_or(0);
         let mut rows: Vec<&[S]> = Vec::with_capacity(source.data.len() * (level.len + GROUP));
         let mut i = range.start;
         while i < range.end {
@@ -315,17 +323,37 @@ impl<R: Rule> Separable<'_, R> {
                 let start = |at: usize| at * source.row + source.columns.start;
                 rows.extend(there.map(|at| &plane[start(at)..start(at) + row]));
             }
-            let buffer = &mut buffer.get_mut()[..count * channels * row];
-            let mut outs: RowsMut<'_, R::W> = buffer.chunks_exact_mut(row).collect();
+            let buffer = &mut buffer.get_mut()[..count * channels * stride];
+            let mut made: RowsMut<'_, R::W> = buffer
+                .chunks_exact_mut(stride)
+                .map(|line| &mut line[start..start + row])
+                .collect();
+            // The rows of a channel follow each other; the rule wants the channels of an output together.
+            let place = |k: usize| k % channels * count + k / channels;
+            let each = (0..made.len()).map(|k| std::mem::take(&mut made[place(k)]));
+            let mut outs: RowsMut<'_, R::W> = each.collect();
             match &level.edges[i] {
                 None => self.rule.fold(level.pass, &rows, load, &mut outs),
                 Some(edge) => self
                     .rule
                     .fold_edge(level.pass, edge, &rows, load, &mut outs),
             }
-            for (m, outs) in outs.chunks_exact(channels).enumerate() {
-                let rows: Rows<'_, R::W> = outs.iter().map(|r| &**r).collect();
-                self.next(deeper, &rows, out.place(i - range.start + m, bytes), work);
+            drop((made, outs));
+            let done = i - range.start;
+            if margins.is_some() {
+                let lines = Lines {
+                    data: buffer,
+                    count,
+                    start,
+                };
+                let results = work.line.get_mut();
+                self.along(&deeper[0], lines, results, (out, done));
+            } else {
+                for m in 0..count {
+                    let row = |c: usize| &buffer[(c * count + m) * stride..][..row];
+                    let rows: Rows<'_, R::W> = (0..channels).map(row).collect();
+                    self.next(deeper, &rows, out.place(done + m, bytes), work);
+                }
             }
             i += count;
         }
@@ -365,62 +393,6 @@ impl<R: Rule> Separable<'_, R> {
             );
         }
     }
-
-    /// The last pass along short rows: one padded line, shifted against itself.
-    fn lines<S: Pod, L: Load<S, R::W>>(
-        &self,
-        (level, range): (&Level<R::W>, Range<usize>),
-        source: &Planes<'_, S>,
-        load: L,
-        out: &mut [u8],
-        work: &mut Work<R::W>,
-    ) {
-        let row = level.row;
-        let wanted = self.rule.channels(level.pass + 1);
-        let piece = LINE / row.max(1) + 1;
-        let mut at = range.start;
-        while at < range.end && row > 0 {
-            let mut rows: Vec<&[R::W]> = Vec::with_capacity(source.data.len() * level.len);
-            let count = piece.min(range.end - at);
-            let padded = (count + level.len - 1) * row;
-            let (lines, rest) = work.line.get_mut().split_at_mut(source.data.len() * padded);
-            for (plane, line) in source.data.iter().zip(lines.chunks_exact_mut(padded)) {
-                wide(Pad {
-                    runs: level.runs_in(at..at + count + level.len - 1),
-                    at,
-                    row,
-                    source: plane,
-                    load,
-                    to: line,
-                });
-            }
-            let lines = &*lines;
-            let shifted = |line: usize, t: usize| &lines[line * padded + t * row..][..count * row];
-            let result = &mut rest[..wanted * count * row];
-            let mut outs: RowsMut<'_, R::W> = result.chunks_exact_mut(count * row).collect();
-            for line in 0..source.data.len() {
-                rows.extend((0..level.len).map(|t| shifted(line, t)));
-            }
-            self.rule.fold(level.pass, &rows, Plain, &mut outs);
-            for (i, edge) in level.faces_in(at..at + count) {
-                let i = i - at;
-                rows.clear();
-                for line in 0..source.data.len() {
-                    let place = |t: &usize| &lines[line * padded + (i + t) * row..][..row];
-                    rows.extend(edge.places.iter().map(place));
-                }
-                let each = outs.iter_mut().map(|o| &mut o[i * row..(i + 1) * row]);
-                let mut outs: RowsMut<'_, R::W> = each.collect();
-                self.rule
-                    .fold_edge(level.pass, edge, &rows, Plain, &mut outs);
-            }
-            let bytes = row * self.out_size;
-            let skip = at - range.start;
-            let results: Rows<'_, R::W> = outs.iter().map(|o| &**o).collect();
-            (self.emit)(&results, &mut out[skip * bytes..(skip + count) * bytes]);
-            at += count;
-        }
-    }
 }
 
 /// For each strip its bytes in each of `count` outputs, and what is behind them.
@@ -438,27 +410,4 @@ fn pieces<'o>(
         }
     }
     (pieces, out)
-}
-
-/// Copies runs of rows of a padded axis, from coordinate `at`; rows that do not exist keep what was there.
-struct Pad<'a, R, S, W, L> {
-    runs: R,
-    at: usize,
-    row: usize,
-    source: &'a [S],
-    load: L,
-    to: &'a mut [W],
-}
-
-impl<R: Iterator<Item = Run>, S: Pod, W: Pod, L: Load<S, W>> Wide for Pad<'_, R, S, W, L> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run(self) {
-        for run in self.runs {
-            let from = &self.source[run.row * self.row..][..run.at.len() * self.row];
-            let to = &mut self.to[(run.at.start - self.at) * self.row..][..from.len()];
-            self.load.row(from, to);
-        }
-    }
 }

@@ -15,6 +15,8 @@ use arrayloom_cpu::{Wide, wide};
 use arrayloom_types::DType;
 use bytemuck::Pod;
 use smallvec::SmallVec;
+use std::marker::PhantomData;
+use std::ops::AddAssign;
 
 /// The greatest magnitude of numbers that are summed exactly; none for dtypes that are not.
 fn greatest(dtype: DType) -> Option<f64> {
@@ -63,24 +65,40 @@ pub(crate) fn missing(passes: &[Pass], pass: usize, value: f64) -> f64 {
     voxels * value
 }
 
-/// Sums below 2^31.
-pub(crate) struct Sums {
+/// Sums that fit their numbers.
+pub(crate) struct Sums<W> {
     /// Points of the window along each filtered axis.
-    pub(crate) lens: Vec<usize>,
+    lens: Vec<usize>,
+    kind: PhantomData<W>,
+}
+
+impl<W> Sums<W> {
+    /// Of windows of so many points along the filtered axes.
+    pub(crate) fn new(passes: &[Pass]) -> Sums<W> {
+        Sums {
+            lens: passes.iter().map(|p| p.len).collect(),
+            kind: PhantomData,
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
 struct Add;
 
-impl Join<i32> for Add {
-    #[inline(always)]
-    fn join<const N: usize>(self, mut sum: [i32; N], v: [i32; N]) -> [i32; N] {
-        for j in 0..N {
-            sum[j] = sum[j].wrapping_add(v[j]);
+macro_rules! whole {
+    ($($w:ty)*) => {$(
+        impl Join<$w> for Add {
+            #[inline(always)]
+            fn join<const N: usize>(self, mut sum: [$w; N], v: [$w; N]) -> [$w; N] {
+                for j in 0..N {
+                    sum[j] = sum[j].wrapping_add(v[j]);
+                }
+                sum
+            }
         }
-        sum
-    }
+    )*};
 }
+whole!(i32 u16);
 
 impl Join<f64> for Add {
     #[inline(always)]
@@ -92,26 +110,29 @@ impl Join<f64> for Add {
     }
 }
 
-impl Rule for Sums {
-    type W = i32;
+impl<W: Pod + Send + Sync + AddAssign> Rule for Sums<W>
+where
+    Add: Join<W>,
+{
+    type W = W;
 
-    fn fold<S: Pod, L: Load<S, i32>>(
+    fn fold<S: Pod, L: Load<S, W>>(
         &self,
         pass: usize,
         rows: &[&[S]],
         load: L,
-        outs: &mut [&mut [i32]],
+        outs: &mut [&mut [W]],
     ) {
         joined(Add, self.lens[pass], rows, load, outs);
     }
 
-    fn fold_edge<S: Pod, L: Load<S, i32>>(
+    fn fold_edge<S: Pod, L: Load<S, W>>(
         &self,
         _: usize,
-        edge: &EdgeTaps<i32>,
+        edge: &EdgeTaps<W>,
         rows: &[&[S]],
         load: L,
-        outs: &mut [&mut [i32]],
+        outs: &mut [&mut [W]],
     ) {
         joined(Add, rows.len(), rows, load, outs);
         for v in &mut *outs[0] {
@@ -250,6 +271,58 @@ pub(crate) fn quotient(sum: i32, points: f64, share: f64) -> f64 {
     share.mul_add((-near).mul_add(points, sum), near)
 }
 
+/// Means of bytes: `sum / points`, rounded half to even, by a multiplication of 16 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ByteMeans {
+    points: u16,
+    half: u16,
+    factor: u16,
+    shift: u32,
+    even: bool,
+}
+
+impl ByteMeans {
+    /// For windows of so many points at these faces, if sums and products fit.
+    pub(crate) fn new(points: u64, mut modes: impl Iterator<Item = Mode>) -> Option<ByteMeans> {
+        let whole = |mode: Mode| match mode {
+            Mode::Constant(value) => value.fract() == 0.0 && (0.0..=255.0).contains(&value),
+            Mode::Renormalize => false,
+            _ => true,
+        };
+        let (n, most) = (points, 255 * points + points / 2);
+        if !(2..=256).contains(&n) || most > u64::from(u16::MAX) || !modes.all(whole) {
+            return None;
+        }
+        // The quotient is right if the factor exceeds its real number by less than what the greatest sum forgives.
+        let shift = 16 + (n - 1).ilog2();
+        let factor = (1u64 << shift).div_ceil(n);
+        let right = (factor * n - (1 << shift)) * most < 1 << shift;
+        let narrow = |v: u64| u16::try_from(v).ok();
+        right.then_some(())?;
+        Some(ByteMeans {
+            points: narrow(n)?,
+            half: narrow(n / 2)?,
+            factor: narrow(factor)?,
+            shift: shift - 16,
+            even: n % 2 == 0,
+        })
+    }
+
+    /// The mean of a window with this sum.
+    #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the upper half of a product, and a mean of bytes"
+    )]
+    pub(crate) fn of(self, sum: u16) -> u8 {
+        let sum = sum + self.half;
+        let mean = ((u32::from(sum) * u32::from(self.factor)) >> 16) as u16 >> self.shift;
+        // Halfway, the greater neighbour was taken; an odd one gives way to the even one below.
+        let tie = self.even && mean.wrapping_mul(self.points) == sum;
+        (mean - (u16::from(tie) & mean & 1)) as u8
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -269,6 +342,25 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn means_of_bytes_are_rounded_half_to_even() {
+        let modes = || std::iter::once(Mode::Reflect);
+        for points in 2..=256u16 {
+            let Some(means) = ByteMeans::new(u64::from(points), modes()) else {
+                assert!(points > 128, "{points} points are few enough");
+                continue;
+            };
+            for sum in 0..=255 * points {
+                let wanted = (f64::from(sum) / f64::from(points)).round_ties_even();
+                assert_eq!(f64::from(means.of(sum)), wanted, "{sum} / {points}");
+            }
+        }
+        assert_eq!(ByteMeans::new(257, modes()), None);
+        let constant = |value| std::iter::once(Mode::Constant(value));
+        assert_eq!(ByteMeans::new(9, constant(-1.0)), None);
+        assert!(ByteMeans::new(9, constant(7.0)).is_some());
     }
 
     #[test]

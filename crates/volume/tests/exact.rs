@@ -7,12 +7,15 @@
 
 mod cases;
 
+use arrayloom_plan::AxisNeed;
 use arrayloom_types::{DType, Region};
 use arrayloom_volume::ops::{BoxExtremum, Extremum, WindowAxis};
 use arrayloom_volume::{
-    Expr, Meter, Mode, Node, Options, Report, Sink, Source, Target, VolumeError, Worker, run,
+    Ctx, Expr, Meter, Mode, Node, Op, Options, Report, Sink, Source, Target, View, ViewMut,
+    VolumeError, Worker, plan_for, run,
 };
 use cases::{Case, Memory, Once, Random, random_case};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 fn options(rank: usize, budget: u64, threads: usize) -> Options<'static> {
@@ -66,7 +69,7 @@ fn chunked_is_whole_bit_for_bit_and_memory_stays_below_the_plan() {
                 Ok((part, report)) => {
                     assert!(part == whole, "case {number} budget {budget}");
                     assert!(
-                        report.peak <= report.planned_peak,
+                        report.peak <= report.planned_peak && report.planned_peak <= budget,
                         "case {number}: {report:?}"
                     );
                     let ops = names(&case.expr);
@@ -115,6 +118,100 @@ fn a_refusal_at_any_allocation_changes_nothing() {
         }
     }
     assert!(refused > 50, "{refused}");
+}
+
+#[test]
+fn a_refusal_at_any_allocation_computes_one_block_again_at_most() {
+    let shape = vec![30i64, 16, 16];
+    let window = |len: usize| {
+        let before = i64::try_from(len / 2).unwrap();
+        let mode = Mode::Mirror;
+        vec![WindowAxis { len, before, mode }; 3]
+    };
+    let data: Vec<u8> = (0..7680)
+        .map(|i| u8::try_from(i * 31 % 251).unwrap())
+        .collect();
+    for threads in [1, 2] {
+        let computed = Arc::new(AtomicU64::new(0));
+        let mut expr = Expr::new();
+        let memory = Memory::new(&shape, 1, data.clone());
+        let source = expr.source(Arc::new(memory), &shape, DType::U8);
+        let first = BoxExtremum::new(Extremum::Maximum, window(3), DType::U8).unwrap();
+        let first = expr.apply(Arc::new(first), &[source], &shape).unwrap();
+        let counted = Counted {
+            op: BoxExtremum::new(Extremum::Minimum, window(5), DType::U8).unwrap(),
+            voxels: Arc::clone(&computed),
+        };
+        expr.apply(Arc::new(counted), &[first], &shape).unwrap();
+        let (values, region) = (expr.values(threads), Region::whole(&shape));
+        let plans = (1..60).filter_map(|n| {
+            let budget = 2000 * n;
+            let plan = plan_for(&values, &region, budget, &[1, 1, 1]).ok()?;
+            (plan.len() > 2).then_some((budget, plan))
+        });
+        let (budget, plan) = plans.last().unwrap();
+        let blocks = (0..plan.len()).map(|i| plan.core(i).voxels());
+        let largest = blocks.max().unwrap();
+        let (shape, size) = (shape.clone(), 1);
+        let case = Case { expr, shape, size };
+        let (whole, _) = compute(&case, &options(3, 1 << 32, 1)).unwrap();
+        let all = whole.len() as u64;
+        let run_with = |meter: &Arc<Meter>| {
+            computed.store(0, Relaxed);
+            let mut options = options(3, budget, threads);
+            options.meter = Some(Arc::clone(meter));
+            let (bytes, report) = compute(&case, &options).unwrap();
+            assert!(bytes == whole && meter.used() == 0);
+            (computed.load(Relaxed), report)
+        };
+        let meter = Meter::new(budget);
+        assert_eq!(run_with(&meter).0, all, "nothing is computed twice");
+        for fail in 0..meter.allocations() {
+            let meter = Meter::new(budget);
+            meter.fail_at(fail);
+            let (found, report) = run_with(&meter);
+            assert!(report.halved <= 1);
+            assert!(
+                found <= all + largest,
+                "failing at {fail}: {found} of {all}"
+            );
+        }
+    }
+}
+
+/// Counts the voxels that an operation computes.
+struct Counted {
+    op: BoxExtremum,
+    voxels: Arc<AtomicU64>,
+}
+
+impl Op for Counted {
+    fn name(&self) -> &'static str {
+        "counted minimum"
+    }
+
+    fn dtype(&self) -> DType {
+        self.op.dtype()
+    }
+
+    fn needs(&self, operand: usize) -> Vec<AxisNeed> {
+        self.op.needs(operand)
+    }
+
+    fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
+        self.op.scratch(extents, threads)
+    }
+
+    fn cost_ns(&self) -> f64 {
+        self.op.cost_ns()
+    }
+
+    fn run(&self, ctx: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {
+        let voxels = out.region.voxels();
+        self.op.run(ctx, inputs, out)?;
+        self.voxels.fetch_add(voxels, Relaxed);
+        Ok(())
+    }
 }
 
 #[test]

@@ -31,14 +31,14 @@ def subtracted(left: Volume, right: Volume) -> Volume:
     kind, other = left.dtype, right.dtype
 
     def of_integers(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
-        plain = x - y
         if kind.kind == "u":
-            return np.where(x < y, kind.type(0), plain)
+            return np.maximum(x, y) - y
+        plain = x - y
         info = np.iinfo(kind)
         over = ((x < 0) != (y < 0)) & ((plain < 0) != (x < 0))
         return np.where(over, np.where(x < 0, info.min, info.max), plain).astype(kind)
 
-    def of_floats(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
+    def of_others(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
         # Numbers of 80 bits hold all 64-bit integers.
         exact = kind.kind in "iu" and other.kind in "biu"
         wide = np.longdouble if exact else np.result_type(np.float64, kind)
@@ -50,7 +50,9 @@ def subtracted(left: Volume, right: Volume) -> Volume:
     if other.kind == "c" and kind.kind != "c":
         message = f"the difference of {kind} and {other} is no {kind}; convert one of them first"
         raise TypeError(message)
-    call = of_integers if kind == other and kind.kind in "iu" else of_floats
+    # One subtraction is rounded once, in whichever width.
+    alike = {"i": of_integers, "u": of_integers, "f": np.subtract}
+    call = alike.get(kind.kind, of_others) if kind == other else of_others
     shape = np.broadcast_shapes(left.shape, right.shape)
     return blockwise(call, [left, right], shape, kind, "difference")
 

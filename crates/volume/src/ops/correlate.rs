@@ -59,7 +59,7 @@ impl Correlate {
         let fill = Fill {
             axes: &self.window.axes,
             nothing: W::of(constant.unwrap_or(0.0)),
-            extra: window::row_elems(&out.region.extents()),
+            extra: window::row_elems(&out.region.extents(), size_of::<W>()),
             load,
         };
         let rule = Fir::new(vec![self.weights.iter().map(|&w| W::of(w)).collect()]);
@@ -138,7 +138,8 @@ impl Op for Correlate {
     }
 
     fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
-        let elems = tile_elems(&self.window.axes, extents, 8) + window::row_elems(extents) as u64;
+        let elems =
+            tile_elems(&self.window.axes, extents, 8) + window::row_elems(extents, 8) as u64;
         let each = 8 * elems + self.out.size() as u64 * tile_voxels(extents, 8) + 64;
         worth(threads, voxels(extents)) as u64 * each
     }

@@ -102,6 +102,7 @@ impl BoxExtremum {
             passes: &self.passes,
             edge_taps: &edge_taps,
             emit: &emit,
+            plain: keys.are_elements(),
             out_size: self.dtype.size(),
         };
         engine.run::<K, _>(ctx, input, keys, (out.region, out.data))

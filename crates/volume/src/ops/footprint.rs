@@ -73,7 +73,8 @@ impl FootprintExtremum {
         let fill = Fill {
             axes: &self.window.axes,
             nothing: constant.unwrap_or(K::MAX),
-            extra: padded * (self.lengths.len() - 1) + window::row_elems(&extents),
+            extra: padded * (self.lengths.len() - 1)
+                + window::row_elems(&extents, self.dtype.size()),
             load: &|_, from: &[u8], to: &mut [K]| load::keys(keys, from, to),
         };
         let mixed = constant.is_some() && self.window.clips();
@@ -189,8 +190,9 @@ impl Op for FootprintExtremum {
     fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
         let tile =
             tile_elems(&self.window.axes, extents, self.dtype.size()) * self.lengths.len() as u64;
-        let each =
-            tile + tile_voxels(extents, self.dtype.size()) + window::row_elems(extents) as u64;
+        let each = tile
+            + tile_voxels(extents, self.dtype.size())
+            + window::row_elems(extents, self.dtype.size()) as u64;
         worth(threads, voxels(extents)) as u64 * (self.dtype.size() as u64 * each + 64)
     }
 

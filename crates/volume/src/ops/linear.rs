@@ -7,12 +7,12 @@
 use crate::VolumeError;
 use crate::block::{View, ViewMut};
 use crate::fold::{EdgeTaps, Real, Rule};
-use crate::load::{Numbers, Plain};
+use crate::load::{Bytes, Numbers, Plain};
 use crate::op::{Mode, Op, voxels, worth};
 use crate::pixel::{Pixel as _, with_pixel};
 use crate::rules::{Fir, Laplacian};
 use crate::separable::{Ctx, Emit, Pass, Separable, scratch_elems};
-use crate::sums::{Sums, missing, quotient, sums_fit};
+use crate::sums::{ByteMeans, Sums, missing, quotient, sums_fit};
 use arrayloom_plan::{AxisNeed, Window};
 use arrayloom_types::DType;
 
@@ -127,10 +127,6 @@ impl Linear {
     }
 
     /// The mean over a box of so many points, from sums.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the sums of windows are below 2^31"
-    )]
     fn run_sums(
         &self,
         ctx: &Ctx,
@@ -138,32 +134,55 @@ impl Linear {
         out: ViewMut<'_>,
         points: f64,
     ) -> Result<(), VolumeError> {
-        let edge_taps = |pass: usize, there: &[usize]| {
-            let value = match self.axes[pass].mode {
-                Mode::Constant(value) => missing(&self.passes, pass, value),
-                _ => 0.0,
-            };
-            let rows = i32::try_from(self.passes[pass].len - there.len()).unwrap_or(0);
-            EdgeTaps {
-                places: there.to_vec(),
-                taps: [Vec::new(), Vec::new()],
-                bias: [rows * value as i32; 2],
-            }
-        };
-        let dtype = out.dtype;
-        let engine = Separable {
-            rule: Sums {
-                lens: self.passes.iter().map(|p| p.len).collect(),
-            },
-            passes: &self.passes,
-            edge_taps: &edge_taps,
-            emit: &|sums, out: &mut [u8]| emit_quotients(dtype, points, sums[0], out),
-            out_size: dtype.size(),
-        };
+        let (dtype, out_size) = (out.dtype, out.dtype.size());
         let (numbers, to) = (Numbers(input.dtype), (out.region, out.data));
+        let count = self.axes.iter().map(|a| a.taps.len() as u64).product();
+        let modes = self.axes.iter().map(|a| a.mode);
+        let bytes = (input.dtype, dtype) == (DType::U8, DType::U8);
+        if let Some(means) = ByteMeans::new(count, modes).filter(|_| bytes) {
+            let engine = Separable {
+                rule: Sums::<u16>::new(&self.passes),
+                passes: &self.passes,
+                edge_taps: &|pass, there: &[usize]| self.sum_taps(pass, there),
+                emit: &|sums, out: &mut [u8]| crate::emit::cast(sums[0], out, |sum| means.of(sum)),
+                out_size,
+                plain: false,
+            };
+            return engine.run::<u8, _>(ctx, input, Bytes, to);
+        }
+        let engine = Separable {
+            rule: Sums::<i32>::new(&self.passes),
+            passes: &self.passes,
+            edge_taps: &|pass, there: &[usize]| self.sum_taps(pass, there),
+            emit: &|sums, out: &mut [u8]| emit_quotients(dtype, points, sums[0], out),
+            out_size,
+            plain: false,
+        };
         match input.dtype.size() {
             1 => engine.run::<u8, _>(ctx, input, numbers, to),
             _ => engine.run::<u16, _>(ctx, input, numbers, to),
+        }
+    }
+
+    /// What the rows that are missing of a window add to its sum.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the sums of windows are below 2^31"
+    )]
+    fn sum_taps<W: Copy + Default + TryFrom<i32>>(
+        &self,
+        pass: usize,
+        there: &[usize],
+    ) -> EdgeTaps<W> {
+        let value = match self.axes[pass].mode {
+            Mode::Constant(value) => missing(&self.passes, pass, value),
+            _ => 0.0,
+        };
+        let rows = i32::try_from(self.passes[pass].len - there.len()).unwrap_or(0);
+        EdgeTaps {
+            places: there.to_vec(),
+            taps: [Vec::new(), Vec::new()],
+            bias: [W::try_from(rows * value as i32).unwrap_or_default(); 2],
         }
     }
 
@@ -188,6 +207,7 @@ impl Linear {
                 edge_taps,
                 emit,
                 out_size,
+                plain: out.dtype == W::DTYPE,
             };
             return W::drive(&engine, ctx, input, out);
         }
@@ -198,6 +218,7 @@ impl Linear {
             edge_taps,
             emit,
             out_size,
+            plain: out.dtype == W::DTYPE,
         };
         W::drive(&engine, ctx, input, out)
     }
@@ -227,6 +248,9 @@ fn near_face(taps: &[f64], mode: Mode, there: &[usize]) -> (f64, Vec<f64>) {
 
 /// The arithmetic of linear filters.
 trait Arithmetic: Sized {
+    /// The dtype of its numbers.
+    const DTYPE: DType;
+
     /// Runs a filter on elements that are computed in this arithmetic.
     fn drive<R: Rule<W = Self>>(
         engine: &Separable<'_, R>,
@@ -237,6 +261,8 @@ trait Arithmetic: Sized {
 }
 
 impl Arithmetic for f32 {
+    const DTYPE: DType = DType::F32;
+
     fn drive<R: Rule<W = f32>>(
         engine: &Separable<'_, R>,
         ctx: &Ctx,
@@ -253,6 +279,8 @@ impl Arithmetic for f32 {
 }
 
 impl Arithmetic for f64 {
+    const DTYPE: DType = DType::F64;
+
     fn drive<R: Rule<W = f64>>(
         engine: &Separable<'_, R>,
         ctx: &Ctx,
@@ -284,9 +312,33 @@ pub(crate) fn emit_f64(dtype: DType, values: &[f64], out: &mut [u8]) {
     with_pixel!(dtype, T => crate::emit::cast(values, bytemuck::cast_slice_mut::<u8, T>(out), T::from_f64), complex => ());
 }
 
+/// True if sums over `points`, divided in single precision, round to the same integers of this dtype. Quotients by
+/// odd numbers are never nearer to a half than half of their share.
+fn single_is_enough(dtype: DType, points: f64) -> bool {
+    let greatest = match dtype {
+        DType::Bool | DType::U8 | DType::I8 => 256.0,
+        DType::U16 | DType::I16 => 65_536.0,
+        _ => return false,
+    };
+    points % 2.0 == 1.0 && points * greatest < f64::from(1 << 21)
+}
+
 /// Rounds quotients of sums and `points` to `dtype`.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "shares and sums are rounded to single precision where that is enough"
+)]
 fn emit_quotients(dtype: DType, points: f64, sums: &[i32], out: &mut [u8]) {
     let share = 1.0 / points;
+    if single_is_enough(dtype, points) {
+        let share = share as f32;
+        with_pixel!(dtype, T => {
+            let out = bytemuck::cast_slice_mut::<u8, T>(out);
+            crate::emit::cast(sums, out, |sum| T::from_f32(sum as f32 * share));
+        }, complex => ());
+        return;
+    }
     with_pixel!(dtype, T => {
         let out = bytemuck::cast_slice_mut::<u8, T>(out);
         crate::emit::cast(sums, out, |sum| T::from_f64(quotient(sum, points, share)));

@@ -53,7 +53,7 @@ struct Local {
 impl Local {
     /// Elements of working memory of a thread, beside the tile.
     fn extra(&self, extents: &[i64]) -> usize {
-        2 * window::row_elems(extents) + self.work()
+        2 * window::row_elems(extents, 8) + self.work()
     }
 
     fn work(&self) -> usize {

@@ -1,13 +1,19 @@
 //! Medians and other ranks over any window.
+#![expect(
+    clippy::inline_always,
+    reason = "inlined into code compiled for wide vectors"
+)]
 
 use super::window::{self, Fill, Neighbourhood, Tile, tile_elems, tile_voxels, tiles};
 use crate::VolumeError;
 use crate::block::{View, ViewMut};
+use crate::columns::Square;
 use crate::load::{self, Keys, Load, Order, emit_keys, key_of};
 use crate::op::{Mode, Op, voxels, worth};
 use crate::pixel::Key;
 use crate::select::Selector;
 use crate::separable::Ctx;
+use arrayloom_cpu::{Wide, wide};
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::{Coords, DType};
 
@@ -19,6 +25,8 @@ use arrayloom_types::{Coords, DType};
 pub struct Rank {
     window: Neighbourhood,
     place: usize,
+    /// Medians of squares have a way of their own.
+    square: Option<Square>,
     dtype: DType,
 }
 
@@ -36,13 +44,15 @@ impl Rank {
             )));
         }
         Ok(Rank {
+            square: square(&window).filter(|_| rank == n / 2),
             window,
             place: rank,
             dtype,
         })
     }
 
-    fn run_in<K: Key, const L: usize>(
+    /// Runs on keys `K`: `L` windows at a time, or of squares `V`.
+    fn run_in<K: Key, const L: usize, const V: usize>(
         &self,
         ctx: &Ctx,
         input: &View<'_>,
@@ -61,10 +71,11 @@ impl Rank {
             Mode::Constant(value) => Some(key_of(keys, value)),
             _ => None,
         });
+        let longest = window::row_elems(&out.region.extents(), self.dtype.size());
         let fill = Fill {
             axes: &self.window.axes,
             nothing: constant.unwrap_or(K::MAX),
-            extra: selector.work() + window::row_elems(&out.region.extents()),
+            extra: self.work(selector.work(), &out.region.extents()) + longest,
             load: &|_, from: &[u8], to: &mut [K]| load::keys(keys, from, to),
         };
         let size = self.dtype.size();
@@ -78,12 +89,19 @@ impl Rank {
             |tile, extra, result| {
                 let offsets = tile.offsets(&self.window);
                 let len = tile.row_len();
-                let (work, found) = extra.split_at_mut(selector.work());
+                let (found, work) = extra.split_at_mut(longest);
                 let found = &mut found[..len];
-                let has_nan = nan.is_some_and(|nan| tile.data.contains(&nan));
+                let has_nan = nan.is_some() && has_nan(tile.data);
                 let prefix = selector.prefix(tile.data);
+                let square = self.square.filter(|_| len >= V);
+                let starts: Vec<usize> = square
+                    .map(|s| offsets.iter().copied().step_by(s.points()).collect())
+                    .unwrap_or_default();
                 for (row, base, at) in tile.rows() {
-                    selector.row((tile.data, prefix), base, &offsets, work, found);
+                    match square {
+                        Some(s) => s.row::<K, V>(&tile.data[base..], &starts, work, found),
+                        None => selector.row((tile.data, prefix), base, &offsets, work, found),
+                    }
                     let place = Place {
                         base,
                         offsets: &offsets,
@@ -98,6 +116,12 @@ impl Rank {
                 }
             },
         )
+    }
+
+    /// Elements of working memory beside a row of results, where a selector wants so many.
+    fn work(&self, selector: usize, extents: &[i64]) -> usize {
+        let row = window::row_elems(extents, self.dtype.size());
+        selector.max(self.square.map_or(0, |s| s.work(row)))
     }
 
     /// Computes the voxels of a row again whose window is clipped or holds a NaN.
@@ -140,6 +164,29 @@ impl Rank {
     }
 }
 
+/// The square that a window is, if its medians have a way of their own.
+fn square(window: &Neighbourhood) -> Option<Square> {
+    let runs = window.runs();
+    let last = |i: usize| window.points[i].last().copied();
+    let (&(first, end), len) = (runs.first()?, window.points.len() / runs.len());
+    let even = |&(a, b): &(usize, usize)| b - a == end - first && last(a) == last(first);
+    runs.iter().all(even).then(|| Square::of(runs.len(), len))?
+}
+
+/// True if some key is that of a NaN.
+fn has_nan<K: Key>(keys: &[K]) -> bool {
+    struct Greatest<'a, K>(&'a [K]);
+    impl<K: Key> Wide for Greatest<'_, K> {
+        type Out = K;
+
+        #[inline(always)]
+        fn run(self) -> K {
+            self.0.iter().fold(K::MIN, |all, &key| all.upper(key))
+        }
+    }
+    wide(Greatest(keys)) == K::MAX
+}
+
 struct Place<'a, K> {
     base: usize,
     offsets: &'a [usize],
@@ -162,11 +209,11 @@ impl Op for Rank {
     fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
         let size = self.dtype.size() as u64;
         let points = self.window.points.len();
-        let work = window::row_elems(extents)
-            + match self.dtype.size() {
-                8 => Selector::<32>::most_work(points),
-                _ => Selector::<64>::most_work(points),
-            };
+        let work = match self.dtype.size() {
+            8 => Selector::<32>::most_work(points),
+            _ => Selector::<64>::most_work(points),
+        };
+        let work = self.work(work, extents) + window::row_elems(extents, self.dtype.size());
         let each = size
             * (tile_elems(&self.window.axes, extents, self.dtype.size())
                 + work as u64
@@ -187,10 +234,10 @@ impl Op for Rank {
         });
         match (input.dtype, input.dtype.size()) {
             (DType::C64 | DType::C128, _) => refused,
-            (_, 1) => self.run_in::<u8, 64>(ctx, input, out),
-            (_, 2) => self.run_in::<u16, 64>(ctx, input, out),
-            (_, 4) => self.run_in::<u32, 64>(ctx, input, out),
-            _ => self.run_in::<u64, 32>(ctx, input, out),
+            (_, 1) => self.run_in::<u8, 64, 64>(ctx, input, out),
+            (_, 2) => self.run_in::<u16, 64, 32>(ctx, input, out),
+            (_, 4) => self.run_in::<u32, 64, 16>(ctx, input, out),
+            _ => self.run_in::<u64, 32, 8>(ctx, input, out),
         }
     }
 }

@@ -123,6 +123,7 @@ impl Spread {
             edge_taps,
             emit,
             out_size: self.out.size(),
+            plain: false,
         };
         let (numbers, to) = (Numbers(input.dtype), (out.region, out.data));
         match input.dtype.size() {

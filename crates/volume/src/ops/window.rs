@@ -5,7 +5,7 @@
 //! `renormalize`) are computed again one by one.
 
 use crate::block::{View, ViewMut, axis_len, copy_box, offset};
-use crate::levels::{Run, in_threads, locate, runs};
+use crate::levels::{self, Run, in_threads, runs};
 use crate::op::Mode;
 use crate::separable::Ctx;
 use crate::{Scratch, VolumeError};
@@ -118,12 +118,15 @@ impl Neighbourhood {
 }
 
 /// The extents of a tile for a box with these extents, and elements of `size` bytes. Several arrays of it fit
-/// a level-2 cache.
+/// a level-2 cache; rows of images are longer than those of volumes.
 fn tile_extents(extents: &[i64], size: usize) -> Coords {
-    let most = if size <= 2 {
-        [128, 32, 8]
-    } else {
-        [128, 16, 8]
+    let most: &[i64] = match (extents.len(), size <= 2) {
+        (1, true) => &[32_768],
+        (1, false) => &[16_384],
+        (2, true) => &[1024, 32],
+        (2, false) => &[512, 32],
+        (_, true) => &[128, 32, 8],
+        (_, false) => &[128, 16, 8],
     };
     let rank = extents.len();
     (0..rank)
@@ -314,11 +317,9 @@ fn fill_tile<W: Pod>(input: &View<'_>, one: &Tile<'_, W>, fill: &Fill<'_, W>, to
         .map(|d| {
             let axis = &fill.axes[d];
             let first = one.region.lo[d] - axis.before;
-            let len = i64::try_from(axis_len(&one.region, d) + axis.len - 1).unwrap_or(0);
-            let (lo, hi) = (input.region.lo[d], input.region.hi[d]);
-            (first..first + len)
-                .map(|at| locate(axis.mode.edge(), at, input.shape[d], lo, hi))
-                .collect()
+            let len = axis_len(&one.region, d) + axis.len - 1;
+            let inside = (input.region.lo[d], input.region.hi[d]);
+            levels::places(axis.mode.edge(), (first, len), input.shape[d], inside)
         })
         .collect();
     let row = places[rank - 1].len();
@@ -355,8 +356,8 @@ fn fill_row<W: Pod>(runs: &[Run], (from, dtype): (&[u8], DType), fill: &Fill<'_,
     }
 }
 
-/// Voxels of a row of a tile.
-pub(crate) fn row_elems(extents: &[i64]) -> usize {
-    let row = tile_extents(extents, 8).last().copied().unwrap_or(0);
+/// Voxels of a row of a tile with elements of `size` bytes.
+pub(crate) fn row_elems(extents: &[i64], size: usize) -> usize {
+    let row = tile_extents(extents, size).last().copied().unwrap_or(0);
     usize::try_from(row).unwrap_or(0)
 }

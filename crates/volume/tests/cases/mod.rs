@@ -248,6 +248,18 @@ fn random_op(random: &mut Random, rank: usize, dtype: DType) -> Arc<dyn Op> {
             neighbourhood(random, rank),
             dtype,
         )),
+        3 if random.below(2) == 0 => {
+            let len = 3 + 2 * random.below(2);
+            let flat = rank.saturating_sub(2);
+            let mut axes = window(random, rank, len);
+            for (d, axis) in axes.iter_mut().enumerate() {
+                axis.len = if d < flat { 1 } else { len };
+                axis.before = axis.before.min(i64::try_from(axis.len).unwrap() - 1);
+            }
+            let points = axes.iter().map(|a| a.len).product::<usize>();
+            let w = Neighbourhood::new(axes, &vec![true; points]).unwrap();
+            Arc::new(Rank::new(w, points / 2, dtype).unwrap())
+        }
         3 => {
             let w = neighbourhood(random, rank);
             let rank = random.below(w.points.len());

@@ -1,0 +1,189 @@
+//! The last pass of a separable filter along short rows, mostly single elements: padded lines, shifted against
+//! themselves.
+#![expect(
+    clippy::inline_always,
+    reason = "inlined into code compiled for wide vectors"
+)]
+
+use crate::fold::Rule;
+use crate::levels::{Level, Run};
+use crate::load::{Load, Plain};
+use crate::separable::{Out, Planes, Rows, RowsMut, Separable, Work};
+use arrayloom_cpu::{Wide, wide};
+use bytemuck::Pod;
+use smallvec::SmallVec;
+use std::ops::Range;
+
+/// Elements of a padded line that are filtered at a time; a few of them fit a level-1 cache.
+pub(crate) const LINE: usize = 4096;
+
+/// Padded lines of the last pass: `count` for each channel, one behind the other.
+pub(crate) struct Lines<'a, W> {
+    pub(crate) data: &'a mut [W],
+    pub(crate) count: usize,
+    /// Where the rows of the axis begin in a line.
+    pub(crate) start: usize,
+}
+
+impl<R: Rule> Separable<'_, R> {
+    /// The last pass along lines that have all rows of the axis; what stands around them is filled in. Line `m`
+    /// gives output `done + m`. Windows across two lines are computed with the others, for nobody.
+    pub(crate) fn along(
+        &self,
+        level: &Level<R::W>,
+        lines: Lines<'_, R::W>,
+        results: &mut [R::W],
+        (out, done): (&mut Out<'_>, usize),
+    ) {
+        let Lines { data, count, start } = lines;
+        let padded = level.index.len();
+        for line in data.chunks_exact_mut(padded) {
+            let margins = (0..start).chain(start + level.n_in..padded);
+            for at in margins {
+                if let Ok(row) = usize::try_from(level.index[at]) {
+                    line[at] = line[start + row];
+                }
+            }
+        }
+        let (data, bytes) = (&*data, level.n_out * self.out_size);
+        let channels = self.rule.channels(level.pass + 1);
+        let together = (LINE / padded).clamp(1, count);
+        let together = if self.plain { 1 } else { together };
+        for first in (0..count).step_by(together) {
+            let lines = first..(first + together).min(count);
+            for at in (0..level.n_out).step_by(LINE) {
+                let wanted = at..(at + LINE).min(level.n_out);
+                let place = wanted.start * self.out_size..wanted.end * self.out_size;
+                if self.plain {
+                    let to = &mut out.place(done + first, bytes)[place.clone()];
+                    if let Ok(to) = bytemuck::try_cast_slice_mut(to) {
+                        self.piece(level, (data, count), (&lines, &wanted), &mut [to]);
+                        continue;
+                    }
+                }
+                let span = (lines.len() - 1) * padded + wanted.len();
+                let made = results.chunks_exact_mut(span).take(channels);
+                let mut outs: RowsMut<'_, R::W> = made.collect();
+                self.piece(level, (data, count), (&lines, &wanted), &mut outs);
+                for (m, line) in lines.clone().enumerate() {
+                    let each = outs.iter().map(|r| &r[m * padded..][..wanted.len()]);
+                    let rows: Rows<'_, R::W> = each.collect();
+                    let to = &mut out.place(done + line, bytes)[place.clone()];
+                    (self.emit)(&rows, to);
+                }
+            }
+        }
+    }
+
+    /// Outputs `wanted` of some lines, of `count` for each channel.
+    fn piece(
+        &self,
+        level: &Level<R::W>,
+        (data, count): (&[R::W], usize),
+        (lines, wanted): (&Range<usize>, &Range<usize>),
+        outs: &mut [&mut [R::W]],
+    ) {
+        let padded = level.index.len();
+        let span = (lines.len() - 1) * padded + wanted.len();
+        let channels = self.rule.channels(level.pass);
+        let place = |c: usize, line: usize, at: usize| (c * count + line) * padded + at;
+        let mut rows: SmallVec<[&[R::W]; 32]> = SmallVec::new();
+        for c in 0..channels {
+            let first = place(c, lines.start, wanted.start);
+            rows.extend((0..level.len).map(|t| &data[first + t..][..span]));
+        }
+        self.rule.fold(level.pass, &rows, Plain, outs);
+        for (m, line) in lines.clone().enumerate() {
+            for (i, edge) in level.faces_in(wanted.clone()) {
+                rows.clear();
+                for c in 0..channels {
+                    let first = place(c, line, i);
+                    rows.extend(edge.places.iter().map(|t| &data[first + t..][..1]));
+                }
+                let at = m * padded + i - wanted.start;
+                let mut one: RowsMut<'_, R::W> = outs.iter_mut().map(|o| &mut o[at..=at]).collect();
+                self.rule
+                    .fold_edge(level.pass, edge, &rows, Plain, &mut one);
+            }
+        }
+    }
+
+    /// The last pass along short rows: one padded line of them, filled by copies.
+    pub(crate) fn lines<S: Pod, L: Load<S, R::W>>(
+        &self,
+        (level, range): (&Level<R::W>, Range<usize>),
+        source: &Planes<'_, S>,
+        load: L,
+        out: &mut [u8],
+        work: &mut Work<R::W>,
+    ) {
+        let row = level.row;
+        let wanted = self.rule.channels(level.pass + 1);
+        let piece = LINE / row.max(1) + 1;
+        let mut at = range.start;
+        while at < range.end && row > 0 {
+            let mut rows: Vec<&[R::W]> = Vec::with_capacity(source.data.len() * level.len);
+            let count = piece.min(range.end - at);
+            let padded = (count + level.len - 1) * row;
+            let (lines, rest) = work.line.get_mut().split_at_mut(source.data.len() * padded);
+            for (plane, line) in source.data.iter().zip(lines.chunks_exact_mut(padded)) {
+                wide(Pad {
+                    runs: level.runs_in(at..at + count + level.len - 1),
+                    at,
+                    row,
+                    source: plane,
+                    load,
+                    to: line,
+                });
+            }
+            let lines = &*lines;
+            let shifted = |line: usize, t: usize| &lines[line * padded + t * row..][..count * row];
+            let result = &mut rest[..wanted * count * row];
+            let mut outs: RowsMut<'_, R::W> = result.chunks_exact_mut(count * row).collect();
+            for line in 0..source.data.len() {
+                rows.extend((0..level.len).map(|t| shifted(line, t)));
+            }
+            self.rule.fold(level.pass, &rows, Plain, &mut outs);
+            for (i, edge) in level.faces_in(at..at + count) {
+                let i = i - at;
+                rows.clear();
+                for line in 0..source.data.len() {
+                    let place = |t: &usize| &lines[line * padded + (i + t) * row..][..row];
+                    rows.extend(edge.places.iter().map(place));
+                }
+                let each = outs.iter_mut().map(|o| &mut o[i * row..(i + 1) * row]);
+                let mut outs: RowsMut<'_, R::W> = each.collect();
+                self.rule
+                    .fold_edge(level.pass, edge, &rows, Plain, &mut outs);
+            }
+            let bytes = row * self.out_size;
+            let skip = at - range.start;
+            let results: Rows<'_, R::W> = outs.iter().map(|o| &**o).collect();
+            (self.emit)(&results, &mut out[skip * bytes..(skip + count) * bytes]);
+            at += count;
+        }
+    }
+}
+
+/// Copies runs of rows of a padded axis, from coordinate `at`; rows that do not exist keep what was there.
+struct Pad<'a, R, S, W, L> {
+    runs: R,
+    at: usize,
+    row: usize,
+    source: &'a [S],
+    load: L,
+    to: &'a mut [W],
+}
+
+impl<R: Iterator<Item = Run>, S: Pod, W: Pod, L: Load<S, W>> Wide for Pad<'_, R, S, W, L> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for run in self.runs {
+            let from = &self.source[run.row * self.row..][..run.at.len() * self.row];
+            let to = &mut self.to[(run.at.start - self.at) * self.row..][..from.len()];
+            self.load.row(from, to);
+        }
+    }
+}
