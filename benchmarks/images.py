@@ -96,12 +96,12 @@ CASES = {
         "u1 u2 f4",
     ),
     "sobel": (
-        lambda x: f.sobel(x),
+        f.sobel,
         lambda x: cv2.Sobel(x, WIDE, 1, 0, borderType=BORDER),
         "u1 u2 f4",
     ),
     "laplace": (
-        lambda x: f.laplace(x),
+        f.laplace,
         lambda x: cv2.Laplacian(x, WIDE, ksize=1, borderType=BORDER),
         "u1 u2 f4",
     ),

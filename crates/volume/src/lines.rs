@@ -54,12 +54,10 @@ impl<R: Rule> Separable<'_, R> {
             for at in (0..level.n_out).step_by(LINE) {
                 let wanted = at..(at + LINE).min(level.n_out);
                 let place = wanted.start * self.out_size..wanted.end * self.out_size;
-                if self.plain {
-                    let to = &mut out.place(done + first, bytes)[place.clone()];
-                    if let Ok(to) = bytemuck::try_cast_slice_mut(to) {
-                        self.piece(level, (data, count), (&lines, &wanted), &mut [to]);
-                        continue;
-                    }
+                let to = &mut out.place(done + first, bytes)[place.clone()];
+                if let (true, Ok(to)) = (self.plain, bytemuck::try_cast_slice_mut(to)) {
+                    self.piece(level, (data, count), (&lines, &wanted), &mut [to]);
+                    continue;
                 }
                 let span = (lines.len() - 1) * padded + wanted.len();
                 let made = results.chunks_exact_mut(span).take(channels);

@@ -354,7 +354,10 @@ mod tests {
             };
             for sum in 0..=255 * points {
                 let wanted = (f64::from(sum) / f64::from(points)).round_ties_even();
-                assert_eq!(f64::from(means.of(sum)), wanted, "{sum} / {points}");
+                assert!(
+                    (f64::from(means.of(sum)) - wanted).abs() < 0.5,
+                    "{sum} / {points}"
+                );
             }
         }
         assert_eq!(ByteMeans::new(257, modes()), None);

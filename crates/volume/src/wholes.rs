@@ -29,7 +29,9 @@ impl<'a> Wholes<'a> {
                     source.in_memory()?;
                 }
                 Node::Apply(op, inputs) => {
-                    inputs.iter().for_each(|&input| until[input] = v);
+                    for &input in inputs {
+                        until[input] = v;
+                    }
                     scratch[v] = op.scratch(expr.shape(v), threads);
                 }
             }

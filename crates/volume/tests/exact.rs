@@ -144,12 +144,12 @@ fn a_refusal_at_any_allocation_computes_one_block_again_at_most() {
         };
         expr.apply(Arc::new(counted), &[first], &shape).unwrap();
         let (values, region) = (expr.values(threads), Region::whole(&shape));
-        let plans = (1..60).filter_map(|n| {
+        let mut plans = (1..60).filter_map(|n| {
             let budget = 2000 * n;
             let plan = plan_for(&values, &region, budget, &[1, 1, 1]).ok()?;
             (plan.len() > 2).then_some((budget, plan))
         });
-        let (budget, plan) = plans.last().unwrap();
+        let (budget, plan) = plans.next_back().unwrap();
         let blocks = (0..plan.len()).map(|i| plan.core(i).voxels());
         let largest = blocks.max().unwrap();
         let (shape, size) = (shape.clone(), 1);
