@@ -16,9 +16,12 @@ True
 """
 
 import importlib
+import math
 from typing import Any, cast
 
-from arrayloom._ext import lifting
+import numpy as np
+
+from arrayloom._ext import lifting, philox
 
 # Names of every type, as they come.
 _numpy: Any = importlib.import_module("numpy.random")
@@ -26,6 +29,12 @@ _numpy: Any = importlib.import_module("numpy.random")
 
 class _Kind(type):
     """Classes whose instances are those of the class of NumPy that they extend."""
+
+    def __call__(cls, *args: object, **kwargs: object) -> object:  # pyright: ignore[reportImplicitOverride]
+        """Make an instance; one that draws from `Philox` is of the class that devices can serve."""
+        drawn = args[0] if args else kwargs.get("bit_generator")
+        kind = _Counted if cls is Generator and isinstance(drawn, _numpy.Philox) else cls
+        return type.__call__(kind, *args, **kwargs)
 
     def __instancecheck__(cls, instance: object) -> bool:  # pyright: ignore[reportImplicitOverride]
         return isinstance(instance, cls.__bases__[0])
@@ -56,8 +65,61 @@ def _fill(namespace: dict[str, Any]) -> None:
 
 
 _fill(globals())
-Generator = _lazy(_numpy.Generator)
+Generator: Any = _lazy(_numpy.Generator)
 RandomState = _lazy(_numpy.RandomState)
+
+
+class _Counted(Generator):
+    """A generator of `Philox`: a device can make its large arrays, since words depend on a counter alone."""
+
+    __slots__ = ()
+
+    def random(self, size: Any = None, dtype: Any = "float64", out: Any = None) -> Any:  # noqa: ANN401
+        """Draw numbers from 0 to 1, as `numpy.random.Generator.random` does."""
+        if out is None and size is not None and dtype in ("float64", "d", "f8", float, np.float64):
+            drawn = _by_counter(self.bit_generator, size)
+            if drawn is not None:
+                return drawn
+        numpy_own: Any = super()
+        return numpy_own.random(size, dtype, out)
+
+
+_Counted.__name__ = _Counted.__qualname__ = "Generator"
+
+
+def _is_shape(shape: object) -> bool:
+    return isinstance(shape, tuple) and all(
+        isinstance(n, int) and n >= 0 for n in cast("tuple[object, ...]", shape)
+    )
+
+
+def _by_counter(bits: Any, size: Any) -> Any | None:  # noqa: ANN401 - of NumPy's types
+    """Draw an array of numbers from a `Philox` by a device; `None` if there is none for it."""
+    shape: Any = (size,) if isinstance(size, int) else size
+    if not _is_shape(shape):
+        return None
+    with bits.lock:
+        state = bits.state
+        words = state["buffer"][state["buffer_pos"] :]
+        blocks, rest = divmod(math.prod(shape) - len(words), 4)
+        if blocks <= 0:
+            return None
+        counter = [int(word) for word in state["state"]["counter"]]
+        key = [int(word) for word in state["state"]["key"]]
+        drawn = philox([*counter, *key], 4 * blocks + rest, "float64")
+        if drawn is None:
+            return None
+        if len(words):
+            drawn = np.concatenate([(words >> np.uint64(11)) * 2.0**-53, drawn])
+        # NumPy draws the last words itself: what is left of their block is in the buffer afterwards.
+        last = rest or 4
+        whole = sum(word << 64 * at for at, word in enumerate(counter)) + blocks - (rest == 0)
+        after = [(whole >> 64 * at) & 2**64 - 1 for at in range(4)]
+        state["state"]["counter"] = np.array(after, dtype=np.uint64)
+        state["buffer_pos"] = 4
+        bits.state = state
+        bits.random_raw(last)
+    return drawn.reshape(shape)
 
 
 def default_rng(seed: Any = None) -> Any:  # noqa: ANN401 - as NumPy's

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.conditions import CONDITIONS
 
@@ -53,6 +54,31 @@ for wrong in (lambda: x.sort(axis=2), lambda: x.sort(kind="no"), lambda: x.sort(
     except Exception as error:
         print(type(error).__name__, error)
 print(json.dumps(ext.stats().get("backend")), file=sys.stderr)
+"""
+
+TRANSFORMS = """
+import json, sys
+import numpy as np
+import arrayloom._ext as ext
+x = np.random.default_rng(5).normal(size=(12, 150, 7))
+z = x[:, ::2] + 1j * x[:, 1::2]
+f = np.fft
+found = [f.fft(x, axis=1), f.fft(z, axis=1), f.ifft(z, 97, axis=1), f.rfft(x, axis=1), f.rfft(x, 75, axis=1)]
+found += [f.irfft(z, axis=1), f.irfft(z, 61, axis=1), f.fft2(z), f.fft(z.astype("c8"), axis=1, norm="ortho")]
+found += [f.rfftn(x), f.hfft(z, axis=1), f.fft(z, axis=0, out=np.empty_like(z))]
+for a in found:
+    print(a.dtype, a.shape)
+np.savez(sys.argv[1], *found)
+print(json.dumps(ext.stats().get("backend")), file=sys.stderr)
+"""
+
+RANDOM = """
+import zlib
+import numpy as np
+g = np.random.Generator(np.random.Philox(12))
+for size in (1, 50_000, 3, (40, 1001), (3, 5), 70_001, None, [2, 9000]):
+    print(zlib.crc32(np.asarray(g.random(size)).tobytes()), g.bit_generator.state)
+print(g.random(9, dtype="f4"), g.normal(size=5), isinstance(g, np.random.Generator), type(g).__name__)
 """
 
 
@@ -117,6 +143,29 @@ def test_sorts_run_on_the_device_with_the_bits_of_numpy(driver: Path):
     assert len(expected) == 21
     reasons = json.loads(done.stderr.splitlines()[-1])["reasons"]
     assert not [reason for reason in reasons if "sort" in reason]
+
+
+def test_transforms_run_on_the_device_as_exact_as_numpy(driver: Path, tmp_path: Path):
+    expected = results("-c", TRANSFORMS, str(tmp_path / "numpy.npz"))
+    words = ("--min-bytes", "0", "--backend", "cuda", "-c", TRANSFORMS, str(tmp_path / "gpu.npz"))
+    done = run(*words, folder=driver, FAKE_CUDA_DELAY="1")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == expected
+    stats = json.loads(done.stderr.splitlines()[-1])
+    assert not [reason for reason in stats["reasons"] if "fft" in reason]
+    ours, theirs = np.load(tmp_path / "gpu.npz"), np.load(tmp_path / "numpy.npz")
+    assert len(ours.files) == 12
+    for name in ours.files:
+        size = float(np.abs(theirs[name]).max())
+        unit = (
+            1e-6 if theirs[name].dtype.itemsize == 8 and theirs[name].dtype.kind == "c" else 1e-14
+        )
+        assert float(np.abs(ours[name] - theirs[name]).max()) <= unit * size, name
+
+
+def test_random_numbers_are_numpys(driver: Path):
+    expected = results("-c", RANDOM)
+    assert results("--backend", "cuda", "-c", RANDOM, folder=driver) == expected
 
 
 def test_conditions_are_told_as_by_the_cpu(driver: Path):

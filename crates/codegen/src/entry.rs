@@ -2,6 +2,8 @@
 
 use crate::access::{register, unit};
 use crate::conditions::Watch;
+use crate::fourier::{self, FourierPass};
+use crate::philox;
 use crate::product::Reading;
 use crate::sort::{self, SortPass};
 use arrayloom_ir::{Ins, ReduceOp, ScatterMode};
@@ -100,6 +102,15 @@ pub enum Form {
     Sort(SortPass),
     /// A product of matrices over rows, columns and the shared axis. One group for a square of results.
     Product(Reading),
+    /// Random numbers. One item for a value of the counter.
+    Philox,
+    /// A part of a Fourier transform.
+    Fourier {
+        /// Which part of the work it is.
+        pass: FourierPass,
+        /// Numbers have double precision.
+        wide: bool,
+    },
 }
 
 /// The kernels of a scatter, after the one that writes the places down. Points go to bins by a hash of their
@@ -238,11 +249,14 @@ impl Entry {
             }
             Form::PlaceCombine { .. } => all.extend(["items", "parts"].map(Param::Number)),
             Form::Sort(_) => all.extend(sort::NUMBERS.map(Param::Number)),
+            Form::Philox => all.extend(philox::NUMBERS.map(Param::Number)),
+            Form::Fourier { .. } => all.extend(fourier::NUMBERS.map(Param::Number)),
         }
         let scratch = match self.form {
             Form::Chunk { .. } | Form::Tree | Form::Combine => 1,
             Form::Scatter { .. } => 3,
             Form::Sort(_) => 6,
+            Form::Fourier { .. } => 4,
             Form::PlaceChunk { .. } | Form::PlaceCombine { .. } => 2,
             _ => 0,
         };
@@ -280,6 +294,9 @@ impl Entry {
     pub(crate) fn scratch_type(&self, number: usize) -> String {
         if let Form::Sort(pass) = self.form {
             return pass.scratch_type(number);
+        }
+        if let Form::Fourier { wide, .. } = self.form {
+            return if wide { "f64" } else { "f32" }.to_owned();
         }
         if number == 1 || matches!(self.form, Form::Scatter { .. }) {
             return "i64".to_owned();

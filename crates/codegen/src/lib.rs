@@ -17,11 +17,14 @@ mod dims;
 mod draft;
 mod entry;
 mod fold;
+mod fourier;
+mod fourier_text;
 mod host;
 mod library;
 mod lower;
 mod map;
 mod operation;
+mod philox;
 mod place;
 mod product;
 mod ready;
@@ -36,6 +39,7 @@ pub use cache::ImageCache;
 pub use conditions::{Watch, Watched};
 pub use dialect::{Dialect, EMITTER};
 pub use entry::{Entry, Form, GROUP, Param, Pass, Source, Stride, View};
+pub use fourier::{FourierPass, Spectrum};
 pub use lower::{ArgValue, Memory, Step, Steps, Target, lower};
 
 pub use operation::{Made, operation};
@@ -61,6 +65,8 @@ pub fn source(entries: &[&Entry], dialect: Dialect) -> Result<String, String> {
             Form::Combine => tree::combine(entry),
             Form::Scatter { mode, pass } => scatter::text(entry, mode, pass)?,
             Form::Product(reading) => product::text(entry, reading),
+            Form::Fourier { pass, wide } => fourier_text::text(entry, pass, wide),
+            Form::Philox => philox::text(entry),
             Form::Sort(pass) => sort_text::text(entry, pass),
             Form::Place { .. } | Form::PlaceChunk { .. } | Form::PlaceCombine { .. } => {
                 place::text(entry)?

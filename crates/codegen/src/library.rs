@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     include_str!("c/access.c"),
     include_str!("c/integers.c"),
     include_str!("c/floats.c"),
@@ -17,6 +17,7 @@ const FILES: [&str; 7] = [
     include_str!("c/complex.c"),
     include_str!("c/conditions.c"),
     include_str!("c/sort.c"),
+    include_str!("c/fourier.c"),
 ];
 
 struct Item {

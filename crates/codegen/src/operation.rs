@@ -1,7 +1,8 @@
-//! Operations that are no kernels: products of matrices, and sorts.
+//! Operations that are no kernels: products of matrices, sorts, Fourier transforms,
+//! random numbers.
 
 use crate::lower::{Steps, Target};
-use crate::{product, sort};
+use crate::{fourier, philox, product, sort};
 use arrayloom_device::{Arg, ExtCall};
 
 /// The steps of an operation, and its operands: what a step calls [`crate::Memory::In`] and
@@ -24,6 +25,8 @@ pub fn operation(call: &ExtCall<'_>, target: Target) -> Result<Made, String> {
     match call.name {
         "sort" | "argsort" => sort::sort(call, target),
         "matmul" => product::product(call, target),
+        "fft" => fourier::transform(call, target),
+        "philox" => philox::philox(call, target),
         name => Err(format!("no operation {name:?}")),
     }
 }

@@ -395,3 +395,22 @@ fn products() {
     let complex: [(DType, &[usize]); 3] = [(DType::C128, &[900, 900]); 3];
     operation_case("matmul", &complex, 1, &[], "product_complex");
 }
+
+#[test]
+fn transforms() {
+    let attrs = |kind: u8, length: u64| {
+        let mut attrs = vec![0, kind, 1];
+        attrs.extend(0.25f64.to_le_bytes());
+        attrs.extend(length.to_le_bytes());
+        attrs
+    };
+    let smooth: [(DType, &[usize]); 2] = [(DType::C64, &[2520, 90]); 2];
+    operation_case("fft", &smooth, 1, &attrs(0, 2520), "fourier");
+    let other: [(DType, &[usize]); 2] = [(DType::C128, &[1010, 90]), (DType::F64, &[2017, 90])];
+    operation_case("fft", &other, 1, &attrs(2, 2017), "fourier_turned");
+}
+
+#[test]
+fn random() {
+    operation_case("philox", &[(DType::F32, &[100_000])], 1, &[7; 48], "philox");
+}

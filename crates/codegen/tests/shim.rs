@@ -242,6 +242,16 @@ fn sorts() {
 }
 
 #[test]
+fn transforms() {
+    strict("transforms", |device| conform::transforms(device, &[]));
+}
+
+#[test]
+fn random() {
+    strict("random", |device| conform::random(device));
+}
+
+#[test]
 fn products() {
     strict("products", |device| conform::products(device, &[]));
 }

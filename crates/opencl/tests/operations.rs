@@ -2,7 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
-use arrayloom_device::conform::{CaseResult, Outcome, products, sorts};
+use arrayloom_device::conform::{CaseResult, Outcome, products, random, sorts, transforms};
 use arrayloom_opencl::{Config, OpenCl, Place};
 use arrayloom_types::DType::{Bool, C64, F16, F64, I16};
 use std::path::PathBuf;
@@ -36,4 +36,14 @@ fn arrays_are_sorted() {
 #[test]
 fn matrices_are_multiplied() {
     strict(&products(&open(), &[F16, F64, C64, I16, Bool]));
+}
+
+#[test]
+fn lines_are_transformed() {
+    strict(&transforms(&open(), &[C64]));
+}
+
+#[test]
+fn random_numbers_are_numpys() {
+    strict(&random(&open()));
 }

@@ -78,6 +78,8 @@ mod ext {
     #[pymodule_export]
     use super::process::{after_fork_child, after_fork_parent, before_fork, reinstall_handler};
     #[pymodule_export]
+    use super::products::philox;
+    #[pymodule_export]
     use super::runner::enable_runner_patches;
     #[pymodule_export]
     use super::stats::{configure, devices, flush, reset_stats, stats, trim};

@@ -5,7 +5,7 @@
 //! call it with a part each: the results are NumPy's own.
 
 use crate::np::Arr;
-use crate::{delegate, state, sync};
+use crate::{delegate, products, state, sync};
 use arrayloom_bulk::{bands, on_threads};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PySlice, PyString, PyTuple};
@@ -205,6 +205,14 @@ pub(crate) fn transform<'py>(
     let axis = axes.get_item(0).and_then(|first| first.get_item(0));
     let axis = axis.ok().and_then(|axis| axis_of(&axis, array.ndim()));
     let known = TRANSFORMS.contains(&name) && kwargs.len() == 2 && Arr::of(factor).is_none();
+    if let (Some(axis), true) = (axis, known && target.ndim() == array.ndim())
+        && target.writeable()
+        && target.addr() != array.addr()
+        && let Ok(factor) = factor.extract()
+        && products::transform(py, name, (array, target), axis, factor)?
+    {
+        return Ok(Some(out));
+    }
     let cut = axis.and_then(|axis| other_axis(array.shape(), axis));
     let (Some(cut), Some(parts), true) = (cut, share(array), known) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Operations that are no kernels, on a device that has them: products of matrices and sorts. All others are
+//! Operations that are no kernels, on a device that has them: products of matrices, sorts, Fourier transforms and random numbers. All others are
 //! NumPy's, which calls a tuned BLAS.
 
 use crate::map::Outcome;
@@ -132,6 +132,78 @@ pub(crate) fn argsort(
     };
     let unique = call.run(py, staged)? && (stable || !ties.array.get_item(0)?.is_truthy()?);
     Ok(unique.then_some(places.array))
+}
+
+/// One of NumPy's Fourier transforms along `axis` of `array`, into `target`. False if the device does not do it.
+pub(crate) fn transform(
+    py: Python<'_>,
+    name: &str,
+    (array, target): (Arr, Arr),
+    axis: usize,
+    factor: f64,
+) -> PyResult<bool> {
+    let Some((staged, dtype, axis)) = device_for(array, axis) else {
+        return Ok(false);
+    };
+    let results = target.shape().get(usize::from(axis)).copied().unwrap_or(0);
+    let (kind, length) = match name {
+        "fft" | "ifft" if dtype.is_complex() => (0, results),
+        "fft" | "ifft" => (3, results),
+        "rfft_n_even" => (1, 2 * results.saturating_sub(1)),
+        "rfft_n_odd" => (1, (2 * results).saturating_sub(1)),
+        _ => (2, results),
+    };
+    let Some(made) = target.dtype() else {
+        return Ok(false);
+    };
+    sync::read(py, array)?;
+    sync::write(py, target)?;
+    let inverse = matches!(name, "ifft" | "irfft");
+    let mut attrs = vec![axis, kind, u8::from(inverse)];
+    attrs.extend(factor.to_le_bytes());
+    attrs.extend((length as u64).to_le_bytes());
+    let call = Operation {
+        name: "fft",
+        ins: &[(array, dtype)],
+        outs: &[(target, made)],
+        attrs: &attrs,
+    };
+    call.run(py, staged)
+}
+
+/// A vector of random numbers of NumPy's `Philox`, or of its words: `state` has the four words of the counter and
+/// the two of the key. `None` if no device does it.
+#[pyfunction]
+pub(crate) fn philox<'py>(
+    py: Python<'py>,
+    state: [u64; 6],
+    count: usize,
+    dtype: &str,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let dtype = match dtype {
+        "float64" => DType::F64,
+        "float32" => DType::F32,
+        _ => DType::U64,
+    };
+    let bytes = birth::nbytes(dtype, &[count]).unwrap_or(0);
+    let Some(staged) = backends::staged().filter(|_| state::lazy() && bytes >= state::min_bytes())
+    else {
+        return Ok(None);
+    };
+    let Some(born) = birth::ready(py, dtype, &[count], false)? else {
+        return Ok(None);
+    };
+    let Some(result) = Arr::of(&born.array) else {
+        return Ok(None);
+    };
+    let attrs: Vec<u8> = state.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let call = Operation {
+        name: "philox",
+        ins: &[],
+        outs: &[(result, dtype)],
+        attrs: &attrs,
+    };
+    Ok(call.run(py, staged)?.then_some(born.array))
 }
 
 /// Dtype and extents of the product, if both are matrices that fit.

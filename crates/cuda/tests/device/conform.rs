@@ -4,10 +4,12 @@
 //! a launch. Each kernel takes the host's compiler a third of a second, once.
 
 use super::fake::Fake;
-use arrayloom_device::conform::{Group, Options, Outcome, run_group_with, sorts};
+use arrayloom_device::conform::{
+    CaseResult, Group, Options, Outcome, random, run_group_with, sorts, transforms,
+};
 use arrayloom_device::{Device, Staged};
 use arrayloom_reference::Reference;
-use arrayloom_types::DType::{self, F64, I64, U8};
+use arrayloom_types::DType::{self, C128, F64, I64, U8};
 use std::sync::Arc;
 
 /// All cases of a group with these dtypes are native and right on this device.
@@ -108,12 +110,12 @@ fn memory_that_runs_out_at_any_call() {
     }
 }
 
-#[test]
-fn arrays_are_sorted() {
-    let fake = Fake::new("sorts");
+/// Operations that are no kernels, with queues that hold their work back.
+fn operations(name: &str, cases: impl Fn(&dyn Device) -> Vec<CaseResult>) {
+    let fake = Fake::new(name);
     fake.set("delay", 3);
     let device = fake.open().unwrap();
-    let cases = sorts(&device, &[F64, U8]);
+    let cases = cases(&device);
     let other = cases.iter().filter(|c| c.outcome != Outcome::Native);
     let bad: Vec<String> = other
         .map(|c| format!("{}: {:?}", c.name, c.outcome))
@@ -127,4 +129,19 @@ fn arrays_are_sorted() {
     );
     drop(device);
     clean(&fake);
+}
+
+#[test]
+fn arrays_are_sorted() {
+    operations("sorts", |device| sorts(device, &[F64, U8]));
+}
+
+#[test]
+fn lines_are_transformed() {
+    operations("transforms", |device| transforms(device, &[C128]));
+}
+
+#[test]
+fn random_numbers_are_numpys() {
+    operations("random", |device| random(device));
 }

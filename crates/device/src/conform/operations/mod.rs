@@ -2,10 +2,14 @@
 //! have any, since the host does what is missing.
 
 mod products;
+mod random;
 mod sorts;
+mod transforms;
 
 pub use products::products;
+pub use random::random;
 pub use sorts::sorts;
+pub use transforms::transforms;
 
 use super::exec::finish;
 use super::place::{block_bytes, offsets};
