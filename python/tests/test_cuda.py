@@ -9,11 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support import fake_cuda
 from support.conditions import CONDITIONS
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "crates" / "cuda" / "tests" / "device" / "driver.cpp"
-SHIM = ROOT / "crates" / "codegen" / "src" / "c" / "shim.h"
 COMPILERS = [
     file
     for packages in site.getsitepackages()
@@ -85,14 +84,7 @@ print(g.random(9, dtype="f4"), g.normal(size=5), isinstance(g, np.random.Generat
 @pytest.fixture(scope="session")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the fake; the folder has the driver, and the compiler where packages bring it."""
-    folder = tmp_path_factory.mktemp("cuda")
-    compiler = folder / "nvidia" / "cuda_nvrtc" / "lib" / "libnvrtc.so.12"
-    compiler.parent.mkdir(parents=True)
-    library = folder / "libcuda.so.1"
-    options = ("-std=c++17", "-O1", "-shared", "-fPIC", "-fvisibility=hidden", f'-DSHIM="{SHIM}"')
-    subprocess.run(["g++", *options, "-o", str(library), str(SOURCE)], check=True)
-    os.link(library, compiler)
-    return folder
+    return fake_cuda.build(tmp_path_factory.mktemp("cuda"))
 
 
 def run(*words: str, folder: Path | None, **environ: str) -> subprocess.CompletedProcess[str]:

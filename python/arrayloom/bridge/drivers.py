@@ -6,7 +6,8 @@ CUDA's is opened when memory of a CUDA device is met, through the library that i
 
 import ctypes
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from arrayloom.bridge.errors import FrameworkUnavailable
@@ -81,8 +82,9 @@ class CudaDriver:
             msg = f"CUDA's {name} failed with status {status}"
             raise FrameworkUnavailable(msg)
 
-    def _enter(self, place: str) -> None:
-        """Make the context that all frameworks share the current one of this thread."""
+    @contextmanager
+    def _inside(self, place: str) -> Generator[None]:
+        """Make the context that all frameworks share the current one of this thread, in a block only."""
         number = number_of(place)
         context = self._contexts.get(number)
         if context is None:
@@ -91,55 +93,61 @@ class CudaDriver:
             context = ctypes.c_void_p()
             self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
             self._contexts[number] = context
-        self._call("cuCtxSetCurrent", context)
+        self._call("cuCtxPushCurrent_v2", context)
+        try:
+            yield
+        finally:
+            # Frameworks take the current context for the device that their user chose.
+            left = ctypes.c_void_p()
+            self._library.cuCtxPopCurrent_v2(ctypes.byref(left))
 
     def record(self, place: str, stream: int) -> ctypes.c_void_p:
         """Record an event on a stream of a device such as 'cuda:0'."""
-        self._enter(place)
-        event = ctypes.c_void_p()
-        self._call("cuEventCreate", ctypes.byref(event), self._NO_TIMING)
-        self._call("cuEventRecord", event, ctypes.c_void_p(stream))
-        return event
+        with self._inside(place):
+            event = ctypes.c_void_p()
+            self._call("cuEventCreate", ctypes.byref(event), self._NO_TIMING)
+            self._call("cuEventRecord", event, ctypes.c_void_p(stream))
+            return event
 
     def wait(self, place: str, stream: int, event: ctypes.c_void_p) -> None:
         """Let a stream wait for an event, which is used up."""
-        self._enter(place)
-        self._call("cuStreamWaitEvent", ctypes.c_void_p(stream), event, 0)
-        # The driver keeps an event until the work that waits for it is done.
-        self._call("cuEventDestroy_v2", event)
+        with self._inside(place):
+            self._call("cuStreamWaitEvent", ctypes.c_void_p(stream), event, 0)
+            # The driver keeps an event until the work that waits for it is done.
+            self._call("cuEventDestroy_v2", event)
 
     def synchronize(self, place: str, stream: int) -> None:
         """Wait on the host until a stream is done."""
-        self._enter(place)
-        self._call("cuStreamSynchronize", ctypes.c_void_p(stream))
+        with self._inside(place):
+            self._call("cuStreamSynchronize", ctypes.c_void_p(stream))
 
     def new_stream(self, place: str) -> int:
         """Make a stream that does not wait for the default one."""
-        self._enter(place)
-        stream = ctypes.c_void_p()
-        self._call("cuStreamCreate", ctypes.byref(stream), self._NON_BLOCKING)
-        return stream.value or 0
+        with self._inside(place):
+            stream = ctypes.c_void_p()
+            self._call("cuStreamCreate", ctypes.byref(stream), self._NON_BLOCKING)
+            return stream.value or 0
 
     def read(self, place: str, address: int, nbytes: int) -> bytearray:
         """Copy memory of a device to the host; its work must be done."""
-        self._enter(place)
-        room = bytearray(nbytes)
-        if nbytes:
-            into = (ctypes.c_char * nbytes).from_buffer(room)
-            self._call(
-                "cuMemcpyDtoH_v2",
-                ctypes.byref(into),
-                ctypes.c_uint64(address),
-                ctypes.c_size_t(nbytes),
-            )
-        return room
+        with self._inside(place):
+            room = bytearray(nbytes)
+            if nbytes:
+                into = (ctypes.c_char * nbytes).from_buffer(room)
+                self._call(
+                    "cuMemcpyDtoH_v2",
+                    ctypes.byref(into),
+                    ctypes.c_uint64(address),
+                    ctypes.c_size_t(nbytes),
+                )
+            return room
 
     def memory(self, place: str) -> tuple[int, int]:
         """Return free and total bytes of a device."""
-        self._enter(place)
-        free, total = ctypes.c_size_t(), ctypes.c_size_t()
-        self._call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
-        return free.value, total.value
+        with self._inside(place):
+            free, total = ctypes.c_size_t(), ctypes.c_size_t()
+            self._call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
+            return free.value, total.value
 
 
 _makers: dict[str, Callable[[], Driver]] = {"cuda": CudaDriver}

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from arrayloom import _ext
-from arrayloom.bridge import dtypes
+from arrayloom.bridge import dtypes, streams
 from arrayloom.bridge.foreign import DeviceArray
 from arrayloom.bridge.registry import HostArray
 
@@ -101,6 +101,10 @@ def of_capsule(capsule: object) -> HostArray | DeviceArray:
         The tensor breaks the protocol, or the capsule was used before.
     """
     if _ext.bridge.lies_elsewhere(capsule):
-        return DeviceArray.of_capsule(capsule)
+        made = DeviceArray.of_capsule(capsule)
+        if streams.is_ordered(made.device):
+            # Who was told no stream has brought its work in order with the default one.
+            made.follow(streams.check_stream(made.device.partition(":")[0], None))
+        return made
     made, element, _ = _ext.bridge.from_capsule(capsule)
     return dtypes.named(made, element)

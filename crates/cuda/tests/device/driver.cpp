@@ -36,7 +36,7 @@ struct Stream;
 struct Event { u64 put = 0, done = 0; Stream *stream = nullptr; };
 struct Op { std::function<void()> work; std::shared_ptr<Event> record, wait; u64 version = 0; };
 struct Stream { std::deque<Op> ops; int device; };
-struct Mark { std::shared_ptr<Event> event = std::make_shared<Event>(); };
+struct Mark { int device; std::shared_ptr<Event> event = std::make_shared<Event>(); };
 struct Function { void (*run)(void **, const unsigned *) = nullptr; std::vector<unsigned> sizes; };
 struct Module { void *library; std::map<std::string, std::unique_ptr<Function>> functions; };
 struct Device { int retained = 0; u64 used = 0; };
@@ -87,6 +87,16 @@ static int enter(const char *name) {
 #define KNOWN(all, thing)                                     \
     if (!all.count(thing)) return fault(__func__), INVALID
 
+// Numbers that stand for streams which every device has: 0 and 1 for the one that threads share, 2 for a thread's.
+static std::map<std::pair<int, bool>, Stream> usual;
+#define NUMBERED(stream)                                                        \
+    if ((u64)stream <= 2) {                                                     \
+        if (current.empty()) return fault(__func__), NO_CONTEXT;                \
+        auto &named = usual[{current.back(), (u64)stream == 2}];                \
+        named.device = current.back();                                          \
+        stream = &named;                                                        \
+    } else KNOWN(streams, stream)
+
 static void until(const std::shared_ptr<Event> &event, u64 version);
 
 static void step(Stream *stream) {
@@ -120,6 +130,8 @@ static void put(Stream *stream, Op op) {
 static bool pending() {
     for (Stream *stream : streams)
         if (!stream->ops.empty()) return true;
+    for (auto &[number, stream] : usual)
+        if (!stream.ops.empty()) return true;
     return false;
 }
 
@@ -227,6 +239,11 @@ API cuCtxPopCurrent_v2(void **context) {
     *context = &devices[device];
     return 0;
 }
+API cuCtxGetCurrent(void **context) {
+    ENTER;
+    *context = current.empty() ? nullptr : &devices[current.back()];
+    return 0;
+}
 API cuCtxSynchronize() {
     ENTER; HERE;
     for (Stream *stream : streams)
@@ -250,15 +267,16 @@ API cuStreamDestroy_v2(Stream *stream) {
     return 0;
 }
 API cuStreamWaitEvent(Stream *stream, Mark *mark, unsigned) {
-    ENTER; KNOWN(streams, stream); KNOWN(marks, mark);
+    ENTER; NUMBERED(stream); KNOWN(marks, mark);
     put(stream, {nullptr, nullptr, mark->event, mark->event->put});
     return 0;
 }
-API cuStreamSynchronize(Stream *stream) { ENTER; KNOWN(streams, stream); finish(stream); return (int)settings["sticky"]; }
-API cuEventCreate(Mark **mark, unsigned) { ENTER; HERE; (void)device; marks.insert(*mark = new Mark); return 0; }
+API cuStreamSynchronize(Stream *stream) { ENTER; NUMBERED(stream); finish(stream); return (int)settings["sticky"]; }
+API cuEventCreate(Mark **mark, unsigned) { ENTER; HERE; marks.insert(*mark = new Mark{device}); return 0; }
 API cuEventDestroy_v2(Mark *mark) { ENTER; KNOWN(marks, mark); marks.erase(mark); delete mark; return 0; }
 API cuEventRecord(Mark *mark, Stream *stream) {
-    ENTER; KNOWN(streams, stream); KNOWN(marks, mark);
+    ENTER; NUMBERED(stream); KNOWN(marks, mark);
+    if (mark->device != stream->device) return fault("an event of another device"), INVALID;
     mark->event->stream = stream;
     put(stream, {nullptr, mark->event, nullptr, ++mark->event->put});
     return 0;
@@ -314,20 +332,32 @@ API cuMemFreeHost(void *memory) {
 }
 // Pinned memory is read when the stream comes to it, other memory at once.
 API cuMemcpyHtoDAsync_v2(u64 to, const void *from, size_t bytes, Stream *stream) {
-    ENTER; KNOWN(streams, stream);
+    ENTER; NUMBERED(stream);
     if (is_pinned(from, bytes)) return put(stream, {[=] { move((void *)to, from, bytes, to, to); }, nullptr, nullptr, 0}), 0;
     std::string held((const char *)from, bytes);
     put(stream, {[=] { move((void *)to, held.data(), bytes, to, to); }, nullptr, nullptr, 0});
     return 0;
 }
 API cuMemcpyDtoHAsync_v2(void *to, u64 from, size_t bytes, Stream *stream) {
-    ENTER; KNOWN(streams, stream);
+    ENTER; NUMBERED(stream);
     put(stream, {[=] { move(to, (void *)from, bytes, from, from); }, nullptr, nullptr, 0});
     if (!is_pinned(to, bytes)) finish(stream);
     return (int)settings["sticky"];
 }
+// Goes through the shared stream, for which streams of libraries do not wait.
+API cuMemcpyDtoH_v2(void *to, u64 from, size_t bytes) {
+    ENTER; HERE;
+    finish(&usual[{device, false}]);
+    move(to, (void *)from, bytes, from, from);
+    return (int)settings["sticky"];
+}
+API cuMemGetInfo_v2(size_t *left, size_t *all) {
+    ENTER; HERE;
+    *all = settings["memory"], *left = *all - devices[device].used;
+    return 0;
+}
 API cuMemcpyDtoDAsync_v2(u64 to, u64 from, size_t bytes, Stream *stream) {
-    ENTER; KNOWN(streams, stream);
+    ENTER; NUMBERED(stream);
     put(stream, {[=] { move((void *)to, (void *)from, bytes, to, from); }, nullptr, nullptr, 0});
     return 0;
 }
