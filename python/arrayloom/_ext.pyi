@@ -201,7 +201,7 @@ class bridge:  # noqa: N801 - a module that is made in Rust
     @staticmethod
     def take_foreign(
         tensor: object,
-    ) -> tuple[object, tuple[int, int, int], tuple[str, list[int], list[int]], bool]: ...
+    ) -> tuple[object, int, str, str, tuple[int, ...], tuple[int, ...], bool]: ...
     @staticmethod
     def lend_foreign(
         owner: object,

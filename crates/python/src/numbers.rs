@@ -11,6 +11,7 @@ use crate::{delegate, elision, power, products, state, sync};
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::ffi::{self, PyNumberMethods, PyObject};
 use pyo3::prelude::*;
+use pyo3::types::PyNotImplemented;
 use std::ffi::c_int;
 use std::sync::OnceLock;
 
@@ -223,7 +224,7 @@ fn right_first<'py>(
         (Some(theirs), Some(own)) if !std::ptr::fn_addr_eq(theirs, own) => {
             // SAFETY: the slot of one of the operands.
             let result = owned(py, unsafe { theirs(a.as_ptr(), b.as_ptr()) })?;
-            Ok(Some(result).filter(|r| !r.is(py.NotImplemented())))
+            Ok(Some(result).filter(|r| !r.is(PyNotImplemented::get(py))))
         }
         _ => Ok(None),
     }
@@ -250,7 +251,7 @@ fn right_compares_first<'py>(
         Some(theirs) if !std::ptr::fn_addr_eq(theirs, table().compare) => {
             // SAFETY: the slot of one of the operands.
             let result = owned(py, unsafe { theirs(b.as_ptr(), a.as_ptr(), swapped) })?;
-            Ok(Some(result).filter(|r| !r.is(py.NotImplemented())))
+            Ok(Some(result).filter(|r| !r.is(PyNotImplemented::get(py))))
         }
         _ => Ok(None),
     }

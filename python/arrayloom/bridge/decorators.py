@@ -117,29 +117,32 @@ class Runner:
         return None if all(p is None for p in parts) else parts
 
     def _finish(self, result: Any, call: Call) -> Any:  # noqa: ANN401
-        """Cast the main result, and convert all arrays of the result."""
+        """Cast and convert the main result, and convert the other arrays of the function's framework."""
         if isinstance(result, dict):
-            return {name: self._converted(value, call) for name, value in result.items()}
+            return {name: self._other(value, call) for name, value in result.items()}
         if isinstance(result, tuple) and result:
-            rest = (self._converted(value, call) for value in result[1:])
+            rest = (self._other(value, call) for value in result[1:])
             return like(result, (self._main(result[0], call), *rest))
         if isinstance(result, list):
-            return [self._converted(value, call) for value in result]
+            return [self._other(value, call) for value in result]
         return self._main(result, call)
 
     def _main(self, main: Any, call: Call) -> Any:  # noqa: ANN401
-        if _ext.bridge.kind(main) is None:
+        kind = _ext.bridge.kind(main)
+        if kind is None:
             return main
-        made = self._converted(self._cast(main, call), call)
-        return made if call.container is None else call.container.with_data(made)
+        main = self._cast(main, call)
+        if call.use.output is not None:
+            main = convert(main, call.use.output)
+        elif kind not in (self.spec.name, "numpy", "arrayloom") and not call.on_cpu:
+            # A function for another framework made it.
+            main = convert(main, self.spec.name)
+        return main if call.container is None else call.container.with_data(main)
 
-    def _converted(self, value: Any, call: Call) -> Any:  # noqa: ANN401
-        """Convert an array of a result to the kind that is asked for, or to the function's own."""
-        kind = _ext.bridge.kind(value)
-        wanted = call.use.output
-        if wanted is None and not call.on_cpu and (kind, self.spec.name) != ("arrayloom", "numpy"):
-            wanted = self.spec.name
-        return value if kind is None or wanted is None else convert(value, wanted)
+    def _other(self, value: Any, call: Call) -> Any:  # noqa: ANN401
+        output = call.use.output
+        own = output is not None and _ext.bridge.kind(value) == self.spec.name
+        return convert(value, output) if own else value
 
     def _cast(self, main: Array, call: Call) -> Array:
         use = call.use
@@ -149,7 +152,7 @@ class Runner:
         first = registry.get(_ext.bridge.kind(call.first) or "numpy")
         preserve = use.dtype == "preserve"
         wanted = first.hooks.dtype(call.first) if preserve else use.dtype
-        number = len(main.shape) == 0 and len(call.first.shape) > 0
+        number = getattr(main, "shape", None) == () and getattr(call.first, "shape", ()) != ()
         if own.hooks.dtype(main) == wanted or (preserve and number):
             return main
         host = convert(main, "numpy", detach=True)
@@ -202,8 +205,9 @@ def uses(kind: str, **words: Any) -> Callable[[Function], Function]:  # noqa: AN
     inputs : tuple of str, optional
         Parameters that are converted; all arrays if absent, also in lists and tuples, and defaults.
     output : str, optional
-        Kind of the result; the function's own if absent, so that chains stay there. Arrays in a tuple, a
-        list or a dict of results are converted as well; everything else stays as it is.
+        Kind of the main result; the function's own if absent, so that chains stay there. Other arrays of the
+        function's framework, in a tuple, a list or a dict of results, go to that kind as well; everything else
+        stays as it is, such as tables of NumPy.
     dtype : str, optional
         'preserve': the main result, an array or the first of a tuple, gets the element type of the first
         array. Results of True and False stay, results for such an input and real results for a complex one too, and

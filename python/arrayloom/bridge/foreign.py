@@ -107,10 +107,9 @@ class DeviceArray:
         BufferError
             The tensor breaks the protocol, or the capsule was used before.
         """
-        owner, place, form, readonly = _ext.bridge.take_foreign(capsule)
-        name = f"{family_of(place[1])}:{place[2]}"
-        dtype, shape, strides = form[0], tuple(form[1]), tuple(form[2])
-        return cls(owner, place[0], name, dtype, shape, strides, readonly=readonly, lender=lender)
+        owner, address, place, dtype, shape, strides, readonly = _ext.bridge.take_foreign(capsule)
+        form = (dtype, shape, strides)
+        return cls(owner, address, place, *form, readonly=readonly, lender=lender)
 
     @classmethod
     def of_interface(cls, owner: object, interface: Mapping[str, Any]) -> "DeviceArray":

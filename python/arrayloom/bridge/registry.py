@@ -44,9 +44,11 @@ HostArray: TypeAlias = np.ndarray[Any, Any]
 
 _INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 NATIVE = _INTEGERS | {"bool", "float16", "float32", "float64", "complex64", "complex128"}
-_SMALL = ["e3m4", "e4m3", "e4m3b11fnuz", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu"]
+# 8-bit floats that most frameworks have, and those that only some have.
+FLOAT8 = frozenset(f"float8_{kind}" for kind in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz"))
+_RARE = frozenset(f"float8_{kind}" for kind in ("e3m4", "e4m3", "e4m3b11fnuz", "e8m0fnu"))
 # Elements that NumPy has only by the package ml_dtypes.
-EXTRA = frozenset({"bfloat16", *(f"float8_{kind}" for kind in _SMALL)})
+EXTRA = frozenset({"bfloat16"}) | FLOAT8 | _RARE
 
 
 def importer(name: str) -> Callable[[], Any]:

@@ -4,6 +4,9 @@ import functools
 import importlib.util
 from pathlib import Path
 
+import pytest
+from support import planner
+
 
 @functools.cache
 def is_here(name):
@@ -24,3 +27,9 @@ def pytest_collection_modifyitems(config, items):
     if missing:
         config.hook.pytest_deselected(items=missing)
         items[:] = [item for item in items if item not in missing]
+
+
+@pytest.fixture(name="no_planner")
+def _no_planner():
+    with planner.no_planner():
+        yield

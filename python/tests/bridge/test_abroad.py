@@ -11,28 +11,13 @@ import pytest
 from support import tables
 from support.arrays import pyclesperanto
 from support.gpu import Frameworks, Other
+from support.planner import Planned
 
 import arrayloom.bridge as b
-from arrayloom import _ext
-from arrayloom.bridge import conversion, registry
+from arrayloom.bridge import registry
 from arrayloom.bridge.foreign import DeviceArray
 
 KINDS = Frameworks.NAMES
-
-
-class Planned(AssertionError):
-    """The planner was asked."""
-
-
-@pytest.fixture
-def no_planner():
-    def planner(*args, **words):
-        msg = f"{b.kind(args[0])} to {args[1]}, {words}"
-        raise Planned(msg)
-
-    _ext.bridge.set_hooks(registry.resolve, planner)
-    yield
-    _ext.bridge.set_hooks(registry.resolve, conversion.convert)
 
 
 @pytest.fixture

@@ -61,6 +61,21 @@ def test_results_of_all_shapes():
         assert made[name] == results[name]
 
 
+@pytest.mark.frameworks("pyclesperanto", "torch")
+def test_tables_beside_images_stay_tables():
+    table = np.array([1.5, 2.5])
+
+    @b.pyclesperanto
+    def measure(x):
+        return x, table
+
+    kept = measure(image(4, 4))
+    assert (b.kind(kept[0]), kept[1] is table) == ("pyclesperanto", True)
+    assert b.pyclesperanto(lambda _x: table)(image(4, 4)).dtype == np.float32
+    made = b.uses("pyclesperanto", output="torch")(measure.__wrapped__)(image(4, 4))
+    assert (b.kind(made[0]), made[1] is table) == ("torch", True)
+
+
 @pytest.mark.frameworks("torch", "jax")
 def test_nested_decorators_keep_their_promises():
     seen = []

@@ -12,22 +12,9 @@ from support.arrays import DTYPES, LAYOUTS, SMALL, WIDE, base, readonly
 import arrayloom as al
 import arrayloom.bridge as b
 from arrayloom import _ext
-from arrayloom.bridge import conversion, registry
+from arrayloom.bridge import registry
 
 HOST = ("numpy", "torch", "jax", "tensorflow", "arrayloom")
-
-
-@pytest.fixture
-def no_planner():
-    """Make every call of the planner an error."""
-
-    def planner(*args, **words):
-        msg = f"planned: {b.kind(args[0])} to {args[1]}, {words}"
-        raise AssertionError(msg)
-
-    _ext.bridge.set_hooks(registry.resolve, planner)
-    yield
-    _ext.bridge.set_hooks(registry.resolve, conversion.convert)
 
 
 def start(*names):

@@ -17,7 +17,7 @@ use arrayloom_dlpack::abi::{DLDevice, device};
 use pyo3::exceptions::PyException;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyTuple, PyTupleMethods, PyType};
+use pyo3::types::{PyNotImplemented, PyString, PyTuple, PyTupleMethods, PyType};
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -170,7 +170,7 @@ pub(crate) fn told(x: &Bound<'_, PyAny>, rule: &Rule) -> PyResult<Option<DLDevic
         Err(error) if error.is_instance_of::<PyException>(py) => return Ok(None),
         Err(error) => return Err(error),
     };
-    if number.is(py.NotImplemented()) {
+    if number.is(PyNotImplemented::get(py)) {
         return Ok(None);
     }
     Ok(Some(DLDevice {
@@ -226,7 +226,7 @@ fn ready<'a>(
 
 fn done(made: Bound<'_, PyAny>) -> Option<Bound<'_, PyAny>> {
     let py = made.py();
-    (!made.is(py.NotImplemented())).then_some(made)
+    (!made.is(PyNotImplemented::get(py))).then_some(made)
 }
 
 /// The same for an array that keeps memory of a device for others.

@@ -79,12 +79,11 @@ unsafe extern "C" fn drop_legacy(capsule: *mut PyObject) {
 
 /// A capsule that lends memory and keeps its owner.
 pub(crate) fn capsule<'py>(
-    owner: &Bound<'py, PyAny>,
+    py: Python<'py>,
+    owner: Owner,
     spec: &Spec<'_>,
     versioned: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let py = owner.py();
-    let owner = Owner::new(owner);
     let made = if versioned {
         let tensor = export_versioned(spec, owner).map_err(|what| refused(&what))?;
         // SAFETY: the destructor frees the tensor unless somebody takes it.
@@ -117,11 +116,8 @@ pub(crate) fn to_capsule<'py>(
         found.ok_or_else(|| PyTypeError::new_err(format!("DLPack has no elements like {name}")))
     });
     ready(array.py(), arr)?;
-    capsule(
-        array,
-        &spec_of(arr, element.transpose()?, flags)?,
-        versioned,
-    )
+    let spec = spec_of(arr, element.transpose()?, flags)?;
+    capsule(array.py(), Owner::new(array), &spec, versioned)
 }
 
 /// Brings an array's value to its address, for readers and writers that we do not see.
@@ -207,7 +203,8 @@ pub(crate) fn dlpack<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         }
         flags |= READ_ONLY;
     }
-    capsule(&array, &spec_of(arr, None, flags)?, versioned)
+    let spec = spec_of(arr, None, flags)?;
+    capsule(call.this.py(), Owner::new(&array), &spec, versioned)
 }
 
 /// The same memory as a plain `numpy.ndarray`, its value computed.

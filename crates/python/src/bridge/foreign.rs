@@ -4,10 +4,12 @@
 
 use super::export::capsule;
 use super::import::{consume, hold, peek, refused};
+use super::owner::Owner;
 use arrayloom_dlpack::abi::{DLDevice, device};
 use arrayloom_dlpack::{Element, Spec};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 /// Address or handle, device type, device number.
 type Where = (usize, i32, i32);
@@ -20,23 +22,40 @@ pub(crate) fn lies_elsewhere(tensor: &Bound<'_, PyAny>) -> bool {
     peek(tensor).is_some_and(|kind| device::is_known(kind) && !device::is_host(kind))
 }
 
-/// Take the tensor out of a capsule without touching its memory: `(owner, place, form, read-only)`.
+/// Owner, address or handle, device such as `cuda:0`, element type, extents, steps in bytes, whether it is read-only.
+type Taken<'py> = (
+    Bound<'py, PyAny>,
+    usize,
+    String,
+    &'static str,
+    Bound<'py, PyTuple>,
+    Bound<'py, PyTuple>,
+    bool,
+);
+
+/// Take the tensor out of a capsule without touching its memory:
+/// `(owner, address, device, element type, extents, steps in bytes, read-only)`.
 ///
 /// The producer's deleter runs when the owner dies.
 #[pyfunction]
-pub(crate) fn take_foreign<'py>(
-    tensor: &Bound<'py, PyAny>,
-) -> PyResult<(Bound<'py, PyAny>, Where, Form, bool)> {
+pub(crate) fn take_foreign<'py>(tensor: &Bound<'py, PyAny>) -> PyResult<Taken<'py>> {
+    let py = tensor.py();
     let managed = consume(tensor)?;
-    let found = managed.check().map_err(|what| refused(&what))?;
-    let place = (found.data, found.device.device_type, found.device.device_id);
-    let form = (
-        found.element.name().to_owned(),
-        found.shape.to_vec(),
-        found.strides.to_vec(),
-    );
     let read_only = managed.read_only();
-    Ok((hold(tensor.py(), managed)?, place, form, read_only))
+    let found = managed.check().map_err(|what| refused(&what))?;
+    let kind = found.device.device_type;
+    let family = device::name_of(kind).map_or_else(|| format!("device{kind}"), str::to_owned);
+    let shape = PyTuple::new(py, &found.shape)?;
+    let strides = PyTuple::new(py, &found.strides)?;
+    Ok((
+        hold(py, managed)?,
+        found.data,
+        format!("{family}:{}", found.device.device_id),
+        found.element.name(),
+        shape,
+        strides,
+        read_only,
+    ))
 }
 
 /// Make a capsule for memory of a device, which keeps `owner` until the consumer has done with it.
@@ -66,5 +85,5 @@ pub(crate) fn lend_foreign<'py>(
         strides,
         flags,
     };
-    capsule(owner, &spec, versioned)
+    capsule(owner.py(), Owner::new(owner), &spec, versioned)
 }

@@ -1,9 +1,9 @@
 //! Python objects that foreign owners keep alive.
 //!
 //! A deleter may run on a thread that the interpreter does not know. Such a reference is put aside and
-//! dropped by the interpreter soon after, so that no deleter ever waits for a lock. Torch is an exception:
-//! it frees tensors on threads of Python whose lock it has just let go, and takes the lock again itself
-//! where it owns arrays of NumPy, so ours do as well. At the end of the process a reference is left alone.
+//! dropped by the interpreter soon after, so that no deleter ever waits for a lock. Torch, JAX and TensorFlow
+//! are an exception: they free tensors on threads of Python whose lock they have just let go, where NumPy's own
+//! deleters take the lock again, so ours do as well. At the end of the process a reference is left alone.
 #![expect(unsafe_code, reason = "counts references by hand")]
 
 use crate::np::Arr;

@@ -13,6 +13,7 @@ use super::entry::Words;
 use super::export::{HOST, capsule, element_of, ready, spec_of};
 use super::import::{adopt, refused, set_base};
 use super::kinds::Known;
+use super::owner::Owner;
 use super::rules::{self, Lends, Rule, Steps, Takes, Writing};
 use super::{share, table};
 use crate::np::{self, Arr, Place};
@@ -24,6 +25,7 @@ use arrayloom_types::{DType, contiguous_strides};
 use numpy::npyffi::{PY_ARRAY_API, flags};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
+use pyo3::types::PyNotImplemented;
 
 /// Copies start on such an address, as the planner's do.
 const ALIGN: usize = 64;
@@ -241,12 +243,12 @@ fn made<'py>(
             strides: &strides,
             ..spec
         };
-        capsule(array, &exact, false)?
+        capsule(py, Owner::waiting(array), &exact, false)?
     } else {
-        capsule(array, &spec, false)?
+        capsule(py, Owner::waiting(array), &spec, false)?
     };
     let result = take.call1((tensor,))?;
-    Ok((!result.is(py.NotImplemented())).then_some(result))
+    Ok((!result.is(PyNotImplemented::get(py))).then_some(result))
 }
 
 /// Shares an array of ours with a device that computes in the host's memory.
@@ -257,7 +259,7 @@ fn wrapped<'py>(lent: &Lent<'py>, wrap: &Bound<'py, PyAny>) -> PyResult<Option<B
     let py = lent.array.py();
     ready(py, lent.arr)?;
     let made = wrap.call1((np::plain_view(&lent.array)?,))?;
-    Ok((!made.is(py.NotImplemented())).then_some(made))
+    Ok((!made.is(PyNotImplemented::get(py))).then_some(made))
 }
 
 /// Copies an array to another device.

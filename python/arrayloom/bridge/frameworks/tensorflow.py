@@ -12,6 +12,7 @@ from arrayloom import _ext
 from arrayloom.bridge import dtypes
 from arrayloom.bridge.errors import FrameworkUnavailable
 from arrayloom.bridge.registry import (
+    FLOAT8,
     NATIVE,
     Array,
     FrameworkSpec,
@@ -25,8 +26,7 @@ from arrayloom.bridge.registry import (
     importer,
 )
 
-_SMALL = ["e4m3b11fnuz", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz"]
-_BY_VALUE = frozenset(f"float8_{kind}" for kind in _SMALL)
+_BY_VALUE = FLOAT8 | {"float8_e4m3b11fnuz"}
 
 
 _tf = importer("tensorflow")

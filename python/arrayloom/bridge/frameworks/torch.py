@@ -11,6 +11,7 @@ from arrayloom.bridge import dtypes
 from arrayloom.bridge.drivers import number_of
 from arrayloom.bridge.errors import FrameworkUnavailable
 from arrayloom.bridge.registry import (
+    FLOAT8,
     NATIVE,
     Array,
     FrameworkSpec,
@@ -25,8 +26,6 @@ from arrayloom.bridge.registry import (
 )
 
 _torch = importer("torch")
-
-_SMALL = ["e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu"]
 
 
 def _dtype(x: Array) -> str:
@@ -161,7 +160,7 @@ SPEC = FrameworkSpec(
     modules=("torch",),
     array_types=("torch:Tensor",),
     layouts=Layouts.FORWARD,
-    dtypes=NATIVE | {"bfloat16", *(f"float8_{kind}" for kind in _SMALL)},
+    dtypes=NATIVE | FLOAT8 | {"bfloat16", "float8_e8m0fnu"},
     mutable=Mutability.ALWAYS,
     devices=frozenset({"cpu", "cuda"}),
     asks_stream=True,
