@@ -1,6 +1,8 @@
-"""Filters against SciPy, scikit-image (entropy) and OpenCV: CPU time of the process for each voxel, taken in turns.
+"""Filters against SciPy, scikit-image (entropy), OpenCV, ITK and dask-image: CPU time of the process for each
+voxel, taken in turns.
 
-Usage: ``python benchmarks/filters.py [--rounds 3]``. One thread: ``ARRAYLOOM_THREADS=1`` is set here.
+Usage: ``python benchmarks/filters.py [--rounds 3]``. One thread: ``ARRAYLOOM_THREADS=1`` is set here. Peers that are
+not installed are left out.
 """
 
 import argparse
@@ -66,6 +68,46 @@ def opencv(name, args, kwargs):
     return call
 
 
+def itk(name, args, kwargs):
+    """The same filter in SimpleITK."""
+    if find_spec("SimpleITK") is None or kwargs:
+        return None
+    import SimpleITK
+
+    SimpleITK.ProcessObject.SetGlobalDefaultNumberOfThreads(1)
+    size = args[0]
+    radius = [size // 2] * 3
+    filters = {
+        "gaussian_filter": lambda v: SimpleITK.DiscreteGaussian(v, size * size, 8 * size + 1),
+        "minimum_filter": lambda v: SimpleITK.GrayscaleErode(v, radius, SimpleITK.sitkBox),
+        "uniform_filter": lambda v: SimpleITK.BoxMean(v, radius),
+        "median_filter": lambda v: SimpleITK.Median(v, radius),
+    }
+    found = filters.get(name) if size < 9 else None
+    if found is None:
+        return None
+    return lambda x: SimpleITK.GetArrayFromImage(found(SimpleITK.GetImageFromArray(x)))
+
+
+def dask_image(name, args, kwargs):
+    """The same filter in dask-image, in blocks of an eighth, one thread."""
+    if find_spec("dask_image") is None or kwargs or (args[0] > 9):
+        return None
+    import dask.array
+    from dask_image import ndfilters
+
+    function = getattr(ndfilters, name, None)
+    if function is None:
+        return None
+
+    def call(x):
+        chunks = tuple(-(-n // 2) for n in x.shape)
+        blocks = dask.array.from_array(x, chunks=chunks)
+        return function(blocks, *args).compute(scheduler="synchronous")
+
+    return call
+
+
 def deviation(x, size):
     """SciPy has no deviations; this is what its users write, which cancels for large values."""
     wide = x.astype(np.float64)
@@ -103,7 +145,9 @@ def main():
         "f4": (rng.random((64, 512, 512)) * 4000).astype("f4"),
         "u2": rng.integers(0, 4000, (64, 512, 512), dtype="u2"),
     }
-    print(f"{'filter':34} dtype    ours   scipy  ratio    opencv  (ns per voxel)")
+    peers = ("opencv", "itk", "dask")
+    heads = "".join(f"{who:>9}" for who in peers)
+    print(f"{'filter':34} dtype    ours   scipy  ratio {heads}  (ns per voxel)")
     for name, args, kwargs, planes in CASES:
         if OTHERS.get(name) is entropy and find_spec("skimage") is None:
             print(f"{name}: needs scikit-image to compare with")
@@ -116,6 +160,8 @@ def main():
                 if name in OTHERS
                 else partial(apply, nd, name, args, kwargs),
                 "opencv": opencv(name, args, kwargs),
+                "itk": itk(name, args, kwargs),
+                "dask": dask_image(name, args, kwargs),
             }
             taken = {who: [] for who, call in calls.items() if call is not None}
             for _ in range(rounds):
@@ -123,9 +169,11 @@ def main():
                     times.append(1e9 * seconds(calls[who], x) / x.size)
             ns = {who: statistics.median(times) for who, times in taken.items()}
             label = f"{name} {args[0] if args else 'ball(3)'}"
-            other = f"{ns['opencv']:8.2f}" if "opencv" in ns else "       -"
+            others = "".join(f"{ns[who]:9.2f}" if who in ns else f"{'-':>9}" for who in peers)
             ratio = ns["scipy"] / ns["ours"]
-            print(f"{label:34} {dtype:5} {ns['ours']:7.2f} {ns['scipy']:7.1f} {ratio:6.1f} {other}")
+            print(
+                f"{label:34} {dtype:5} {ns['ours']:7.2f} {ns['scipy']:7.1f} {ratio:6.1f} {others}"
+            )
 
 
 if __name__ == "__main__":

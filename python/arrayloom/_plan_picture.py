@@ -72,7 +72,7 @@ def _axes(plan: Plan, axes: tuple[int, int] | None) -> tuple[int, int]:
         return axes[0] % len(plan.shape), axes[1] % len(plan.shape)
     if len(plan.shape) == 1:
         return 0, 0
-    cut = sorted(range(len(plan.shape)), key=lambda d: (len(plan.facts["bounds"][d]) > 1, d))
+    cut = sorted(range(len(plan.shape)), key=lambda d: (len(plan.facts["bounds"][d]) > 2, d))
     first, second = sorted(cut[-2:])
     return first, second
 
@@ -149,6 +149,9 @@ def _svg(
             f'height="{(r1 - r0) * tall:.2f}" fill="none" stroke="black"/>'
             for c0, c1, _, _ in columns
         )
+    parts.append(
+        f'<rect x="{width + 60:.0f}" y="30" width="{width:.2f}" height="{height:.2f}" fill="none" stroke="grey"/>'
+    )
     down, across = _counts(rows, extents[0]), _counts(columns, extents[1])
     most = max(int(down.max(initial=1)) * int(across.max(initial=1)), 1)
     for r0, r1, a in _runs(down):
@@ -190,5 +193,11 @@ def _raster(rows: list[Any], columns: list[Any], extents: tuple[int, int]) -> ND
     counts = np.outer(_counts(rows, extents[0])[at[0]], _counts(columns, extents[1])[at[1]])
     shade = 255 - 200 * (counts - 1) / max(int(counts.max()) - 1, 1)
     right = np.stack([shade, shade, np.full(shade.shape, 255.0)], -1)
-    gap = np.full((shape[0], 20, 3), 255.0)
-    return np.concatenate([left, gap, right], 1).astype(np.uint8)
+    return np.concatenate([_framed(left), _framed(right)], 1).astype(np.uint8)
+
+
+def _framed(panel: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A panel with a thin frame and a margin around it."""
+    around = ((1, 1), (1, 1), (0, 0))
+    frame = np.pad(panel, around, constant_values=96.0)
+    return np.pad(frame, tuple((10 * a, 10 * b) for a, b in around), constant_values=255.0)

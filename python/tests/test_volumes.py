@@ -319,3 +319,14 @@ def test_plans_tell_and_draw(volume, name):
     plan.draw(folder / name)
     head = Path(folder / name).read_bytes()[:8]
     assert head.startswith((b"<svg", b"\x89PNG"))
+
+
+def test_pictures_of_plans_show_the_axes_that_are_cut(tmp_path):
+    source = v.open(np.zeros((60, 80, 100), "u2"))
+    plan = v.plan(f.median_filter(source, 5), memory_limit=200_000)
+    cut = [d for d, bounds in enumerate(plan.facts["bounds"]) if len(bounds) > 2]
+    plan.draw(tmp_path / "plan.svg")
+    text = (tmp_path / "plan.svg").read_text(encoding="utf-8")
+    assert cut == [0]
+    assert "axes 0 (down) and 2;" in text
+    assert text.count('fill="none" stroke="black"') == plan.blocks
