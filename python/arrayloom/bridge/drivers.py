@@ -42,6 +42,10 @@ class Driver(Protocol):
         """Return free and total bytes of a device."""
         ...
 
+    def device_of(self, address: int) -> int:
+        """Return the number of the device whose memory an address is."""
+        ...
+
 
 def number_of(place: str) -> int:
     """Return the number in a device's name, 0 if there is none."""
@@ -64,6 +68,8 @@ class CudaDriver:
 
     _NON_BLOCKING = 1
     _NO_TIMING = 2
+    # The attribute of an address that names its device.
+    _ORDINAL = 9
 
     def __init__(self, library: Any = "libcuda.so.1") -> None:  # noqa: ANN401 - or a stand-in
         if isinstance(library, str):
@@ -148,6 +154,13 @@ class CudaDriver:
             free, total = ctypes.c_size_t(), ctypes.c_size_t()
             self._call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
             return free.value, total.value
+
+    def device_of(self, address: int) -> int:
+        """Return the number of the device whose memory an address is."""
+        number = ctypes.c_int()
+        found = ctypes.byref(number)
+        self._call("cuPointerGetAttribute", found, self._ORDINAL, ctypes.c_uint64(address))
+        return number.value
 
 
 _makers: dict[str, Callable[[], Driver]] = {"cuda": CudaDriver}

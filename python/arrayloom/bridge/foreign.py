@@ -12,6 +12,7 @@ import numpy as np
 from arrayloom import _ext
 from arrayloom.bridge import drivers, opencl, streams
 from arrayloom.bridge.dtypes import numpy_dtype, row_major
+from arrayloom.bridge.errors import FrameworkUnavailable
 from arrayloom.bridge.registry import HostArray
 
 __all__ = ["DeviceArray"]
@@ -26,6 +27,16 @@ def family_of(number: int) -> str:
     if number in (1, 3, 11, 13):
         return "cpu"
     return _NAMES.get(number, f"device{number}")
+
+
+def _device_of(address: int) -> int:
+    """Return the number of the CUDA device that has an address; 0 for none, and where nobody can tell."""
+    if address == 0:
+        return 0
+    try:
+        return drivers.driver("cuda").device_of(address)
+    except FrameworkUnavailable:
+        return 0
 
 
 class DeviceArray:
@@ -147,7 +158,9 @@ class DeviceArray:
         # Version 2 says nothing of streams: the work may be on the default stream.
         waits = stream if version >= 3 else 1
         device = getattr(owner, "device", None)
-        number = getattr(device, "index", getattr(device, "id", 0)) or 0
+        number = getattr(device, "index", getattr(device, "id", None))
+        if number is None:
+            number = _device_of(int(address or 0))
         return cls(
             owner,
             int(address or 0),

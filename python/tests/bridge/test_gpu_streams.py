@@ -122,6 +122,24 @@ unused = array(data, stream()).__dlpack__()
 live = DeviceArray.of_capsule(array(data, stream()).__dlpack__(max_version=(1, 0)))
 """
 
+# The interface does not say which device an address belongs to.
+INTERFACE = """
+class Theirs:
+    def __init__(self, values, number, **words):
+        self.memory = array(values, number)
+        found = self.memory.__cuda_array_interface__
+        self.__cuda_array_interface__ = {**found, **words}
+
+for number in (stream(), 1, 2):
+    x = Theirs(data, number)
+    print(b.device(x), x.__cuda_array_interface__["stream"] == number, np.array_equal(b.to_numpy(x), data))
+    lends = b.convert(x, "arrayloom", device="cuda:1")
+    print(lends.device, lends.__cuda_array_interface__["stream"] == number)
+finished = Theirs(data, 1, stream=None)
+before = len(names())
+print(b.to_numpy(finished).shape, "cuStreamSynchronize" in names(before))
+"""
+
 AFTER = """
 current = new("cuCtxGetCurrent")
 print("faults", gpu.fake(b"faults", -1), "first device", current == contexts[0])
@@ -162,3 +180,9 @@ def test_consumers_wait_by_an_event_and_nobody_waits_on_the_host(driver: Path):
 @pytest.mark.parametrize("delay", [0, 1])
 def test_owners_live_as_long_as_exports_and_a_program_may_end_before(driver: Path, delay: int):
     assert lines(driver, delay, OWNERS) == ["True True True", "True"]
+
+
+@pytest.mark.parametrize("delay", [0, 1])
+def test_the_interface_names_streams_and_its_memory_the_device(driver: Path, delay: int):
+    expected = ["cuda:1 True True", "cuda:1 True"] * 3
+    assert lines(driver, delay, INTERFACE) == [*expected, "(20, 30) False"]

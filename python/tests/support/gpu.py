@@ -32,6 +32,9 @@ class Gpu:
         """Queue work on a stream."""
         self.queues.setdefault(stream, []).append(work)
 
+    def device_of(self, address):
+        return 0
+
     def fill(self, stream, address, value):
         """Queue a kernel that sets all float32 elements of a block."""
         block = self.blocks[address]

@@ -351,6 +351,14 @@ API cuMemcpyDtoH_v2(void *to, u64 from, size_t bytes) {
     move(to, (void *)from, bytes, from, from);
     return (int)settings["sticky"];
 }
+API cuPointerGetAttribute(int *value, int attribute, u64 address) {
+    ENTER;
+    auto block = blocks.upper_bound((byte *)address);
+    const bool known = block != blocks.begin() && (byte *)address < (--block)->first + block->second.first;
+    if (attribute != 9 || !known) return INVALID;
+    *value = block->second.second;
+    return 0;
+}
 API cuMemGetInfo_v2(size_t *left, size_t *all) {
     ENTER; HERE;
     *all = settings["memory"], *left = *all - devices[device].used;
