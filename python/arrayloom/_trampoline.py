@@ -282,6 +282,10 @@ class Adapter:
         ins: Sequence[tuple[tuple[Any, ...], str, tuple[int, ...]]],
     ) -> None:
         """Run an operation that is no kernel, such as ``matmul``; NotImplementedError without it."""
+        # Others, such as sorts, have facts that `extmethod` has no place for.
+        if (len(outs), len(ins)) != (1, 2):
+            msg = f"no operation {name!r}"
+            raise NotImplementedError(msg)
         (out,) = (self._view(*row) for row in outs)
         with np.errstate(all="ignore"):
             self.device.extmethod(Op(name), out, *(self._view(*row) for row in ins))

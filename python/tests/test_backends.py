@@ -118,6 +118,24 @@ def test_a_backend_multiplies_matrices_if_it_can(backend):
     assert refused == (5 if backend == "sim" else 0)
 
 
+OTHERS = """
+import numpy as np
+x = (np.arange(12000.0) * 7919 % 12007).reshape(100, 120)
+g = np.random.Generator(np.random.Philox(3))
+print(np.sort(x, axis=0)[:3, :3].tolist(), np.argsort(x)[:2, :4].tolist(), x.argsort(kind="stable")[5, :3].tolist())
+print(np.fft.fft(x)[0, :2].tolist(), np.fft.rfft(x, axis=0)[1, :2].tolist(), g.random(5000)[-2:].tolist())
+x.sort()
+print(x[7, :5].tolist())
+"""
+
+
+@pytest.mark.parametrize("backend", [NUMPY, "sim"])
+def test_what_only_some_devices_do_is_numpys_elsewhere(backend):
+    found = run("--backend", backend, "--min-bytes", "0", "-c", OTHERS)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout == run("--backend", "cpu", "--min-bytes", "0", "-c", OTHERS).stdout
+
+
 # Written for npbackend: names, arguments and habits are those of modules that were published for it.
 TARGET = """
 from bohrium.target import interface
