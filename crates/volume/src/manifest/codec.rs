@@ -2,6 +2,7 @@
 
 use super::{bits, blosc};
 use std::io::Read;
+use std::ops::Range;
 
 /// One step of decoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,7 @@ pub enum Codec {
 pub struct Decoder {
     data: Vec<u8>,
     other: Vec<u8>,
+    blosc: blosc::Tools,
     zstd: Option<zstd::bulk::Decompressor<'static>>,
 }
 
@@ -54,16 +56,18 @@ impl Decoder {
         &mut self.data
     }
 
-    /// Decodes what was read; the result has `bytes` bytes.
+    /// Decodes what was read; the result has `bytes` bytes, of which only `needed` need to be right.
     pub(super) fn decode(
         &mut self,
         codecs: &[Codec],
         skipped: u32,
-        bytes: usize,
+        (bytes, needed): (usize, Range<usize>),
     ) -> Result<(), String> {
         for (number, codec) in codecs.iter().enumerate() {
             if skipped >> number & 1 == 0 {
-                self.step(*codec, bytes)?;
+                let last = number + 1 == codecs.len();
+                let needed = if last { needed.clone() } else { 0..usize::MAX };
+                self.step(*codec, bytes, &needed)?;
             }
         }
         if self.data.len() < bytes {
@@ -74,7 +78,7 @@ impl Decoder {
         Ok(())
     }
 
-    fn step(&mut self, codec: Codec, bytes: usize) -> Result<(), String> {
+    fn step(&mut self, codec: Codec, bytes: usize, needed: &Range<usize>) -> Result<(), String> {
         let failed = |what: &str, error: &dyn std::fmt::Display| {
             format!("{what} cannot be decoded, {error}: it is corrupt")
         };
@@ -107,7 +111,8 @@ impl Decoder {
                 self.other.truncate(found);
             }
             Codec::Blosc => {
-                blosc::decode(&self.data, &mut self.other).map_err(|e| failed("blosc", &e))?;
+                blosc::decode(&self.data, needed, &mut self.blosc, &mut self.other)
+                    .map_err(|e| failed("blosc", &e))?;
             }
             Codec::Shuffle(size) => {
                 self.other.resize(self.data.len(), 0);

@@ -171,8 +171,9 @@ impl Index {
         };
         file.read_exact_at(decoder.raw(count), first)
             .map_err(|e| told(&path, offset, e.to_string()))?;
+        let whole = if codecs.is_empty() { count } else { bytes };
         decoder
-            .decode(codecs, skipped, part.len())
+            .decode(codecs, skipped, (whole, part))
             .map_err(|e| told(&path, offset, e))?;
         Ok(true)
     }

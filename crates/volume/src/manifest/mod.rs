@@ -103,8 +103,8 @@ impl Manifest {
         Region { lo, hi }
     }
 
-    /// Reads what the box `wanted` needs of the chunk at `at` into `slab`: the whole chunk if it is decoded, else
-    /// its planes along the first axis that meet the box.
+    /// Reads what the box `wanted` needs of the chunk at `at` into `slab`: its planes along the first axis that meet
+    /// the box, or the whole chunk if its codecs know no parts.
     fn one(
         &self,
         at: &[i64],
@@ -115,12 +115,15 @@ impl Manifest {
         let mut held = self.stored(at);
         let size = self.dtype.size();
         let bytes = |r: &Region| usize::try_from(r.voxels()).unwrap_or(usize::MAX) * size;
-        let (all, mut part) = (bytes(&held), 0..bytes(&held));
-        let what = held.clip(wanted);
-        if self.codecs.is_empty() && !what.is_empty() {
-            let before = held.with_axis(0, held.lo[0], what.lo[0]);
-            held = held.with_axis(0, what.lo[0], what.hi[0]);
-            part = bytes(&before)..bytes(&before) + bytes(&held);
+        let (all, what) = (bytes(&held), held.clip(wanted));
+        let mut part = 0..all;
+        if !what.is_empty() {
+            let planes = held.with_axis(0, what.lo[0], what.hi[0]);
+            let before = bytes(&held.with_axis(0, held.lo[0], what.lo[0]));
+            part = before..before + bytes(&planes);
+            if self.codecs.is_empty() {
+                held = planes;
+            }
         }
         let there = self.index.read(at, (all, part), &self.codecs, decoder)?;
         if there && self.swapped {
