@@ -10,6 +10,7 @@ on other devices, images are copied.
 import ctypes
 import os
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -64,8 +65,13 @@ def _from_host(array: HostArray, options: Options) -> Array:
     return _upload(array.astype(array.dtype.newbyteorder("="), order="C", copy=False))
 
 
+@cache
+def _push() -> Callable[[HostArray], Array]:
+    return _cle().push
+
+
 def _upload(array: HostArray) -> Array:
-    return _cle().push(array)
+    return _push()(array)
 
 
 # How images of an element type are read, by the class of images: looked up once.
