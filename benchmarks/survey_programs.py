@@ -8,6 +8,7 @@ import sys
 import time
 
 import numpy as np
+from survey_loops import LOOPS
 
 SIDE = 1000
 SECONDS = 0.08
@@ -231,7 +232,7 @@ FUNCTIONS = (
 def programs():
     """Functions by name."""
     found = {name: eval(f"lambda: {line}", globals()) for name, line in LINES.items()}
-    return found | {f.__name__.replace("_", " "): f for f in FUNCTIONS}
+    return found | {f.__name__.replace("_", " "): f for f in (*FUNCTIONS, *LOOPS)}
 
 
 def timed(program):

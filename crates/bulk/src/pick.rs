@@ -45,13 +45,22 @@ fn split<'a, T>(mut out: &'a mut [T], counts: &[usize]) -> Vec<&'a mut [T]> {
     parts
 }
 
-/// Writes what `value` gives for each true value's number to `out`. Whether a value is true decides
-/// only how far the place moves, not which way the program goes: masks are seldom foreseeable.
+/// Writes what `value` gives for each true value's number to `out`. Eight equal values are common, and
+/// done together. Among others, whether a value is true decides only how far the place moves, not which way
+/// the program goes: they are seldom foreseeable.
 fn fill<T: Copy>(mask: &[u8], out: &mut [T], value: impl Fn(usize) -> T) {
     let mut place = 0;
     let (words, rest) = mask.as_chunks::<8>();
     for (number, word) in words.iter().enumerate() {
         if u64::from_ne_bytes(*word) == 0 {
+            continue;
+        }
+        if word.iter().all(|&m| m != 0) {
+            let rest = out.get_mut(place..).unwrap_or_default();
+            for (i, o) in rest.iter_mut().take(8).enumerate() {
+                *o = value(8 * number + i);
+            }
+            place += 8;
             continue;
         }
         for (i, &m) in word.iter().enumerate() {

@@ -113,7 +113,7 @@ impl<'a> Worker<'a> {
         // for them themselves.
         let is_fold = |step: &Step<usize>| matches!(step, Step::Fold { .. });
         let alone = program.steps.iter().all(is_fold);
-        let fetched = if program.segments.is_empty() && !alone {
+        let fetched = if program.far && program.segments.is_empty() && !alone {
             distinct(&moving, nest)
         } else {
             Vec::new()

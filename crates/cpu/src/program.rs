@@ -43,6 +43,8 @@ pub(crate) struct Program {
     pub(crate) tile: usize,
     /// The lane whose lines tiles should start on: one that is written around the caches.
     pub(crate) aligned_to: Option<(usize, usize)>,
+    /// True when the operands are too large to lie in a cache: their lines are asked for ahead of time.
+    pub(crate) far: bool,
 }
 
 /// Bytes of all live tile buffers: well within a level-1 cache, next to what is read in place.
@@ -125,7 +127,19 @@ pub(crate) fn build(
     join(&mut lowered, facts.isa, facts.flags.is_some());
     let mut program = allocate(lowered, setup, config, tree_row(setup, folds));
     program.aligned_to = aligned_to;
+    program.far = is_far(kernel, setup, config);
     Ok(program)
+}
+
+/// True when all operands together are larger than what a cache may hold of them.
+fn is_far(kernel: &Kernel, setup: &Setup, config: &CpuConfig) -> bool {
+    let sources = setup.sources.iter().zip(&kernel.inputs);
+    let read = sources.filter(|(source, _)| source.lane().is_some());
+    let read: usize = read.map(|(_, dtype)| dtype.size()).sum();
+    let stored =
+        (0..kernel.outputs.len()).filter(|&i| matches!(kernel.outputs[i].form, Form::Store));
+    let stored: usize = stored.map(|i| kernel.output_dtype(i).size()).sum();
+    setup.nest.len().saturating_mul(read + stored) > config.stream_bytes / 2
 }
 
 /// True when the outputs are too large to be found in a cache later.
@@ -354,6 +368,7 @@ fn allocate(mut lowered: Lowered, setup: &Setup, config: &CpuConfig, row: usize)
         buffer_bytes: (tile * largest).next_multiple_of(64) + 5 * 64,
         tile,
         aligned_to: None,
+        far: false,
     }
 }
 

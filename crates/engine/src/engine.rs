@@ -45,7 +45,9 @@ pub struct Engine {
     pub(crate) events: Mutex<Vec<FpEvent>>,
     pub(crate) dumps: Mutex<Dumps>,
     pub(crate) dumping: AtomicBool,
-    failure: Mutex<Option<EngineError>>,
+    pub(crate) failure: Mutex<Option<EngineError>>,
+    /// True while there are events or a failure that nobody has taken. Changed under the lock of either.
+    pub(crate) untold: AtomicBool,
     pub(crate) rungs: Mutex<Rungs>,
     /// The most bytes in use that were seen while a kernel ran, and where.
     pub(crate) peak: Mutex<(u64, u32)>,
@@ -64,6 +66,9 @@ pub struct Engine {
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// Bytes of the least lazy array for each point of an operation that is not small.
+const SMALL: usize = 64;
 
 impl Engine {
     /// Starts the engine and, unless `settings.lazy` is off, installs the guard with the engine as its
@@ -95,6 +100,7 @@ impl Engine {
             dumps: Mutex::default(),
             dumping: AtomicBool::new(dumping),
             failure: Mutex::default(),
+            untold: AtomicBool::new(false),
             rungs: Mutex::default(),
             peak: Mutex::default(),
             predicted: AtomicU64::new(0),
@@ -274,12 +280,20 @@ impl Engine {
     /// [`EngineError::BadSlot`] for a slot that is not in use; otherwise what running the list gave, and
     /// then the operation stays recorded.
     pub fn record(&self, node: Node) -> Result<(), EngineError> {
-        let must_run = {
+        let (must_run, petty) = {
             let mut table = self.table();
-            self.append(&mut table, node)?
+            let must_run = self.append(&mut table, node, false)?;
+            (must_run, table.petty())
         };
         if must_run || self.settings.eager {
             self.flush()
+        } else if let Some(results) = petty {
+            self.flush()?;
+            for slot in results {
+                // One that is gone, or stays where it is, does no harm.
+                let _shown = self.publish(slot);
+            }
+            Ok(())
         } else {
             Ok(())
         }
@@ -291,11 +305,17 @@ impl Engine {
     /// As for [`Engine::record`]; after a failure the operation stays recorded.
     pub fn compute(&self, node: Node) -> Result<(), EngineError> {
         let wanted = node.outs[0].0;
-        self.append(&mut self.table(), node)?;
+        self.append(&mut self.table(), node, true)?;
         self.sync_read(wanted)
     }
 
-    pub(crate) fn append(&self, table: &mut Table, node: Node) -> Result<bool, EngineError> {
+    /// Appends an operation; `now` says that the list runs next. True if it must.
+    pub(crate) fn append(
+        &self,
+        table: &mut Table,
+        node: Node,
+        now: bool,
+    ) -> Result<bool, EngineError> {
         for (slot, _) in crate::table::accesses(&node) {
             match table.get(slot) {
                 Some(entry) => entry.check_there()?,
@@ -303,18 +323,22 @@ impl Engine {
             }
         }
         table.recorded += 1;
-        let mut must_run = false;
+        let mut must_run = now;
         let parts = split(node, &mut |bytes| table.add(Home::Internal, bytes, false));
+        for (slot, _) in parts.iter().flat_map(|part| &part.outs) {
+            must_run |= !self.reserve(table, *slot);
+        }
         for part in parts {
             for operand in part.ins.iter().chain(&part.mask) {
-                if let Some(slot) = operand.slot() {
+                // The operands of what runs at once need no barrier.
+                if let Some(slot) = operand.slot().filter(|_| !must_run) {
                     must_run |= !self.arm(table, slot);
                 }
             }
-            for (slot, _) in &part.outs {
-                must_run |= !self.reserve(table, *slot);
-            }
             table.count(&part);
+            let points = part.domain().iter().product::<usize>();
+            let small = points < self.settings.min_bytes / SMALL;
+            table.small_run = if small { table.small_run + 1 } else { 0 };
             table.list.push(part);
         }
         let settings = &self.settings;
@@ -393,32 +417,6 @@ impl Engine {
     /// Slots in use, those that only recorded operations need among them.
     pub fn slots_in_use(&self) -> usize {
         self.table().in_use()
-    }
-
-    /// The floating-point conditions met since the last call, in program order.
-    pub fn take_fp_events(&self) -> Vec<FpEvent> {
-        std::mem::take(&mut *lock(&self.events))
-    }
-
-    /// Names a function that is called when work inside a touch left a failure or floating-point
-    /// conditions to be told. It runs on the touching thread, in the signal handler, just before the
-    /// access is repeated.
-    pub fn on_notice(&self, call: fn()) {
-        self.notice.get_or_init(|| call);
-    }
-
-    /// The failure of an evaluation inside a touch, once.
-    pub fn take_failure(&self) -> Option<EngineError> {
-        lock(&self.failure).take()
-    }
-
-    /// True if there are conditions or a failure that nobody has taken.
-    pub fn has_news(&self) -> bool {
-        !lock(&self.events).is_empty() || lock(&self.failure).is_some()
-    }
-
-    pub(crate) fn keep_failure(&self, error: EngineError) {
-        lock(&self.failure).get_or_insert(error);
     }
 
     /// Counts since the start or the last [`Engine::reset_stats`].

@@ -1,7 +1,11 @@
-//! Floating-point conditions of operations, in program order.
+//! What the program is to be told later: floating-point conditions of operations, in program order, and a
+//! failure where nobody could be told.
 
+use crate::engine::lock;
+use crate::{Engine, EngineError};
 use arrayloom_ir::{Action, FpFlags, Node};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::AtomicU8;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Conditions that one operation met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +30,7 @@ pub(crate) fn collect(
 ) {
     let mut met = vec![0u8; places.len()];
     for (flag, &owner) in flags.iter().zip(origin) {
-        met[owner as usize] |= flag.load(Ordering::Relaxed);
+        met[owner as usize] |= flag.load(Relaxed);
     }
     for &(first, second) in twins {
         met[second as usize] |= met[first as usize];
@@ -52,5 +56,48 @@ fn warning_name(node: &Node) -> &'static str {
         Action::Gather => "take",
         Action::Reduce { .. } | Action::Arg { .. } => "reduce",
         Action::Scan { .. } => "accumulate",
+    }
+}
+
+impl Engine {
+    /// The floating-point conditions met since the last call, in program order.
+    pub fn take_fp_events(&self) -> Vec<FpEvent> {
+        let mut events = lock(&self.events);
+        self.untold.store(lock(&self.failure).is_some(), Relaxed);
+        std::mem::take(&mut *events)
+    }
+
+    /// Keeps conditions for the next call of [`Engine::take_fp_events`].
+    pub(crate) fn tell(&self, events: impl IntoIterator<Item = FpEvent>) {
+        let mut untold = lock(&self.events);
+        untold.extend(events);
+        if !untold.is_empty() {
+            self.untold.store(true, Relaxed);
+        }
+    }
+
+    /// Names a function that is called when work inside a touch left a failure or floating-point
+    /// conditions to be told. It runs on the touching thread, in the signal handler, just before the
+    /// access is repeated.
+    pub fn on_notice(&self, call: fn()) {
+        self.notice.get_or_init(|| call);
+    }
+
+    /// The failure of an evaluation inside a touch, once.
+    pub fn take_failure(&self) -> Option<EngineError> {
+        let events = lock(&self.events);
+        self.untold.store(!events.is_empty(), Relaxed);
+        lock(&self.failure).take()
+    }
+
+    /// True if there are conditions or a failure that nobody has taken. Takes no lock.
+    pub fn has_news(&self) -> bool {
+        self.untold.load(Relaxed)
+    }
+
+    pub(crate) fn keep_failure(&self, error: EngineError) {
+        let mut failure = lock(&self.failure);
+        failure.get_or_insert(error);
+        self.untold.store(true, Relaxed);
     }
 }

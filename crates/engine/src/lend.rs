@@ -59,7 +59,7 @@ impl Engine {
             site: 0,
             told: false,
         };
-        let must_run = self.append(&mut table, node)?;
+        let must_run = self.append(&mut table, node, false)?;
         drop(table);
         drop(turn);
         if must_run {

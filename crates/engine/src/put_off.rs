@@ -17,8 +17,6 @@ use std::collections::BTreeSet;
 const MAX_OPS: usize = 4;
 /// Arrays that doing them again reads at most.
 const MAX_READS: usize = 3;
-/// Instructions of one of them at most.
-const MAX_CODE: usize = 12;
 /// Bytes that may be kept for it though the program has dropped them.
 const SMALL: usize = 64 << 10;
 /// Points of the operations that may stand between the fold and the value that somebody waits for.
@@ -162,11 +160,7 @@ impl Chain<'_> {
 
 /// True for element-wise operations of a few quick instructions.
 fn is_cheap(node: &Node) -> bool {
-    let Action::Map(op) = node.action else {
-        return false;
-    };
-    let code = op.code(&node.sig);
-    code.len() <= MAX_CODE && code.iter().all(|ins| ins.prim.is_quick())
+    matches!(node.action, Action::Map(op) if op.is_quick(&node.sig))
 }
 
 /// Who is alive, for operations that wait in the list.

@@ -1,7 +1,7 @@
 //! Runs the list: takes it, fuses it, gives results memory, launches the kernels, hands results over.
 
 use crate::engine::{is_unsupported, lock};
-use crate::events::{self, FpEvent, Placed};
+use crate::events::{self, Placed};
 use crate::explain;
 use crate::put_off::{self, PutOff};
 use crate::stats::name_of;
@@ -132,6 +132,7 @@ impl Engine {
         let mut table = self.table();
         let list = std::mem::take(&mut table.list);
         table.list_bytes = 0;
+        table.small_run = 0;
         let batch = Batch::new(list, &table);
         for &slot in batch.slots.keys() {
             let Some(entry) = table.get_mut(slot) else {
@@ -439,8 +440,7 @@ impl Engine {
 
     fn report(&self, mut events: Vec<Placed>) {
         events.sort_by_key(|(place, _)| *place);
-        let events = events.into_iter().map(|(_, event)| event);
-        lock(&self.events).extend(events.collect::<Vec<FpEvent>>());
+        self.tell(events.into_iter().map(|(_, event)| event));
     }
 }
 

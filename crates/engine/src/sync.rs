@@ -8,6 +8,14 @@ use arrayloom_guard::{Block, Guard, Slot, State};
 use arrayloom_ir::SlotId;
 
 impl Engine {
+    /// The guarded slot that an address lies in, what its pages are, and whether its value is not computed yet.
+    /// Takes no lock.
+    pub fn look_at(&self, addr: usize) -> Option<(SlotId, State, bool)> {
+        let (_, state, tag) = self.guard()?.look(addr)?;
+        let slot = SlotId(u32::try_from(tag.checked_sub(1)?).ok()?);
+        Some((slot, state, self.is_pending(slot)))
+    }
+
     /// Afterwards the bytes at the slot's address may be read.
     ///
     /// # Errors
@@ -94,8 +102,13 @@ impl Engine {
         idle && guard.state(guarded).is_published() && guard.unprotect(guarded)
     }
 
+    /// True for memory that nobody has looked at since it was made: recorded writes need not run at once.
+    pub fn is_fresh(&self, slot: SlotId) -> bool {
+        self.table().get(slot).is_some_and(|entry| entry.fresh)
+    }
+
     /// Moves a computed value to its address. False when there is no value yet.
-    fn publish(&self, slot: SlotId) -> Result<bool, EngineError> {
+    pub(crate) fn publish(&self, slot: SlotId) -> Result<bool, EngineError> {
         let mut table = self.table();
         let Some(entry) = table.get_mut(slot) else {
             return Err(unknown(slot));

@@ -5,6 +5,7 @@ use crate::shadow::Shadow;
 use arrayloom_guard::{Block, Guard, Slot};
 use arrayloom_ir::{Node, SlotId};
 use arrayloom_types::{DType, Shape};
+use std::collections::BTreeSet;
 
 /// Where a slot's bytes belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +80,8 @@ pub(crate) struct Table {
     pub(crate) list: Vec<Node>,
     /// Bytes of results in the list.
     pub(crate) list_bytes: u64,
+    /// Operations on few points at the end of the list, in a row.
+    pub(crate) small_run: usize,
     pub(crate) recorded: u64,
     /// Bytes that only recorded operations keep alive.
     pub(crate) pinned: u64,
@@ -93,7 +96,19 @@ pub(crate) enum Leftover {
     Slot(Slot, Option<Block>),
 }
 
+/// Small operations in a row that are too many to be the edges of a grid.
+const PETTY: usize = 48;
+
 impl Table {
+    /// The results of a list that ends with many operations on few points, such as a loop over the columns of an
+    /// array that is not computed yet. Where the program can see them, such operations need not be recorded.
+    pub(crate) fn petty(&self) -> Option<BTreeSet<SlotId>> {
+        (self.small_run >= PETTY).then(|| {
+            let outs = self.list.iter().flat_map(|node| &node.outs);
+            outs.map(|(slot, _)| *slot).collect()
+        })
+    }
+
     /// A new slot.
     pub(crate) fn add(&mut self, home: Home, nbytes: usize, user: bool) -> SlotId {
         let entry = Entry {

@@ -292,6 +292,14 @@ impl Guard {
         (self.state(slot) != State::Free).then_some(slot)
     }
 
+    /// What [`Guard::slot_at`], [`Guard::state`] and [`Guard::tag`] tell of an address, at once.
+    pub fn look(&self, addr: usize) -> Option<(Slot, State, u64)> {
+        let slot = self.arena.slot_at(addr)?;
+        let record = self.arena.record(slot);
+        let state = record.load().state();
+        (state != State::Free).then(|| (slot, state, record.tag.load(SeqCst)))
+    }
+
     /// The user address of a slot, whether anything is there or not.
     pub fn addr(&self, slot: Slot) -> *mut u8 {
         self.arena.addr(slot)

@@ -96,7 +96,16 @@ impl OpDef {
         (self.body)(&mut builder, &inputs);
         builder.finish()
     }
+
+    /// True if one call takes a few quick instructions: memory decides how long it takes.
+    pub fn is_quick(&self, sig: &LoopSig) -> bool {
+        let code = self.code(sig);
+        code.len() <= QUICK_CODE && code.iter().all(|ins| ins.prim.is_quick())
+    }
 }
+
+/// Instructions of a quick operation at most.
+const QUICK_CODE: usize = 12;
 
 impl std::fmt::Debug for OpDef {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

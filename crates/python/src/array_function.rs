@@ -5,6 +5,7 @@
 
 use crate::map::Outcome;
 use crate::methods::Call;
+use crate::np;
 use crate::operand::Reason;
 use crate::{creation, delegate, functions, parts, products};
 use pyo3::prelude::*;
@@ -102,7 +103,7 @@ pub(crate) fn call<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
 
 /// False if a type that is no kind of `ndarray` takes part: it may have an answer of its own.
 fn only_arrays(types: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let array = types.py().import("numpy")?.getattr("ndarray")?;
+    let array = np::array_class(types.py());
     for kind in types.try_iter()? {
         if !kind?.cast::<PyType>()?.is_subclass(&array)? {
             return Ok(false);
@@ -114,10 +115,7 @@ fn only_arrays(types: &Bound<'_, PyAny>) -> PyResult<bool> {
 /// `ndarray`'s own answer.
 fn base<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
     let py = call.this.py();
-    let own = py
-        .import("numpy")?
-        .getattr("ndarray")?
-        .getattr("__array_function__")?;
+    let own = np::method(py, "__array_function__")?;
     let mut args = vec![call.this.clone()];
     args.extend_from_slice(call.args);
     own.call(PyTuple::new(py, args)?, call.kwargs)

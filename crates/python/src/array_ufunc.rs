@@ -170,11 +170,7 @@ fn overrides(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     let Ok(theirs) = object.get_type().getattr("__array_ufunc__") else {
         return Ok(false);
     };
-    let base = object
-        .py()
-        .import("numpy")?
-        .getattr("ndarray")?
-        .getattr("__array_ufunc__")?;
+    let base = np::method(object.py(), "__array_ufunc__")?;
     let ours = state::state()
         .lazy_type
         .bind(object.py())

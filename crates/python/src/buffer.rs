@@ -30,7 +30,7 @@ pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
     let procs = unsafe { (*np::array_type()).tp_as_buffer };
     // SAFETY: `ndarray` exports buffers.
     let buffer = unsafe { (*procs).bf_getbuffer }.ok_or_else(|| missing("a buffer"))?;
-    let method = py.import("numpy")?.getattr("ndarray")?.getattr("tofile")?;
+    let method = np::method(py, "tofile")?;
     // SAFETY: a method of a C type is a method descriptor.
     let definition = unsafe { (*method.as_ptr().cast::<ffi::PyMethodDescrObject>()).d_method };
     // SAFETY: NumPy's method table is static.
@@ -191,10 +191,7 @@ fn base_attribute(py: Python<'_>, name: *mut c_void) -> PyResult<Bound<'_, PyAny
     // SAFETY: the closure is one of the static names.
     let name = unsafe { std::ffi::CStr::from_ptr(name.cast()) };
     let name = name.to_str().unwrap_or_default();
-    py.import("numpy")?
-        .getattr("ndarray")?
-        .getattr("__dict__")?
-        .get_item(name)
+    np::array_class(py).getattr("__dict__")?.get_item(name)
 }
 
 unsafe extern "C" fn get_attribute(this: *mut PyObject, name: *mut c_void) -> *mut PyObject {

@@ -5,7 +5,7 @@ use crate::birth;
 use crate::keywords;
 use crate::map::{Options, Outcome, leave};
 use crate::methods::Call;
-use crate::np::Arr;
+use crate::np::{self, Arr};
 use crate::operand::{Input, View, classify};
 use crate::record::Draft;
 use crate::{functions, join, record, site};
@@ -200,7 +200,7 @@ fn own<'py>(call: &Call<'_, 'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     let py = call.this.py();
     let mut args = vec![call.this.clone()];
     args.extend_from_slice(call.args);
-    let method = py.import("numpy")?.getattr("ndarray")?.getattr(name)?;
+    let method = np::method(py, name)?;
     method.call(pyo3::types::PyTuple::new(py, args)?, call.kwargs)
 }
 

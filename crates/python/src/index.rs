@@ -195,9 +195,18 @@ pub(crate) unsafe extern "C" fn set(
             Key::View => {
                 // SAFETY: `ndarray`'s own slot, with live objects.
                 let view = owned(py, unsafe { (own().subscript)(a.as_ptr(), key.as_ptr()) })?;
+                if is_small_and_there(&view, &value) {
+                    return np::assign(&view, &value).map(|()| 0);
+                }
                 assign::copy_into(py, &view, &value)?
             }
             Key::Other => masked(py, &a, &key, &value)?,
+            Key::Element if sync::is_open(array) && Arr::of(&value).is_none() => {
+                // SAFETY: `ndarray`'s own slot, with live objects.
+                return checked(py, unsafe {
+                    (own().assign)(a.as_ptr(), key.as_ptr(), value.as_ptr())
+                });
+            }
             Key::Element => false,
         };
         if recorded {
@@ -205,6 +214,19 @@ pub(crate) unsafe extern "C" fn set(
         }
         assign_now(py, &a, array, &key, &value)
     })
+}
+
+/// True for a small view of memory that the program uses itself, and a value that is a number or lies in memory:
+/// nothing is gained by recording the assignment.
+fn is_small_and_there(view: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> bool {
+    let kind = value.get_type_ptr();
+    let there = match Arr::of(value) {
+        Some(array) if kind == state::lazy_type() => sync::is_open(array),
+        Some(array) => kind == np::array_type() && sync::is_value_there(array),
+        None => assign::is_number(value),
+    };
+    let small = |array: Arr| array.nbytes() < state::min_bytes() && sync::is_open(array);
+    there && Arr::of(view).is_some_and(small)
 }
 
 /// `a[mask] = scalar` for a mask of the array's shape.

@@ -11,6 +11,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use smallvec::SmallVec;
 
+/// How many times as large as the least lazy array one may be that the processor's second cache holds.
+const IN_CACHE: usize = 4;
+
 /// A result, or the reason why NumPy must give it.
 pub(crate) enum Outcome<'py> {
     /// Recorded.
@@ -232,16 +235,32 @@ impl Call<'_> {
     }
 
     /// True for a small write into memory that the program uses itself, of values that it has: recorded,
-    /// it would run at once, alone.
+    /// it would run at once, alone. A quick operation on what a cache holds is not worth other threads either.
     fn is_quicker_now(&self, target: &View) -> bool {
         let there = |input: &Input| match input {
             Input::View(view) => sync::is_there(view.array),
             Input::Scalar(_) | Input::Weak(_) => true,
         };
-        target.array.nbytes() < state::min_bytes()
+        let (bytes, least) = (target.array.nbytes(), state::min_bytes());
+        (bytes < least || bytes < IN_CACHE * least && self.is_plain(target))
             && !self.pending
             && self.inputs.iter().all(there)
             && sync::is_settled(target.array)
+    }
+
+    /// True for a quick operation that casts nothing and that nothing recorded later could join.
+    fn is_plain(&self, target: &View) -> bool {
+        let alike = |(input, &dtype): (&Input, &DType)| match input {
+            Input::View(view) => view.layout.dtype == dtype,
+            Input::Scalar(_) | Input::Weak(_) => true,
+        };
+        let fresh = target
+            .slot
+            .is_some_and(|(slot, _)| state::engine().is_fresh(slot));
+        !fresh
+            && self.sig.outs[0] == target.layout.dtype
+            && self.inputs.iter().zip(&self.sig.ins).all(alike)
+            && self.entry.def.is_quick(&self.sig)
     }
 
     /// True if every Python number is in the range of the loop's dtype.

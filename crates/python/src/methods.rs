@@ -8,7 +8,7 @@ use crate::array_ufunc;
 use crate::keywords::Keywords;
 use crate::lift::lift_held;
 use crate::map::Outcome;
-use crate::np::Arr;
+use crate::np::{self, Arr};
 use crate::operand::Reason;
 use crate::slot::{lend, object, owned};
 use crate::{
@@ -29,6 +29,8 @@ enum How {
     Read(Reason),
     /// NumPy does it on data that may be written.
     Write(Reason),
+    /// NumPy's method of the array itself, once its data are computed: it makes no array of them.
+    Look,
     /// We do it, or say why not.
     Native(for<'py> fn(&Call<'_, 'py>) -> PyResult<Outcome<'py>>),
     /// We do it.
@@ -148,7 +150,10 @@ const METHODS: [Method; 46] = [
     export(c"tolist"),
     export(c"dump"),
     export(c"dumps"),
-    export(c"item"),
+    Method {
+        name: c"item",
+        how: How::Look,
+    },
     Method {
         name: c"argpartition",
         how: How::Native(sorting::argpartition),
@@ -207,8 +212,7 @@ const WRITES: [&str; 3] = ["fill", "sort", "partition"];
 
 /// `a.searchsorted(v, side='left', sorter=None)`.
 fn search<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
-    let function = call.this.py().import("numpy")?.getattr("ndarray")?;
-    let function = function.getattr("searchsorted")?;
+    let function = np::method(call.this.py(), "searchsorted")?;
     let mut args = vec![call.this.clone()];
     args.extend_from_slice(call.args);
     let found = parts::elementwise("searchsorted", &function, &args, call.kwargs)?;
@@ -292,7 +296,18 @@ fn run<'py>(method: &Method, call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>
         },
         How::Read(reason) => in_numpy(call, name, reason, false),
         How::Write(reason) => in_numpy(call, name, reason, true),
+        How::Look => look(call, name),
     }
+}
+
+fn look<'py>(call: &Call<'_, 'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    let py = call.this.py();
+    if let Some(array) = Arr::of(call.this) {
+        sync::read(py, array)?;
+    }
+    let args = std::iter::once(call.this).chain(call.args);
+    let args = PyTuple::new(py, args.collect::<Vec<_>>())?;
+    np::method(py, name)?.call(args, call.kwargs)
 }
 
 fn in_numpy<'py>(
@@ -301,8 +316,7 @@ fn in_numpy<'py>(
     reason: Reason,
     writes: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let py = call.this.py();
-    let function = py.import("numpy")?.getattr("ndarray")?.getattr(name)?;
+    let function = np::method(call.this.py(), name)?;
     let mut args = vec![call.this.clone()];
     args.extend_from_slice(call.args);
     let writes = 0..usize::from(writes);
@@ -318,7 +332,7 @@ unsafe extern "C" fn resize(
     object(|py| {
         // SAFETY: a method of an array type.
         sync::write(py, unsafe { Arr::new(this) })?;
-        let method = py.import("numpy")?.getattr("ndarray")?.getattr("resize")?;
+        let method = np::method(py, "resize")?;
         // SAFETY: a method of a C type is a method descriptor.
         let method = unsafe { &*method.as_ptr().cast::<ffi::PyMethodDescrObject>() };
         // SAFETY: NumPy's method table is static.
@@ -351,10 +365,7 @@ fn as_array<'py>(call: &Call<'_, 'py>) -> Outcome<'py> {
 /// `a.__array_namespace__()` is our namespace.
 fn namespace<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
     let py = call.this.py();
-    let own = py
-        .import("numpy")?
-        .getattr("ndarray")?
-        .getattr("__array_namespace__")?;
+    let own = np::method(py, "__array_namespace__")?;
     let mut args = vec![delegate::plain(call.this)?];
     args.extend_from_slice(call.args);
     own.call(PyTuple::new(py, args)?, call.kwargs)?;

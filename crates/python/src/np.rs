@@ -128,6 +128,17 @@ pub(crate) fn array_type() -> *mut PyTypeObject {
     table().array_type as *mut PyTypeObject
 }
 
+/// `numpy.ndarray` as an object of Python.
+pub(crate) fn array_class(py: Python<'_>) -> Bound<'_, PyAny> {
+    // SAFETY: NumPy's type object is static.
+    unsafe { Bound::from_borrowed_ptr(py, array_type().cast()) }
+}
+
+/// A method of `numpy.ndarray`, which takes the array as its first argument.
+pub(crate) fn method<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    array_class(py).getattr(name)
+}
+
 /// The descriptor of a dtype, borrowed for good.
 pub(crate) fn descr_of(dtype: DType) -> *mut PyArray_Descr {
     table().descrs[dtype as usize] as *mut PyArray_Descr
@@ -415,6 +426,18 @@ pub(crate) fn plain_view<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, 
     };
     // SAFETY: a new reference or null with an exception.
     unsafe { Bound::from_owned_ptr_or_err(py, object) }
+}
+
+/// `array[...] = value` by NumPy, on memory that may be written.
+pub(crate) fn assign(array: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    // SAFETY: callers pass an array, and both objects are alive.
+    let failed = unsafe {
+        PY_ARRAY_API.PyArray_CopyObject(array.py(), array.as_ptr().cast(), value.as_ptr())
+    };
+    if failed < 0 {
+        return Err(PyErr::fetch(array.py()));
+    }
+    Ok(())
 }
 
 /// The bytes of one of NumPy's scalars of dtype `dtype`.

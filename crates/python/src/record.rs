@@ -13,6 +13,20 @@ use smallvec::SmallVec;
 /// Memory of others up to this size is copied in; above it, the node is run at once instead.
 const COPY_IN: usize = 256 << 10;
 
+/// Views up to this size are copied in where their array is [`MANY`] times larger: to read them later, the
+/// pages of all of it would have to be protected from writes.
+const BRIEF: usize = 16 << 10;
+const MANY: usize = 16;
+
+/// True for a small part of a large array, whose value the program could change at any time.
+fn is_brief(view: &View) -> bool {
+    let (low, high) = view.layout.byte_range();
+    let bytes = (high - low).cast_unsigned();
+    (1..=BRIEF).contains(&bytes)
+        && sync::is_open(view.array)
+        && sync::extent(view.array) >= MANY * bytes
+}
+
 /// A node in the making, with the memory of others that it borrows.
 pub(crate) struct Draft {
     ins: SmallVec<[Operand; 3]>,
@@ -90,7 +104,12 @@ impl Draft {
 
     fn placed(&mut self, py: Python<'_>, view: &View) -> PyResult<(SlotId, Layout)> {
         match view.slot {
-            Some((slot, _)) => Ok((slot, view.layout.clone())),
+            Some((slot, _)) if !is_brief(view) => Ok((slot, view.layout.clone())),
+            Some((_, start)) => {
+                let mut layout = view.layout.clone();
+                layout.offset -= (view.array.addr() - start).cast_signed();
+                self.outside(py, view.array, &layout)
+            }
             None => self.outside(py, view.array, &view.layout),
         }
     }

@@ -9,6 +9,7 @@ use crate::birth;
 use crate::copies::argument;
 use crate::map::{Outcome, leave};
 use crate::methods::Call;
+use crate::np;
 use crate::np::{Arr, plain_view};
 use crate::parts::{self, Job};
 use crate::{delegate, lift, products, sync};
@@ -97,10 +98,6 @@ fn jobs<'py>(
     Ok(jobs)
 }
 
-fn method<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    py.import("numpy")?.getattr("ndarray")?.getattr(name)
-}
-
 /// A method that changes the order of the array itself, on parts along another axis than its own.
 fn in_place<'py>(call: &Call<'_, 'py>, name: &str, at: usize) -> PyResult<Outcome<'py>> {
     let py = call.this.py();
@@ -111,7 +108,7 @@ fn in_place<'py>(call: &Call<'_, 'py>, name: &str, at: usize) -> PyResult<Outcom
         leave!(Delegated)
     };
     sync::write(py, array)?;
-    parts::run(py, &method(py, name)?, jobs(call, array, cut, None)?)?;
+    parts::run(py, &np::method(py, name)?, jobs(call, array, cut, None)?)?;
     Ok(Outcome::Done(py.None().into_bound(py)))
 }
 
@@ -130,7 +127,7 @@ fn positions<'py>(call: &Call<'_, 'py>, name: &str, at: usize) -> PyResult<Outco
         py.import("numpy")?.call_method1("empty", (shape, "intp"))
     })?;
     let jobs = jobs(call, array, cut, Some(&result))?;
-    parts::run(py, &method(py, name)?, jobs)?;
+    parts::run(py, &np::method(py, name)?, jobs)?;
     lift::lift(&result);
     Ok(Outcome::Done(result))
 }
@@ -275,7 +272,7 @@ fn runs<T: Order + PartialEq + Default + Sync>(call: &Call<'_, '_>, array: Arr) 
             into: None,
         });
     }
-    parts::run(py, &method(py, "sort")?, jobs)?;
+    parts::run(py, &np::method(py, "sort")?, jobs)?;
     // SAFETY: as above; NumPy is done with the runs.
     let run = unsafe { elements::<T>(copy) };
     // Which of two equal zeros comes first is up to NumPy's sort, unless it is stable.

@@ -6,6 +6,7 @@
 #![expect(unsafe_code, reason = "replaces the C function of a method")]
 
 use crate::array_ufunc;
+use crate::np;
 use crate::slot::{lend, object, owned};
 use crate::state;
 use pyo3::ffi::{self, PyObject};
@@ -20,8 +21,9 @@ static OWN: OnceLock<ffi::PyCFunctionWithKeywords> = OnceLock::new();
 /// Replaces the function. Does nothing if the method is not the C method that NumPy has made.
 pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
     const FLAGS: i32 = ffi::METH_VARARGS | ffi::METH_KEYWORDS;
-    let array = py.import("numpy")?.getattr("ndarray")?;
-    let method = array.getattr("__dict__")?.get_item("__array_ufunc__")?;
+    let method = np::array_class(py)
+        .getattr("__dict__")?
+        .get_item("__array_ufunc__")?;
     if method.get_type_ptr() != &raw mut ffi::PyMethodDescr_Type {
         return Ok(());
     }

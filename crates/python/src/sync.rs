@@ -9,20 +9,18 @@ use pyo3::prelude::*;
 /// Makes the memory of an array readable; does nothing for memory outside the arena.
 pub(crate) fn read(py: Python<'_>, array: Arr) -> PyResult<()> {
     let engine = state::engine();
-    let Some((slot, _)) = engine.slot_at(array.addr()) else {
-        return Ok(());
-    };
-    if pages(array).is_some_and(State::is_published) && !engine.is_pending(slot) {
-        return news(py);
+    match engine.look_at(array.addr()) {
+        None => Ok(()),
+        Some((_, pages, false)) if pages.is_published() => news(py),
+        Some((slot, _, true)) => force(py, || engine.sync_read(slot), || engine.sync_read(slot)),
+        // Computed already: publishing it is quick and needs no other thread.
+        Some((slot, _, false)) => {
+            engine
+                .sync_read(slot)
+                .map_err(|e| error::to_python(py, &e))?;
+            news(py)
+        }
     }
-    if engine.is_pending(slot) {
-        return force(py, || engine.sync_read(slot), || engine.sync_read(slot));
-    }
-    // Computed already: publishing it is quick and needs no other thread.
-    engine
-        .sync_read(slot)
-        .map_err(|e| error::to_python(py, &e))?;
-    news(py)
 }
 
 /// Tells what was found where nobody could tell it, such as in a page fault.
@@ -39,11 +37,9 @@ pub(crate) fn news(py: Python<'_>) -> PyResult<()> {
 /// Makes the memory of an array writable, after everything that reads its old value.
 pub(crate) fn write(py: Python<'_>, array: Arr) -> PyResult<()> {
     let engine = state::engine();
-    match engine.slot_at(array.addr()) {
-        Some((slot, _)) if pages(array) != Some(State::Ready) || engine.is_pending(slot) => {
-            force(py, || engine.sync_write(slot), || engine.sync_write(slot))
-        }
-        _ => Ok(()),
+    match engine.look_at(array.addr()) {
+        None | Some((_, State::Ready, false)) => Ok(()),
+        Some((slot, ..)) => force(py, || engine.sync_write(slot), || engine.sync_write(slot)),
     }
 }
 
@@ -55,24 +51,33 @@ pub(crate) fn is_settled(array: Arr) -> bool {
     slot.is_some_and(|(slot, _)| !engine.is_pending(slot) && engine.is_settled(slot))
 }
 
+/// True if the program may write to the array's memory without our knowing.
+pub(crate) fn is_open(array: Arr) -> bool {
+    let found = state::engine().look_at(array.addr());
+    matches!(found, Some((_, State::Ready, false)))
+}
+
+/// Bytes of the memory in the arena that an array lies in; zero for other memory.
+pub(crate) fn extent(array: Arr) -> usize {
+    let guard = state::engine().guard();
+    let found = guard.and_then(|guard| Some(guard.nbytes(guard.slot_at(array.addr())?)));
+    found.unwrap_or(0)
+}
+
 /// True if the array's value lies at its address.
 pub(crate) fn is_there(array: Arr) -> bool {
-    pages(array).is_none_or(State::is_published)
+    let found = state::engine().look_at(array.addr());
+    found.is_none_or(|(_, pages, _)| pages.is_published())
 }
 
 /// True if nothing recorded writes to the array and its value lies at its address. A device in Python would
 /// be called inside a touch otherwise, so there it is never true.
 pub(crate) fn is_value_there(array: Arr) -> bool {
-    let engine = state::engine();
-    let slot = engine.slot_at(array.addr());
-    let pending = slot.is_some_and(|(slot, _)| engine.is_pending(slot));
-    !pending && is_there(array) && !backends::needs_python()
-}
-
-/// What the pages under an array are now. Takes no lock.
-fn pages(array: Arr) -> Option<State> {
-    let guard = state::engine().guard()?;
-    Some(guard.state(guard.slot_at(array.addr())?))
+    let there = match state::engine().look_at(array.addr()) {
+        None => true,
+        Some((_, pages, pending)) => !pending && pages.is_published(),
+    };
+    there && !backends::needs_python()
 }
 
 /// Runs everything that is pending. Does nothing for a device in Python that is at it.

@@ -19,6 +19,13 @@ STEPS = {
     "a fold": "np.sum(a[:, :40], axis=0, out=a[9, :40])",
     "a broadcast": "a[2:4] = row",
     "another dtype": "a[3] = row.astype(np.float32)",
+    "an element": "a[4, 5] = a.item(5, 4) + a[-1, -1].item()",
+    "an element in place": "a[8, 8] -= 2.5",
+    "more axes": "a[3] = row[None]",
+    "an object": "a[5, :3] = [1, 2.5, np.float32(3)]",
+    "truth": "a[6, :4] = np.array([True, False, True, True])",
+    "all in place": "a += 1",
+    "all by a row": "a[:] -= column[:, None] * row",
 }
 
 
@@ -74,3 +81,56 @@ def test_borders_do_not_end_fusion(xp_default, real_laziness):
         grid[:, 0] = grid[:, 1]
     assert _ext.stats()["flushes"] == before
     assert float(grid.sum()) > 0
+
+
+@pytest.mark.parametrize("large", [(200, 300), (700, 300)])
+def test_columns_of_a_pending_array_are_recorded_only_for_a_while(xp_default, real_laziness, large):
+    from arrayloom import _ext
+
+    def filtered(module):
+        given = module.array(ordinary("d", large[0] * large[1], 6)).reshape(large)
+        out = given + 0.5
+        for j in range(2, large[1]):
+            out[:, j] = 0.2 * given[:, j] + 1.1 * out[:, j - 1] - 0.3 * out[:, j - 2]
+        return out
+
+    before = _ext.stats()["recorded"]
+    ours = filtered(xp_default)
+    assert _ext.stats()["recorded"] - before < 60
+    assert np.asarray(ours).tobytes() == filtered(np).tobytes()
+
+
+REFUSED = {
+    "too long": ("a[3] = np.ones(7)", ValueError),
+    "out of bounds": ("a[3, 1000] = 1", IndexError),
+    "no number": ("a[3, 3] = 'x'", ValueError),
+    "no number in a row": ("a[3, 3:5] = 'x'", ValueError),
+    "complex": ("a[3, 3] = 1j", TypeError),
+    "a sequence": ("a[3, 3] = [1, 2]", ValueError),
+    "read-only": ("a.setflags(write=False); a[3, 3] = 1", ValueError),
+    "a read-only row": ("a.setflags(write=False); a[3] = 1", ValueError),
+    "item out of bounds": ("a.item(100, 1000)", IndexError),
+    "item of many": ("a.item()", ValueError),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_numpy_refuses_changes_nothing(xp_both, name):
+    step, error = REFUSED[name]
+    raised = []
+    for module in (np, xp_both):
+        a = module.array(ordinary("d", 60_000, 7)).reshape(100, 600)
+        assert a[3, 3] != 0
+        with pytest.raises(error) as caught:
+            exec(step, {"np": module, "a": a})
+        raised.append((type(caught.value), str(caught.value), np.asarray(a).tobytes()))
+    assert raised[0] == raised[1]
+
+
+def test_a_number_out_of_range_is_told_as_by_numpy(xp_both):
+    for dtype, value in (("u1", 300), ("i2", -70_000), ("u8", -1)):
+        a = xp_both.zeros((600, 600), dtype)
+        for key in ((3, 3), (3, slice(0, 9))):
+            with pytest.raises(OverflowError):
+                a[key] = value
+        assert not np.asarray(a).any()

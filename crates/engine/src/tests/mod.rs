@@ -2,6 +2,7 @@
 //! touches of lazy memory.
 
 mod alone;
+mod barriers;
 mod failing;
 mod heat;
 mod ladder;
