@@ -7,7 +7,7 @@ use crate::map::Outcome;
 use crate::methods::Call;
 use crate::np;
 use crate::operand::Reason;
-use crate::{creation, delegate, functions, parts, products};
+use crate::{creation, delegate, functions, operations, parts};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
@@ -81,7 +81,7 @@ pub(crate) fn call<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         Outcome::Numpy(why) => functions::why_not(why, reason),
     };
     if let ("dot", [a, b], true) = (name, &items[..], kwargs.is_empty())
-        && let Some(result) = products::matmul(py, a, b)?
+        && let Some(result) = operations::matmul(py, a, b)?
     {
         return Ok(result);
     }

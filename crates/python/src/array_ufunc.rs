@@ -6,7 +6,7 @@ use crate::map::{self, Options, Outcome};
 use crate::np::{self, Arr};
 use crate::operand::Reason;
 use crate::ops::{self, OpEntry};
-use crate::{delegate, fold, parts, products, state};
+use crate::{delegate, fold, operations, parts, state};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyEllipsis, PyList, PyString, PyTuple};
 
@@ -122,7 +122,7 @@ fn in_numpy<'py>(
     }
     let name: String = ufunc.getattr("__name__")?.extract()?;
     if let ("matmul", "__call__", [a, b], None) = (name.as_str(), method, inputs, kwargs)
-        && let Some(result) = products::matmul(ufunc.py(), a, b)?
+        && let Some(result) = operations::matmul(ufunc.py(), a, b)?
     {
         return Ok(result);
     }

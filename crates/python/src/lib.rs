@@ -37,12 +37,12 @@ mod news;
 mod np;
 mod numbers;
 mod operand;
+mod operations;
 mod ops;
 mod parts;
 mod places;
 mod power;
 mod process;
-mod products;
 mod pydevice;
 mod ranges;
 mod record;
@@ -76,9 +76,9 @@ mod ext {
         memory_restart_peak, memory_trace, note_rung, scope_close, scope_figures, scope_open,
     };
     #[pymodule_export]
-    use super::process::{after_fork_child, after_fork_parent, before_fork, reinstall_handler};
+    use super::operations::philox;
     #[pymodule_export]
-    use super::products::philox;
+    use super::process::{after_fork_child, after_fork_parent, before_fork, reinstall_handler};
     #[pymodule_export]
     use super::runner::enable_runner_patches;
     #[pymodule_export]

@@ -12,8 +12,8 @@ use crate::np::{self, Arr};
 use crate::operand::Reason;
 use crate::slot::{lend, object, owned};
 use crate::{
-    array_function, bridge, builtins, copies, delegate, fold, gather, masks, memory, parts,
-    products, site, sorting, sync,
+    array_function, bridge, builtins, copies, delegate, fold, gather, masks, memory, operations,
+    parts, site, sorting, sync,
 };
 use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
@@ -166,7 +166,7 @@ const METHODS: [Method; 46] = [
     read(c"compress"),
     Method {
         name: c"dot",
-        how: How::Native(products::dot),
+        how: How::Native(operations::dot),
     },
     read(c"getfield"),
     Method {

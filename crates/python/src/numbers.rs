@@ -7,7 +7,7 @@ use crate::np::{self, Arr};
 use crate::operand::Reason;
 use crate::ops::{self, OpEntry};
 use crate::slot::{checked, enter, lend, object, owned};
-use crate::{delegate, elision, power, products, state, sync};
+use crate::{delegate, elision, operations, power, state, sync};
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::ffi::{self, PyNumberMethods, PyObject};
 use pyo3::prelude::*;
@@ -407,7 +407,7 @@ pub(crate) unsafe extern "C" fn matmul(a: *mut PyObject, b: *mut PyObject) -> *m
             return Ok(result);
         }
         let stranger = stranger(&a) || stranger(&b);
-        if !stranger && let Some(result) = products::matmul(py, &a, &b)? {
+        if !stranger && let Some(result) = operations::matmul(py, &a, &b)? {
             return Ok(result);
         }
         let reason = if stranger {

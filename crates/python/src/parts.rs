@@ -5,7 +5,7 @@
 //! call it with a part each: the results are NumPy's own.
 
 use crate::np::Arr;
-use crate::{delegate, products, state, sync};
+use crate::{delegate, operations, state, sync};
 use arrayloom_bulk::{bands, on_threads};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PySlice, PyString, PyTuple};
@@ -209,7 +209,7 @@ pub(crate) fn transform<'py>(
         && target.writeable()
         && target.addr() != array.addr()
         && let Ok(factor) = factor.extract()
-        && products::transform(py, name, (array, target), axis, factor)?
+        && operations::transform(py, name, (array, target), axis, factor)?
     {
         return Ok(Some(out));
     }

@@ -1,6 +1,6 @@
 //! `sort`, `argsort`, `partition` and `argpartition`: NumPy's own on parts, on all cores.
 //!
-//! A device that sorts does what the first two ask for (`products.rs`).
+//! A device that sorts does what the first two ask for (`operations.rs`).
 //! Rows are sorted part by part. A long vector is cut into runs that NumPy sorts, which are then merged;
 //! the merge is stable, as far as NumPy's sort is.
 #![expect(unsafe_code, reason = "runs are merged in the memory of arrays")]
@@ -12,7 +12,7 @@ use crate::methods::Call;
 use crate::np;
 use crate::np::{Arr, plain_view};
 use crate::parts::{self, Job};
-use crate::{delegate, lift, products, sync};
+use crate::{delegate, lift, operations, sync};
 use arrayloom_bulk::{Order, bands, has_both_zeros, merge_runs, on_threads};
 use arrayloom_types::DType;
 use numpy::npyffi::flags::NPY_ARRAY_C_CONTIGUOUS;
@@ -31,7 +31,7 @@ pub(crate) fn sort<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
         leave!(Mismatch)
     };
     if let Some(wish) = wish(call, array.ndim())?
-        && products::sort(call.this.py(), array, wish.axis)?
+        && operations::sort(call.this.py(), array, wish.axis)?
     {
         let py = call.this.py();
         return Ok(Outcome::Done(py.None().into_bound(py)));
@@ -51,7 +51,7 @@ pub(crate) fn partition<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
 pub(crate) fn argsort<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
     if let Some(array) = Arr::of(call.this)
         && let Some(wish) = wish(call, array.ndim())?
-        && let Some(places) = products::argsort(call.this.py(), array, wish.axis, wish.stable)?
+        && let Some(places) = operations::argsort(call.this.py(), array, wish.axis, wish.stable)?
     {
         return Ok(Outcome::Done(places));
     }

@@ -1,5 +1,5 @@
-//! Operations that are no kernels, on a device that has them: products of matrices, sorts, Fourier transforms and random numbers. All others are
-//! NumPy's, which calls a tuned BLAS.
+//! Operations that are no kernels, on a device that has them: products of matrices, sorts, Fourier transforms
+//! and random numbers. All others are NumPy's, which calls a tuned BLAS.
 
 use crate::map::Outcome;
 use crate::methods::Call;
