@@ -131,15 +131,15 @@ pub(crate) fn build(
     Ok(program)
 }
 
-/// True when all operands together are larger than what a cache may hold of them.
+/// True when an operand is larger than what the nearer caches may hold of it.
 fn is_far(kernel: &Kernel, setup: &Setup, config: &CpuConfig) -> bool {
     let sources = setup.sources.iter().zip(&kernel.inputs);
     let read = sources.filter(|(source, _)| source.lane().is_some());
-    let read: usize = read.map(|(_, dtype)| dtype.size()).sum();
-    let stored =
-        (0..kernel.outputs.len()).filter(|&i| matches!(kernel.outputs[i].form, Form::Store));
-    let stored: usize = stored.map(|i| kernel.output_dtype(i).size()).sum();
-    setup.nest.len().saturating_mul(read + stored) > config.stream_bytes / 2
+    let read = read.map(|(_, dtype)| dtype.size());
+    let made = (0..kernel.outputs.len()).filter(|&i| matches!(kernel.outputs[i].form, Form::Store));
+    let made = made.map(|i| kernel.output_dtype(i).size());
+    let largest = read.chain(made).max().unwrap_or(0);
+    setup.nest.len().saturating_mul(largest) > config.stream_bytes / 4
 }
 
 /// True when the outputs are too large to be found in a cache later.
