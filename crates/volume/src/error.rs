@@ -7,7 +7,9 @@ use arrayloom_types::{DType, ErrorKind, Region};
 #[non_exhaustive]
 pub enum VolumeError {
     /// An allocation did not fit the budget, or the system refused it.
-    #[error("{need} bytes do not fit: {used} of {limit} bytes are in use")]
+    #[error(
+        "{need} bytes do not fit: {used} of {limit} bytes are in use; a larger memory limit would do"
+    )]
     OutOfMemory {
         /// Bytes asked for.
         need: u64,
