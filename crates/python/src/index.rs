@@ -221,8 +221,10 @@ pub(crate) unsafe extern "C" fn set(
 fn is_small_and_there(view: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> bool {
     let kind = value.get_type_ptr();
     let there = match Arr::of(value) {
-        Some(array) if kind == state::lazy_type() => sync::is_open(array),
-        Some(array) => kind == np::array_type() && sync::is_value_there(array),
+        Some(array) if kind == state::lazy_type() || kind == np::array_type() => {
+            sync::is_value_there(array)
+        }
+        Some(_) => false,
         None => assign::is_number(value),
     };
     let small = |array: Arr| array.nbytes() < state::min_bytes() && sync::is_open(array);

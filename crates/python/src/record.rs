@@ -16,6 +16,7 @@ const COPY_IN: usize = 256 << 10;
 /// Views up to this size are copied in where their array is [`MANY`] times larger: to read them later, the
 /// pages of all of it would have to be protected from writes.
 const BRIEF: usize = 16 << 10;
+/// How many times larger an array is whose pages are dearer to protect than a view is to copy.
 const MANY: usize = 16;
 
 /// True for a small part of a large array, whose value the program could change at any time.
