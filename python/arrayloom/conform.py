@@ -13,8 +13,9 @@ import argparse
 import json
 import subprocess
 import sys
+import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -36,6 +37,8 @@ LEVELS = {
     8: "threads",
 }
 _OUTCOMES = ("native", "fallback", "unsupported", "FAIL")
+# Between two lines about progress.
+_SECONDS = 5.0
 _IN_PROCESS = frozenset({0, 1, 2, 3, 4, 5, 8})
 
 # Levels 6 and 7: programs that print their results, run with the device and without.
@@ -157,6 +160,8 @@ def run(
     dtypes: Sequence[str] = (),
     seed: int = 0,
     oracle: str = "numpy",
+    together: bool = True,
+    progress: Callable[[str, int], object] | None = None,
 ) -> Report:
     """Run the suite on a device.
 
@@ -173,6 +178,10 @@ def run(
         Other values for the same cases.
     oracle : {"numpy", "reference"}
         Who knows what is right.
+    together : bool
+        Let a device whose compiler takes long for a kernel compile those of many cases at once.
+    progress : callable, optional
+        Called now and then with the name of a group, such as ``"Map"``, and how many of its cases are done.
 
     Returns
     -------
@@ -193,7 +202,7 @@ def run(
         device = adapter(target)
     judge = adapter(NumpyDevice()) if oracle == "numpy" and target != "numpy" else None
     inside = sorted(wanted & _IN_PROCESS)
-    rows = _ext.conform(device, inside, list(dtypes), seed, judge)
+    rows = _ext.conform(device, inside, list(dtypes), seed, judge, together, progress)
     cases = [Case(*row) for row in rows]
     name = target if isinstance(target, str) else type(target).__name__
     if isinstance(target, str):
@@ -223,6 +232,19 @@ def _program(level: int, name: str, text: str, backend: str) -> Case:
     return Case(level, name, "native")
 
 
+class _Progress:
+    """Tells on the error stream how far a run is, every few seconds."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def __call__(self, group: str, done: int) -> None:
+        now = time.monotonic()
+        if now - self._last > _SECONDS:
+            self._last = now
+            sys.stderr.write(f"{group}: {done} cases\n")
+
+
 def _mutants(seed: int) -> int:
     rows = _ext.mutants(seed)
     for fault, case in rows:
@@ -244,6 +266,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--json", metavar="FILE", help="write every case to FILE")
     add("--markdown", metavar="FILE", help="write the support matrix to FILE")
     add("--expect", metavar="FILE", help="names of cases that may fail, one a line")
+    add("--apart", action="store_true", help="compile the kernel of each case by itself")
+    add("--quiet", action="store_true", help="tell no progress")
     add("--mutants", action="store_true", help="run the suite on devices that are wrong in one way")
     return parser
 
@@ -262,6 +286,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         dtypes=[name for name in options.dtypes.split(",") if name],
         seed=options.seed,
         oracle=options.oracle,
+        together=not options.apart,
+        progress=None if options.quiet else _Progress(),
     )
     if options.json:
         Path(options.json).write_text(report.json(), encoding="utf-8")

@@ -200,6 +200,11 @@ impl Entry {
         format!("k{:016x}", hasher.finish())
     }
 
+    /// The type of indices.
+    pub(crate) fn index(&self) -> &'static str {
+        if self.wide { "i64" } else { "i32" }
+    }
+
     /// The parameters in order.
     pub fn params(&self) -> Vec<Param> {
         let mut all = Vec::new();

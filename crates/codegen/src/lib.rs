@@ -10,6 +10,7 @@
 
 mod access;
 mod bind;
+mod board;
 mod cache;
 mod conditions;
 mod dialect;
@@ -35,6 +36,7 @@ mod tree;
 mod value;
 mod watch;
 
+pub use board::{Board, is_seated};
 pub use cache::ImageCache;
 pub use conditions::{Watch, Watched};
 pub use dialect::{Dialect, EMITTER};
@@ -57,23 +59,8 @@ use std::fmt::Write as _;
 pub fn source(entries: &[&Entry], dialect: Dialect) -> Result<String, String> {
     let mut kernels = String::new();
     for entry in entries {
-        let text = match entry.form {
-            Form::Map => map::text(entry)?,
-            Form::Fold { .. } | Form::Chunk { .. } | Form::Tree | Form::Scan { .. } => {
-                fold::text(entry)?
-            }
-            Form::Combine => tree::combine(entry),
-            Form::Scatter { mode, pass } => scatter::text(entry, mode, pass)?,
-            Form::Product(reading) => product::text(entry, reading),
-            Form::Fourier { pass, wide } => fourier_text::text(entry, pass, wide),
-            Form::Philox => philox::text(entry),
-            Form::Sort(pass) => sort_text::text(entry, pass),
-            Form::Place { .. } | Form::PlaceChunk { .. } | Form::PlaceCombine { .. } => {
-                place::text(entry)?
-            }
-        };
+        let (index, text) = (entry.index(), text_of(entry)?);
         // The width of indices is a word that each kernel sets anew.
-        let index = if entry.wide { "i64" } else { "i32" };
         let _ = write!(kernels, "\n#undef ix\n#define ix {index}\n{text}");
         if dialect == Dialect::Host {
             kernels.push_str(&host::call(entry));
@@ -81,4 +68,23 @@ pub fn source(entries: &[&Entry], dialect: Dialect) -> Result<String, String> {
     }
     let library = Library::get().mentioned(&kernels);
     Ok(format!("{}{library}{kernels}", dialect.prelude()))
+}
+
+/// The kernel of an entry, without what it mentions.
+fn text_of(entry: &Entry) -> Result<String, String> {
+    Ok(match entry.form {
+        Form::Map => map::text(entry)?,
+        Form::Fold { .. } | Form::Chunk { .. } | Form::Tree | Form::Scan { .. } => {
+            fold::text(entry)?
+        }
+        Form::Combine => tree::combine(entry),
+        Form::Scatter { mode, pass } => scatter::text(entry, mode, pass)?,
+        Form::Product(reading) => product::text(entry, reading),
+        Form::Fourier { pass, wide } => fourier_text::text(entry, pass, wide),
+        Form::Philox => philox::text(entry),
+        Form::Sort(pass) => sort_text::text(entry, pass),
+        Form::Place { .. } | Form::PlaceChunk { .. } | Form::PlaceCombine { .. } => {
+            place::text(entry)?
+        }
+    })
 }

@@ -59,6 +59,14 @@ pub struct Steps {
     pub watched: Option<Watched>,
 }
 
+impl Steps {
+    /// The kernels, and the one that finds conditions.
+    pub fn all(&self) -> impl Iterator<Item = &Step> {
+        let finding = self.watched.iter().map(|watched| &watched.step);
+        self.list.iter().chain(finding)
+    }
+}
+
 /// What lowering must know of a device.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {

@@ -168,6 +168,16 @@ pub trait Device: Send + Sync {
         Ok(())
     }
 
+    /// These launches will come, each a few times: a device whose compiler takes long for a kernel may make one
+    /// that serves them all. What it does not have is no failure here, and all of them may be made otherwise.
+    ///
+    /// # Errors
+    /// [`DeviceError`] when the device fails.
+    fn foresee(&self, calls: &[(&Kernel, &Launch<'_>)]) -> Result<(), DeviceError> {
+        let _ = calls;
+        Ok(())
+    }
+
     /// Takes something of another library in. A unified device takes any memory of the host.
     ///
     /// # Errors

@@ -2,9 +2,9 @@
 
 use crate::bound::{Bound, views};
 use crate::driver::{self, CommandQueue, Context, DeviceId, Failure, Mark, Mem};
-use crate::programs::{Programs, Ready};
+use crate::programs::{Programs, Ready, Seat};
 use arrayloom_codegen::{
-    ArgValue, GROUP, ImageCache, Step, Steps, Target, abilities, operation, steps,
+    ArgValue, Entry, GROUP, ImageCache, Memory, Step, Steps, Target, abilities, operation, steps,
 };
 use arrayloom_device::{
     Blocks, Buf, Caps, Device, DeviceError, End, Event, ExtCall, HostMemory, Launch, Marks, Queue,
@@ -219,23 +219,12 @@ impl OpenCl {
 }
 
 /// Sets the parameters of a step and puts it into a queue.
-fn put(
-    queue: &CommandQueue,
-    step: &Step,
-    kernel: &Ready,
-    bound: &Bound,
-) -> Result<(), DeviceError> {
-    let kernel = kernel.lock().unwrap_or_else(PoisonError::into_inner);
-    for (number, arg) in (0..).zip(&step.args) {
-        match arg {
-            ArgValue::Block(memory) => kernel.set_mem(number, bound.mem(*memory)?),
-            ArgValue::Offset { memory, unit } => {
-                let elements = bound.offset(*memory) / unit.cast_signed();
-                kernel.set(number, &(elements as i64).to_le_bytes())
-            }
-            ArgValue::Bytes(bytes, n) => kernel.set(number, &bytes[..*n]),
-        }
-        .map_err(trouble)?;
+fn put(queue: &CommandQueue, step: &Step, ready: &Ready, bound: &Bound) -> Result<(), DeviceError> {
+    let kernel = ready.kernel.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(seat) = ready.seat {
+        set_seated(&kernel, seat, step, bound)?;
+    } else {
+        set(&kernel, step, bound)?;
     }
     let [x, y, z] = step
         .groups
@@ -244,6 +233,58 @@ fn put(
     queue
         .launch(&kernel, [x * group, y, z], group)
         .map_err(trouble)
+}
+
+/// The number of elements from the start of its block to the first of an operand.
+fn offset(bound: &Bound, memory: Memory, unit: usize) -> [u8; 8] {
+    let elements = bound.offset(memory) / unit.cast_signed();
+    (elements as i64).to_le_bytes()
+}
+
+/// Sets the parameters of a kernel of its own.
+fn set(kernel: &driver::Kernel, step: &Step, bound: &Bound) -> Result<(), DeviceError> {
+    for (number, arg) in (0..).zip(&step.args) {
+        match arg {
+            ArgValue::Block(memory) => kernel.set_mem(number, bound.mem(*memory)?),
+            ArgValue::Offset { memory, unit } => kernel.set(number, &offset(bound, *memory, *unit)),
+            ArgValue::Bytes(bytes, n) => kernel.set(number, &bytes[..*n]),
+        }
+        .map_err(trouble)?;
+    }
+    Ok(())
+}
+
+/// Sets the parameters of a board for one of its seats.
+fn set_seated(
+    kernel: &driver::Kernel,
+    seat: Seat,
+    step: &Step,
+    bound: &Bound,
+) -> Result<(), DeviceError> {
+    let (mut mems, mut words) = (Vec::new(), Vec::new());
+    for arg in &step.args {
+        match arg {
+            ArgValue::Block(memory) => mems.push(bound.mem(*memory)?),
+            ArgValue::Offset { memory, unit } => {
+                words.extend(offset(bound, *memory, *unit));
+            }
+            ArgValue::Bytes(bytes, _) => words.extend(&bytes[..8]),
+        }
+    }
+    words.resize(8 * seat.words, 0);
+    let set = kernel.set(0, &seat.number.to_le_bytes());
+    set.map_err(trouble)?;
+    // Drivers want all of them set: those that the seat does not have get any block.
+    let last = mems.last().copied();
+    let mut next = mems.into_iter();
+    let mut number = 1;
+    for _ in 0..seat.pointers {
+        let mem = next.next().or(last);
+        let mem = mem.ok_or_else(|| failed("a step without memory"))?;
+        kernel.set_mem(number, mem).map_err(trouble)?;
+        number += 1;
+    }
+    kernel.set(number, &words).map_err(trouble)
 }
 
 impl Device for OpenCl {
@@ -333,6 +374,21 @@ impl Device for OpenCl {
                 sent.and_then(|()| queue.finish()).map_err(trouble)
             },
         )
+    }
+
+    fn foresee(&self, calls: &[(&Kernel, &Launch<'_>)]) -> Result<(), DeviceError> {
+        let made = calls
+            .iter()
+            .filter_map(|(kernel, launch)| steps(&self.caps, kernel, launch, self.target).ok());
+        let made: Vec<Steps> = made.collect();
+        let all = made.iter().flat_map(Steps::all);
+        let all: Vec<&Entry> = all.map(|step| &step.entry).collect();
+        if self.target.cores {
+            self.programs.together(&self.context, &all)
+        } else {
+            self.programs.kernels(&self.context, &all).map(drop)
+        }
+        .map_err(unsupported)
     }
 
     fn record(&self, queue: Queue) -> Result<Event, DeviceError> {

@@ -1,12 +1,27 @@
 //! Compiled kernels of an OpenCL device.
 
 use crate::driver::{CommandQueue, Context, DeviceId, Failure, Kernel, Program};
-use arrayloom_codegen::{Dialect, Entry, ImageCache, Words, source};
+use arrayloom_codegen::{Board, Dialect, Entry, ImageCache, Words, is_seated, source};
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// Kernels on one board: what one seat costs to compile does not grow with their number up to here.
+const SEATS: usize = 32;
+
 /// A kernel. Its parameters are set by one thread at a time.
-pub(crate) type Ready = Mutex<Kernel>;
+pub(crate) struct Ready {
+    pub(crate) kernel: Arc<Mutex<Kernel>>,
+    /// Its place, if the kernel is a board.
+    pub(crate) seat: Option<Seat>,
+}
+
+/// A place on a board, whose kernel has so many pointers and words.
+#[derive(Clone, Copy)]
+pub(crate) struct Seat {
+    pub(crate) number: u32,
+    pub(crate) pointers: usize,
+    pub(crate) words: usize,
+}
 
 /// The kernels of one device.
 pub(crate) struct Programs {
@@ -40,13 +55,59 @@ impl Programs {
         self.all.kernels(entries, made)
     }
 
+    /// Makes the kernels of these entries, each of which will run a few times. Those whose items work apart
+    /// share kernels.
+    pub(crate) fn together(&self, context: &Context, entries: &[&Entry]) -> Result<(), String> {
+        let seated = entries.iter().copied().filter(|e| is_seated(e));
+        let seated: Vec<&Entry> = seated.collect();
+        let made = |new: &[&Entry]| -> Result<Vec<Ready>, String> {
+            let boards = new.chunks(SEATS).map(|some| self.board(context, some));
+            let all: Result<Vec<Vec<Ready>>, String> = boards.collect();
+            Ok(all?.into_iter().flatten().collect())
+        };
+        self.all.kernels(&seated, made).map(drop)
+    }
+
+    fn board(&self, context: &Context, entries: &[&Entry]) -> Result<Vec<Ready>, String> {
+        let Board {
+            text,
+            pointers,
+            words,
+        } = Board::of(entries)?;
+        self.program(context, &text, |program| {
+            let kernel = Arc::new(Mutex::new(program.kernel(Board::NAME)?));
+            let seats = (0..).zip(entries).map(|(number, _)| Ready {
+                kernel: Arc::clone(&kernel),
+                seat: Some(Seat {
+                    number,
+                    pointers,
+                    words,
+                }),
+            });
+            Ok(seats.collect())
+        })
+    }
+
     fn build(&self, context: &Context, entries: &[&Entry]) -> Result<Vec<Ready>, String> {
         let text = source(entries, Dialect::OpenCl)?;
-        let key = self.all.key(&text);
-        let kernels = |program: &Program| -> Result<Vec<Ready>, Failure> {
+        self.program(context, &text, |program| {
             let all = entries.iter().map(|e| program.kernel(&e.name()));
-            all.map(|kernel| kernel.map(Mutex::new)).collect()
-        };
+            let ready = |kernel| Ready {
+                kernel: Arc::new(Mutex::new(kernel)),
+                seat: None,
+            };
+            all.map(|kernel| kernel.map(ready)).collect()
+        })
+    }
+
+    /// The kernels of a program with this text, from the disk if it is kept there.
+    fn program(
+        &self,
+        context: &Context,
+        text: &str,
+        kernels: impl Fn(&Program) -> Result<Vec<Ready>, Failure>,
+    ) -> Result<Vec<Ready>, String> {
+        let key = self.all.key(text);
         let kept = self.all.cache().and_then(|cache| cache.get(&key));
         if let Some(image) = kept
             && let Some(program) = context.load(self.device, &image, &self.options)
@@ -54,7 +115,7 @@ impl Programs {
         {
             return Ok(kernels);
         }
-        let program = context.build(self.device, &text, &self.options)?;
+        let program = context.build(self.device, text, &self.options)?;
         let made = kernels(&program).map_err(|failure| failure.to_string())?;
         if self.all.cache().is_some() {
             let mut fresh = self.fresh.lock().unwrap_or_else(PoisonError::into_inner);

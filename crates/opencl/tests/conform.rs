@@ -8,7 +8,7 @@
 use arrayloom_device::conform::{Group, Options, Outcome, run_group_with};
 use arrayloom_opencl::{Config, OpenCl, Place};
 use arrayloom_reference::Reference;
-use arrayloom_types::DType::{self, Bool, C64, F16, F32, F64, I32, I64, U8};
+use arrayloom_types::DType::{self, Bool, C64, C128, F16, F32, F64, I16, I32, I64, U8};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -42,6 +42,29 @@ fn strict(group: Group, place: Place, dtypes: &[DType]) {
     assert!(!cases.is_empty());
     let (count, some) = (bad.len(), &bad[..bad.len().min(60)]);
     assert_eq!(count, 0, "of {} cases:\n{}", cases.len(), some.join("\n"));
+}
+
+/// Kernels that are compiled together do what each does by itself, and there are few programs of them.
+#[test]
+fn many_kernels_at_once() {
+    let _alone = DRIVER.lock().unwrap_or_else(PoisonError::into_inner);
+    let kept = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("together");
+    drop(std::fs::remove_dir_all(&kept));
+    let device = OpenCl::open(Config {
+        cache: Some((kept.clone(), 1 << 30)),
+        ..Config::default()
+    });
+    let options = Options {
+        dtypes: &[C128, I16],
+        foreseen: true,
+        ..Options::default()
+    };
+    let device = device.expect("an OpenCL driver");
+    let cases = run_group_with(Group::Reduce, &device, &Reference::new(), options);
+    let mut other = cases.iter().filter(|c| c.outcome != Outcome::Native);
+    assert_eq!(other.next(), None);
+    let programs = std::fs::read_dir(&kept).expect("kept programs").count();
+    assert!(programs * 20 < cases.len(), "{programs} of {}", cases.len());
 }
 
 macro_rules! groups {

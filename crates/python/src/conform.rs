@@ -33,9 +33,11 @@ fn dtypes(names: &[String]) -> PyResult<Vec<DType>> {
 }
 
 /// Run the suite on a device: a name, the path of a library, or an adapter. The oracle is the
-/// interpreter, or what `oracle` is the adapter of, with the interpreter where that has no answer.
+/// interpreter, or what `oracle` is the adapter of, with the interpreter where that has no answer. With
+/// `together` the device may compile the kernels of many cases at once. `progress` is called now and then with the
+/// name of a group and how many of its cases are done.
 #[pyfunction]
-#[pyo3(signature = (target, levels, dtype_names, seed, oracle=None))]
+#[pyo3(signature = (target, levels, dtype_names, seed, oracle=None, together=true, progress=None))]
 #[expect(
     clippy::needless_pass_by_value,
     reason = "lists come from Python by value"
@@ -46,6 +48,8 @@ pub(crate) fn conform(
     dtype_names: Vec<String>,
     seed: u64,
     oracle: Option<&Bound<'_, PyAny>>,
+    together: bool,
+    progress: Option<Py<PyAny>>,
 ) -> PyResult<Vec<Row>> {
     let py = target.py();
     let under_test = device(target)?;
@@ -58,17 +62,26 @@ pub(crate) fn conform(
     };
     Ok(py.detach(move || {
         let staged = Staged::confined(Arc::clone(&under_test), host);
-        let options = Options {
-            seed,
-            dtypes: &chosen,
-            staged: Some(&staged),
-            second: Some(&*reference),
-        };
         let mut rows: Vec<Row> = Vec::new();
         for group in GROUPS {
             if !levels.contains(&group.level()) {
                 continue;
             }
+            let tell = |done: usize| {
+                if let Some(call) = &progress {
+                    let name = format!("{group:?}");
+                    // What is printed wrongly changes no result.
+                    drop(Python::attach(|py| call.call1(py, (name, done))));
+                }
+            };
+            let options = Options {
+                seed,
+                dtypes: &chosen,
+                staged: Some(&staged),
+                second: Some(&*reference),
+                foreseen: together,
+                progress: Some(&tell),
+            };
             for case in run_group_with(group, &*under_test, &*oracle, options) {
                 let (outcome, what) = match case.outcome {
                     Outcome::Native => ("native", String::new()),

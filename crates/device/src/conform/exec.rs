@@ -71,6 +71,15 @@ impl Job {
             queue: Queue(0),
         }
     }
+
+    /// Bytes of its operands and results.
+    pub(super) fn bytes(&self) -> usize {
+        let ins = self.ins.iter().map(|input| match input {
+            Input::View(_, block) => block.len(),
+            Input::Scalar(_) => 0,
+        });
+        ins.chain(self.outs.iter().map(block_bytes)).sum()
+    }
 }
 
 /// Moves a layout so that its first element is aligned; gives the bytes in front of it that are left out.
@@ -170,60 +179,96 @@ pub(super) fn finish(device: &dyn Device, queue: Queue) -> Result<(), DeviceErro
     }
 }
 
+/// A case whose operands are on a device.
+pub(super) struct Bound<'a> {
+    job: &'a Job,
+    blocks: Blocks<'a>,
+    ins: Vec<Arg>,
+    outs: Vec<Arg>,
+    /// The block of each result, and its bytes.
+    results: Vec<(Buf, usize)>,
+    flags: Vec<AtomicU8>,
+}
+
+impl<'a> Bound<'a> {
+    /// Brings everything that a case reads to a device.
+    pub(super) fn new(device: &'a dyn Device, job: &'a Job) -> Result<Bound<'a>, DeviceError> {
+        let mut blocks = Blocks {
+            device,
+            queue: job.queue,
+            held: Vec::new(),
+        };
+        let mut ins = Vec::new();
+        for input in &job.ins {
+            ins.push(match input {
+                Input::Scalar(scalar) => Arg::Scalar(*scalar),
+                Input::View(layout, bytes) => view(blocks.upload(bytes)?, layout),
+            });
+        }
+        let mut outs = Vec::new();
+        let mut results = Vec::new();
+        for (i, (layout, on_top)) in job.outs.iter().zip(&job.on_top).enumerate() {
+            let below = on_top.map(|i| (&ins[i], &job.ins[i]));
+            let (buf, bytes) = if let Some((Arg::View { buf, .. }, Input::View(_, block))) = below {
+                (*buf, block.len())
+            } else {
+                let bytes = block_bytes(layout);
+                let before = job.before[i].clone();
+                let before = before.unwrap_or_else(|| vec![GAP; bytes]);
+                (blocks.upload(&before)?, bytes)
+            };
+            outs.push(match &job.before[i] {
+                None => view(buf, layout),
+                Some(_) => Arg::View {
+                    buf,
+                    offset: layout.offset,
+                    strides: Strides::from_elem(0, job.shape.len()),
+                },
+            });
+            results.push((buf, bytes));
+        }
+        let flags = job.kernel.code.iter().map(|_| AtomicU8::new(0));
+        Ok(Bound {
+            job,
+            blocks,
+            ins,
+            outs,
+            results,
+            flags: flags.collect(),
+        })
+    }
+
+    /// The launch of the case.
+    pub(super) fn launch(&self) -> Launch<'_> {
+        Launch {
+            shape: &self.job.shape,
+            outs: &self.outs,
+            ins: &self.ins,
+            reduces: &self.job.reduces,
+            flags: self.job.flags.then_some(self.flags.as_slice()),
+        }
+    }
+
+    /// Runs the case.
+    pub(super) fn run(&self) -> Result<Found, DeviceError> {
+        let (device, queue) = (self.blocks.device, self.job.queue);
+        device.run(queue, &self.job.kernel, &self.launch())?;
+        finish(device, queue)?;
+        let flags = self.flags.iter().map(|f| f.load(Ordering::Relaxed));
+        let mut found = Found {
+            blocks: Vec::new(),
+            flags: flags.collect(),
+        };
+        for &(buf, bytes) in &self.results {
+            found.blocks.push(self.blocks.download(buf, bytes)?);
+        }
+        Ok(found)
+    }
+}
+
 /// Runs a case.
 pub(super) fn execute(device: &dyn Device, job: &Job) -> Result<Found, DeviceError> {
-    let mut blocks = Blocks {
-        device,
-        queue: job.queue,
-        held: Vec::new(),
-    };
-    let mut ins = Vec::new();
-    for input in &job.ins {
-        ins.push(match input {
-            Input::Scalar(scalar) => Arg::Scalar(*scalar),
-            Input::View(layout, bytes) => view(blocks.upload(bytes)?, layout),
-        });
-    }
-    let mut outs = Vec::new();
-    let mut results = Vec::new();
-    for (i, (layout, on_top)) in job.outs.iter().zip(&job.on_top).enumerate() {
-        let below = on_top.map(|i| (&ins[i], &job.ins[i]));
-        let (buf, bytes) = if let Some((Arg::View { buf, .. }, Input::View(_, block))) = below {
-            (*buf, block.len())
-        } else {
-            let bytes = block_bytes(layout);
-            let before = job.before[i].clone();
-            let before = before.unwrap_or_else(|| vec![GAP; bytes]);
-            (blocks.upload(&before)?, bytes)
-        };
-        outs.push(match &job.before[i] {
-            None => view(buf, layout),
-            Some(_) => Arg::View {
-                buf,
-                offset: layout.offset,
-                strides: Strides::from_elem(0, job.shape.len()),
-            },
-        });
-        results.push((buf, bytes));
-    }
-    let flags: Vec<AtomicU8> = job.kernel.code.iter().map(|_| AtomicU8::new(0)).collect();
-    let launch = Launch {
-        shape: &job.shape,
-        outs: &outs,
-        ins: &ins,
-        reduces: &job.reduces,
-        flags: job.flags.then_some(flags.as_slice()),
-    };
-    device.run(job.queue, &job.kernel, &launch)?;
-    finish(device, job.queue)?;
-    let mut found = Found {
-        blocks: Vec::new(),
-        flags: flags.iter().map(|f| f.load(Ordering::Relaxed)).collect(),
-    };
-    for (buf, bytes) in results {
-        found.blocks.push(blocks.download(buf, bytes)?);
-    }
-    Ok(found)
+    Bound::new(device, job)?.run()
 }
 
 pub(super) fn view(buf: Buf, layout: &Layout) -> Arg {

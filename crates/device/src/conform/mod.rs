@@ -126,7 +126,14 @@ pub struct Options<'a> {
     pub staged: Option<&'a Staged>,
     /// Who is asked where the oracle has no answer.
     pub second: Option<&'a dyn Device>,
+    /// The device is told of many cases before they run, so that it may compile them together.
+    pub foreseen: bool,
+    /// Is told now and then how many cases of the group are done.
+    pub progress: Option<&'a (dyn Fn(usize) + Sync)>,
 }
+
+/// So many cases are foreseen together, of so many bytes at most.
+const FORESEEN: (usize, usize) = (256, 16 << 20);
 
 /// Runs the whole suite.
 pub fn run_all(device: &dyn Device, oracle: &dyn Device) -> Vec<CaseResult> {
@@ -149,12 +156,7 @@ pub fn run_group_with(
     options: Options<'_>,
 ) -> Vec<CaseResult> {
     data::set_seed(options.seed);
-    let mut suite = Suite {
-        device,
-        oracle,
-        options,
-        results: Vec::new(),
-    };
+    let mut suite = Suite::new(device, oracle, options);
     match group {
         Group::Memory => memory::run(&mut suite),
         Group::Map => map::primitives(&mut suite),
@@ -170,6 +172,7 @@ pub fn run_group_with(
         Group::Limits => limits::run(&mut suite),
         Group::Threads => threads::run(&mut suite),
     }
+    suite.judge_waiting();
     suite.results
 }
 
@@ -225,6 +228,16 @@ struct Suite<'a> {
     oracle: &'a dyn Device,
     options: Options<'a>,
     results: Vec<CaseResult>,
+    /// Cases that will run together.
+    waiting: Vec<Waiting>,
+}
+
+/// A case whose result is known.
+struct Waiting {
+    name: String,
+    job: exec::Job,
+    closeness: compare::Closeness,
+    expected: exec::Found,
 }
 
 /// Why a case did not end well.
@@ -250,6 +263,18 @@ impl From<String> for Trouble {
     }
 }
 
+impl<'a> Suite<'a> {
+    fn new(device: &'a dyn Device, oracle: &'a dyn Device, options: Options<'a>) -> Suite<'a> {
+        Suite {
+            device,
+            oracle,
+            options,
+            results: Vec::new(),
+            waiting: Vec::new(),
+        }
+    }
+}
+
 impl Suite<'_> {
     /// Notes a case.
     fn note(&mut self, name: String, result: Result<(), Trouble>) {
@@ -258,7 +283,15 @@ impl Suite<'_> {
             Err(Trouble::Lacking) => Outcome::Unsupported,
             Err(Trouble::Wrong(what)) => Outcome::Fail(what),
         };
-        self.results.push(CaseResult { name, outcome });
+        self.push(CaseResult { name, outcome });
+    }
+
+    fn push(&mut self, result: CaseResult) {
+        self.results.push(result);
+        let done = self.results.len();
+        if let Some(told) = self.options.progress.filter(|_| done.is_multiple_of(64)) {
+            told(done);
+        }
     }
 
     /// True when results mean something.
@@ -299,7 +332,7 @@ impl Suite<'_> {
             Ok(()) => Outcome::Fail("the host ran it without being counted".to_owned()),
             Err(what) => Outcome::Fail(format!("wrong on the way around the device: {what}")),
         };
-        self.results.push(CaseResult { name, outcome });
+        self.push(CaseResult { name, outcome });
     }
 
     /// Runs a job on both devices and notes whether the results agree. A case that the oracle cannot
@@ -324,17 +357,63 @@ impl Suite<'_> {
                 return self.note(name, Err(Trouble::Wrong(what)));
             }
         };
-        let found = match exec::execute(self.device, job) {
+        self.waiting.push(Waiting {
+            name,
+            job: job.clone(),
+            closeness,
+            expected,
+        });
+        let bytes = |waiting: &Waiting| waiting.job.bytes();
+        let (most, room) = FORESEEN;
+        let full =
+            self.waiting.len() >= most || self.waiting.iter().map(bytes).sum::<usize>() >= room;
+        if full || !self.options.foreseen {
+            self.judge_waiting();
+        }
+    }
+
+    /// Runs the cases that wait on the device.
+    fn judge_waiting(&mut self) {
+        let waiting = std::mem::take(&mut self.waiting);
+        let device = self.device;
+        let mut bound = Vec::new();
+        for case in &waiting {
+            bound.push(exec::Bound::new(device, &case.job));
+        }
+        if self.options.foreseen {
+            let ready = waiting.iter().zip(&bound);
+            let ready = ready.filter_map(|(case, b)| Some((case, b.as_ref().ok()?.launch())));
+            let calls: Vec<_> = ready.collect();
+            let calls: Vec<_> = calls.iter().map(|(c, l)| (&c.job.kernel, l)).collect();
+            // What was not made together is made case by case, and fails there if it must.
+            drop(device.foresee(&calls));
+        }
+        for (case, bound) in waiting.iter().zip(bound) {
+            let found = bound.and_then(|bound| bound.run());
+            self.compare(case, found);
+        }
+    }
+
+    /// Notes whether a case came out as expected.
+    fn compare(&mut self, case: &Waiting, found: Result<exec::Found, DeviceError>) {
+        let Waiting {
+            name,
+            job,
+            closeness,
+            expected,
+        } = case;
+        let name = name.clone();
+        let found = match found {
             Ok(found) => found,
             Err(DeviceError::Unsupported { .. }) => {
-                return self.fallen_back(name, job, &expected, closeness);
+                return self.fallen_back(name, job, expected, *closeness);
             }
             Err(error) => return self.note(name, Err(error.into())),
         };
         if !self.has_values() {
             return self.note(name, Ok(()));
         }
-        let mut result = compare::blocks(job, &found, &expected, closeness);
+        let mut result = compare::blocks(job, &found, expected, *closeness);
         if let Some(lack) = self.device.caps().abilities.lacks(&job.kernel) {
             let what = format!("ran a kernel although its capability bits say: {lack}");
             result = result.and(Err(what));

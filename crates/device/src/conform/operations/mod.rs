@@ -23,12 +23,7 @@ const GAP: u8 = 0xA5;
 
 /// Notes cases that a device alone is judged by.
 fn noted(device: &dyn Device, cases: impl FnOnce(&mut Suite<'_>)) -> Vec<CaseResult> {
-    let mut suite = Suite {
-        device,
-        oracle: device,
-        options: Options::default(),
-        results: Vec::new(),
-    };
+    let mut suite = Suite::new(device, device, Options::default());
     cases(&mut suite);
     suite.results
 }
