@@ -2,6 +2,7 @@
 
 use crate::access::{register, unit};
 use crate::conditions::Watch;
+use crate::filter;
 use crate::fourier::{self, FourierPass};
 use crate::philox;
 use crate::product::Reading;
@@ -111,6 +112,8 @@ pub enum Form {
         /// Numbers have double precision.
         wide: bool,
     },
+    /// A pass of a filter along an axis. One item for a few neighbours along it.
+    Filter(filter::Pass),
 }
 
 /// The kernels of a scatter, after the one that writes the places down. Points go to bins by a hash of their
@@ -256,6 +259,7 @@ impl Entry {
             Form::Sort(_) => all.extend(sort::NUMBERS.map(Param::Number)),
             Form::Philox => all.extend(philox::NUMBERS.map(Param::Number)),
             Form::Fourier { .. } => all.extend(fourier::NUMBERS.map(Param::Number)),
+            Form::Filter(_) => all.extend(filter::NUMBERS.map(Param::Number)),
         }
         let scratch = match self.form {
             Form::Chunk { .. } | Form::Tree | Form::Combine => 1,

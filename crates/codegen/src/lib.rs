@@ -17,6 +17,8 @@ mod dialect;
 mod dims;
 mod draft;
 mod entry;
+mod filter;
+mod filter_text;
 mod fold;
 mod fourier;
 mod fourier_text;
@@ -41,6 +43,7 @@ pub use cache::ImageCache;
 pub use conditions::{Watch, Watched};
 pub use dialect::{Dialect, EMITTER};
 pub use entry::{Entry, Form, GROUP, Param, Pass, Source, Stride, View};
+pub use filter::Pass as FilterPass;
 pub use fourier::{FourierPass, Spectrum};
 pub use lower::{ArgValue, Memory, Step, Steps, Target, lower};
 
@@ -83,6 +86,7 @@ fn text_of(entry: &Entry) -> Result<String, String> {
         Form::Fourier { pass, wide } => fourier_text::text(entry, pass, wide),
         Form::Philox => philox::text(entry),
         Form::Sort(pass) => sort_text::text(entry, pass),
+        Form::Filter(pass) => filter_text::text(entry, pass),
         Form::Place { .. } | Form::PlaceChunk { .. } | Form::PlaceCombine { .. } => {
             place::text(entry)?
         }

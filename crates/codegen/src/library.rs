@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-const FILES: [&str; 8] = [
+const FILES: [&str; 9] = [
     include_str!("c/access.c"),
     include_str!("c/integers.c"),
     include_str!("c/floats.c"),
@@ -18,6 +18,7 @@ const FILES: [&str; 8] = [
     include_str!("c/conditions.c"),
     include_str!("c/sort.c"),
     include_str!("c/fourier.c"),
+    include_str!("c/filter.c"),
 ];
 
 struct Item {

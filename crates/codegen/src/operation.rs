@@ -1,9 +1,8 @@
-//! Operations that are no kernels: products of matrices, sorts, Fourier transforms,
-//! random numbers.
+//! Operations that are no kernels: products of matrices, sorts, Fourier transforms, random numbers, filters.
 
 use crate::lower::{Steps, Target};
-use crate::{fourier, philox, product, sort};
-use arrayloom_device::{Arg, ExtCall};
+use crate::{filter, fourier, philox, product, sort};
+use arrayloom_device::{Arg, ExtCall, FILTER_PASS};
 
 /// The steps of an operation, and its operands: what a step calls [`crate::Memory::In`] and
 /// [`crate::Memory::Out`].
@@ -27,6 +26,7 @@ pub fn operation(call: &ExtCall<'_>, target: Target) -> Result<Made, String> {
         "matmul" => product::product(call, target),
         "fft" => fourier::transform(call, target),
         "philox" => philox::philox(call, target),
+        FILTER_PASS => filter::pass(call, target),
         name => Err(format!("no operation {name:?}")),
     }
 }

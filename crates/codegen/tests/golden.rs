@@ -9,7 +9,9 @@
 )]
 
 use arrayloom_codegen::{Dialect, Entry, Target, lower, operation, source};
-use arrayloom_device::{Arg, Buf, ExtCall, Launch, ReduceArgs, Tensor};
+use arrayloom_device::{
+    Arg, Buf, ExtCall, FILTER_PASS, FilterPass, Fold, Keys, Launch, ReduceArgs, Tensor,
+};
 use arrayloom_ir::{Builder, Form, Kernel, Output, Prim, ReduceOp, ScatterMode, Value};
 use arrayloom_plan::ReduceOrder;
 use arrayloom_types::{DType, Layout, Scalar, contiguous_strides};
@@ -184,6 +186,53 @@ fn sorts() {
     operation_case("argsort", &real, 2, &[1], "argsort");
     let complex: [(DType, &[usize]); 2] = [(DType::C128, &[9, 70_000]); 2];
     operation_case("sort", &complex, 1, &[0], "sort_complex");
+}
+
+#[test]
+fn filters() {
+    let case = |pass: FilterPass, [from, work, to]: [DType; 3], file: &str| {
+        let taps = pass.taps as usize;
+        let [read, written] = pass.channels.map(usize::from);
+        let lists = if pass.fold == Fold::Laplacian { 2 } else { 1 };
+        let (voxels, result) = ([4 * read, 39 + taps, 1000], [4 * written, 40, 1000]);
+        let (index, weights, bias) = ([39 + taps], [lists * taps], [lists]);
+        let mut arrays: Vec<(DType, &[usize])> = vec![
+            (from, &voxels),
+            (DType::I32, &[40]),
+            (DType::I32, &index),
+            (work, &weights),
+            (work, &bias),
+            (to, &result),
+        ];
+        if matches!(pass.fold, Fold::Least | Fold::Sum) {
+            arrays.remove(3);
+        }
+        operation_case(FILTER_PASS, &arrays, 1, &pass.attrs(), file);
+    };
+    let pass = FilterPass::new;
+    let sums = [DType::F16, DType::F32, DType::U16];
+    case(pass(Fold::Weights, 9), sums, "filter_sums");
+    case(pass(Fold::Odd, 5), [DType::F64; 3], "filter_odd");
+    let both = FilterPass {
+        channels: [2, 1],
+        ..pass(Fold::Laplacian, 9)
+    };
+    case(
+        both,
+        [DType::F64, DType::F64, DType::I64],
+        "filter_laplacian",
+    );
+    let greatest = FilterPass {
+        keys: [Keys::Highest; 2],
+        ..pass(Fold::Least, 7)
+    };
+    let floats = [DType::F32, DType::U32, DType::F32];
+    case(greatest, floats, "filter_greatest");
+    let mean = FilterPass {
+        points: 27.0,
+        ..pass(Fold::Sum, 3)
+    };
+    case(mean, [DType::I32, DType::I32, DType::U8], "filter_mean");
 }
 
 fn steps(bytes: &[isize]) -> impl Fn(&mut Arg) {

@@ -76,6 +76,21 @@ impl From<Failure> for DeviceError {
     }
 }
 
+/// How many GPUs there are; none without a driver.
+pub fn count() -> usize {
+    let Ok(library) = libraries::driver(None) else {
+        return 0;
+    };
+    let counted = Driver::load(&library).ok().and_then(|driver| {
+        let mut count = 0;
+        driver.init(0).ok()?;
+        driver.device_count(&mut count).ok()?;
+        usize::try_from(count).ok()
+    });
+    libraries::keep(library);
+    counted.unwrap_or(0)
+}
+
 const INSTALL: &str = "install NVIDIA's driver for this GPU";
 
 impl Context {

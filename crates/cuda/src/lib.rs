@@ -14,4 +14,5 @@ mod nvrtc;
 mod programs;
 mod staging;
 
+pub use context::count;
 pub use device::{Config, Cuda};

@@ -9,6 +9,7 @@ mod ability;
 pub mod conform;
 mod driven;
 mod error;
+mod filter;
 mod host;
 mod launch;
 mod names;
@@ -22,6 +23,7 @@ pub use ability::{
 pub use arrayloom_types::{Event, Queue};
 pub use driven::{Blocks, Marks, Queues};
 pub use error::DeviceError;
+pub use filter::{FILTER_PASS, FilterPass, Fold, Keys};
 pub use host::{HostMemory, host_pointer, joined, points};
 pub use launch::{Arg, Buf, Launch, ReduceArgs, Rows, Stage, Sweep, rows_are_apart};
 pub use names::intern;

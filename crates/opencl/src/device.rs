@@ -7,8 +7,8 @@ use arrayloom_codegen::{
     ArgValue, Entry, GROUP, ImageCache, Memory, Step, Steps, Target, abilities, operation, steps,
 };
 use arrayloom_device::{
-    Blocks, Buf, Caps, Device, DeviceError, End, Event, ExtCall, HostMemory, Launch, Marks, Queue,
-    Queues, Tensor, host_pointer,
+    Blocks, Buf, Caps, Device, DeviceError, End, Event, ExtCall, FILTER_PASS, HostMemory, Launch,
+    Marks, Queue, Queues, Tensor, host_pointer,
 };
 use arrayloom_ir::Kernel;
 use cl3::device::{
@@ -90,6 +90,11 @@ pub(crate) fn trouble(failure: Failure) -> DeviceError {
         };
     }
     failed(failure.to_string())
+}
+
+/// How many devices there are; none without a driver.
+pub fn count() -> usize {
+    driver::devices().map_or(0, |all| all.len())
 }
 
 impl OpenCl {
@@ -417,8 +422,8 @@ impl Device for OpenCl {
     }
 
     fn ext(&self, queue: Queue, call: &ExtCall<'_>) -> Result<(), DeviceError> {
-        if self.caps.unified {
-            // The CPU is better used by a tuned library of the host.
+        if self.caps.unified && call.name != FILTER_PASS {
+            // The CPU is better used by a tuned library of the host. Filters come only if they were asked for.
             return Err(self.lacks(format!("{} is left to the host", call.name)));
         }
         let made = operation(call, self.target).map_err(unsupported)?;

@@ -10,4 +10,4 @@ mod device;
 mod driver;
 mod programs;
 
-pub use device::{Config, OpenCl, Place};
+pub use device::{Config, OpenCl, Place, count};

@@ -1,0 +1,392 @@
+//! The text of filters along an axis.
+//!
+//! An item computes [`EACH`] neighbours along the axis at one place of a row. Where their windows follow one
+//! another, a voxel that is read serves all of them; elsewhere each reads what its table says.
+
+use crate::access::{register, unit};
+use crate::entry::{Entry, Source};
+use crate::filter::{EACH, Pass};
+use crate::map::head;
+use arrayloom_device::{Fold, Keys};
+use arrayloom_types::{DType, Kind};
+use std::fmt::Write as _;
+
+/// What pointers to the voxels of an operand point to.
+fn pointed(source: Option<&Source>) -> String {
+    match source {
+        Some(Source::View(view)) => unit(view),
+        _ => String::new(),
+    }
+}
+
+/// What the text calls the parts of a pass.
+struct Words<'a> {
+    pass: Pass,
+    kind: String,
+    voxels: &'a str,
+}
+
+/// The text of the kernel.
+pub(crate) fn text(entry: &Entry, pass: Pass) -> String {
+    let voxels = match entry.ins.first() {
+        Some(Source::View(view)) => register(view.dtype),
+        _ => String::new(),
+    };
+    let words = Words {
+        pass,
+        kind: register(pass.work),
+        voxels: &voxels,
+    };
+    let mut text = head(entry);
+    let _ = writeln!(
+        text,
+        "    EACH_X(item, (ix)items) {{
+        const ix line = item / (ix)row, column = item - line * (ix)row;
+        const ix outer = line / (ix)parts, first = (line - outer * (ix)parts) * {EACH};
+        GLB const {0} *from = pi0 + outer * rows * row + column;
+        GLB {1} *to = po0 + (outer * length + first) * row + column;",
+        pointed(entry.ins.first()),
+        unit(&entry.outs[0].1)
+    );
+    text.push_str(&words.together());
+    let _ = writeln!(
+        text,
+        "        for (ix at = first; at < first + {EACH} && at < (ix)length; at++) {{"
+    );
+    text.push_str(&words.alone());
+    text.push_str("        }\n    }\n}\n");
+    text
+}
+
+impl Words<'_> {
+    /// Numbers of a voxel that is read, and of one that is written.
+    fn channels(&self) -> [usize; 2] {
+        self.pass.channels.map(usize::from)
+    }
+
+    /// True where `fold` sums with weights.
+    fn weighted(&self) -> bool {
+        matches!(self.pass.fold, Fold::Weights | Fold::Odd | Fold::Laplacian)
+    }
+
+    /// The list with what missing voxels add.
+    fn bias(&self) -> &'static str {
+        if self.weighted() { "pi4" } else { "pi3" }
+    }
+
+    /// Lists of weights that one list is made of.
+    fn lists(&self) -> usize {
+        if self.pass.fold == Fold::Laplacian {
+            2
+        } else {
+            1
+        }
+    }
+
+    /// Number `channel` of the voxel that lies `place` elements on.
+    fn load(&self, channel: usize, place: &str) -> String {
+        let (kind, voxels) = (&self.kind, self.voxels);
+        let place = match channel {
+            0 => format!("from + {place}"),
+            _ => format!("from + {channel} * read + {place}"),
+        };
+        let loaded = format!("load_{voxels}({place})");
+        match (self.pass.fold, self.pass.keys[0]) {
+            (Fold::Least, Keys::Plain) => loaded,
+            (Fold::Least, order) => self.key(&loaded, order),
+            _ if kind == voxels => loaded,
+            _ => format!("({kind}){loaded}"),
+        }
+    }
+
+    /// The key of a voxel.
+    fn key(&self, value: &str, order: Keys) -> String {
+        let kind = &self.kind;
+        let turned = if order == Keys::Highest { "~" } else { "" };
+        match self.pass.values.kind() {
+            Kind::Signed => format!("({kind}){turned}signed_key_{kind}({value})"),
+            Kind::Float => {
+                let name = if order == Keys::Highest {
+                    "high"
+                } else {
+                    "low"
+                };
+                format!("{name}_key_{kind}({value}, {})", self.endless())
+            }
+            _ => format!("({kind}){turned}{value}"),
+        }
+    }
+
+    /// The bits of infinity.
+    fn endless(&self) -> String {
+        let bits = match self.pass.work.size() {
+            2 => "0x7c00",
+            4 => "0x7f800000",
+            _ => "0x7ff0000000000000",
+        };
+        format!("({}){bits}", self.kind)
+    }
+
+    /// The statement that writes the results `sum` of the output that lies `place` elements on.
+    fn store(&self, sums: &[String], place: &str) -> String {
+        let mut text = String::new();
+        for (channel, sum) in sums.iter().enumerate() {
+            let place = match channel {
+                0 => format!("to + {place}"),
+                _ => format!("to + {channel} * written + {place}"),
+            };
+            let value = self.emitted(sum);
+            let kind = match self.pass.fold {
+                Fold::Least => self.kind.clone(),
+                _ => register(self.pass.values),
+            };
+            let _ = write!(text, "store_{kind}({place}, {value}); ");
+        }
+        text.trim_end().to_owned()
+    }
+
+    /// A result in the dtype that is written.
+    fn emitted(&self, sum: &str) -> String {
+        let kind = &self.kind;
+        match (self.pass.fold, self.pass.keys[1]) {
+            (Fold::Least, Keys::Plain) => sum.to_owned(),
+            (Fold::Least, order) => {
+                let turned = if order == Keys::Highest { "~" } else { "" };
+                let value = format!("({kind}){turned}{sum}");
+                match self.pass.values.kind() {
+                    Kind::Signed => format!("signed_key_{kind}({value})"),
+                    Kind::Float => format!("of_low_key_{kind}({value}, {})", self.endless()),
+                    _ => value,
+                }
+            }
+            (Fold::Sum, _) if self.pass.divided => {
+                let mean = format!("quotient_f64((f64){sum}, f64_of((u64)points))");
+                rounded(&mean, "f64", self.pass.values)
+            }
+            _ => rounded(sum, kind, self.pass.values),
+        }
+    }
+
+    /// What a window without voxels has.
+    fn nothing(&self) -> String {
+        match self.pass.fold {
+            Fold::Least => format!("({0})~({0})0", self.kind),
+            _ => format!("({})0", self.kind),
+        }
+    }
+
+    /// The statements that add voxel `values` at `place` of the window to `sums`; `list` begins the weights.
+    fn fold(&self, sums: &[String], values: &[String], list: &str, place: &str) -> String {
+        let kind = &self.kind;
+        let fma =
+            |weight: &str, value: &str, sum: &str| format!("fma_{kind}({weight}, {value}, {sum})");
+        let smooth = format!("pi3[{list}{place}]");
+        let derive = format!("pi3[{list}taps + {place}]");
+        match self.pass.fold {
+            Fold::Weights | Fold::Odd => {
+                format!("{0} = {1};", sums[0], fma(&smooth, &values[0], &sums[0]))
+            }
+            Fold::Least => format!("{0} = {1} < {0} ? {1} : {0};", sums[0], values[0]),
+            Fold::Sum => format!("{0} = add_i32({0}, {1});", sums[0], values[0]),
+            Fold::Laplacian => {
+                let last = &sums[sums.len() - 1];
+                let inner = match values {
+                    [_, second] => fma(&smooth, second, last),
+                    _ => last.clone(),
+                };
+                let mut text = String::new();
+                if sums.len() == 2 {
+                    let _ = write!(
+                        text,
+                        "{} = {}; ",
+                        sums[0],
+                        fma(&smooth, &values[0], &sums[0])
+                    );
+                }
+                let _ = write!(text, "{last} = {};", fma(&derive, &values[0], &inner));
+                text
+            }
+        }
+    }
+
+    /// The statements that read the numbers of the voxel that lies `place` elements on.
+    fn values(&self, place: &str, indent: &str) -> (Vec<String>, String) {
+        let names: Vec<String> = (0..self.channels()[0]).map(|c| format!("v{c}")).collect();
+        let mut text = String::new();
+        for (channel, name) in names.iter().enumerate() {
+            let value = self.load(channel, place);
+            let _ = writeln!(text, "{indent}const {} {name} = {value};", self.kind);
+        }
+        (names, text)
+    }
+
+    /// Neighbours whose windows follow one another.
+    fn together(&self) -> String {
+        // The halves of such windows are read from the middle outwards.
+        if self.pass.fold == Fold::Odd {
+            return String::new();
+        }
+        let kind = &self.kind;
+        let mut text =
+            format!("        const ix start = first + {EACH} <= (ix)length ? pi1[first] : -1;\n");
+        let follow: Vec<String> = (1..EACH)
+            .map(|m| format!("pi1[first + {m}] == start + {m}"))
+            .collect();
+        let _ = writeln!(
+            text,
+            "        if (start >= 0 && {}) {{",
+            follow.join(" && ")
+        );
+        let sums = |m: usize| -> Vec<String> {
+            (0..self.channels()[1])
+                .map(|c| format!("s{m}_{c}"))
+                .collect()
+        };
+        for sum in (0..EACH).flat_map(sums) {
+            let _ = writeln!(text, "            {kind} {sum} = {};", self.nothing());
+        }
+        let _ = writeln!(
+            text,
+            "            from += start * row;\n            \
+             for (ix t = 0; t < (ix)taps + {}; t++) {{",
+            EACH - 1
+        );
+        let (values, read) = self.values("t * row", "                ");
+        text.push_str(&read);
+        for m in 0..EACH {
+            let place = if m == 0 {
+                "t".to_owned()
+            } else {
+                format!("(t - {m})")
+            };
+            let reached = match m {
+                0 => "t < (ix)taps".to_owned(),
+                m if m == EACH - 1 => format!("t >= {m}"),
+                m => format!("t >= {m} && t < (ix)taps + {m}"),
+            };
+            let add = self.fold(&sums(m), &values, "", &place);
+            let _ = writeln!(text, "                if ({reached}) {{ {add} }}");
+        }
+        text.push_str("            }\n");
+        for m in 0..EACH {
+            let _ = writeln!(
+                text,
+                "            {}",
+                self.store(&sums(m), &format!("{m} * row"))
+            );
+        }
+        text.push_str("        } else\n");
+        text
+    }
+
+    /// One output: its window is whole, or its table says which rows there are.
+    fn alone(&self) -> String {
+        let kind = &self.kind;
+        let sums: Vec<String> = (0..self.channels()[1]).map(|c| format!("s{c}")).collect();
+        let mut text = String::from(
+            "            const ix own = pi1[at];
+            const i64 list = own < 0 ? -1 - (i64)own : 0;\n",
+        );
+        for sum in &sums {
+            let _ = writeln!(text, "            {kind} {sum} = {};", self.nothing());
+        }
+        let each = if self.pass.fold == Fold::Odd {
+            text.push_str(
+                "            if (list == 0) {
+                const ix middle = (ix)taps / 2;
+                for (ix t = 1; t <= middle; t++) {
+                    const i64 before = own < 0 ? pi2[at + middle - t] : own + middle - t;
+                    const i64 after = own < 0 ? pi2[at + middle + t] : own + middle + t;\n",
+            );
+            let difference = format!(
+                "{} - {}",
+                self.load(0, "after * row"),
+                self.load(0, "before * row")
+            );
+            let _ = writeln!(
+                text,
+                "                    s0 = fma_{kind}(pi3[middle + t], {difference}, s0);\n                }}\n            }} else"
+            );
+            "            "
+        } else {
+            "            "
+        };
+        let _ = writeln!(
+            text,
+            "{each}for (ix t = 0; t < (ix)taps; t++) {{
+                const i64 there = own < 0 ? pi2[at + t] : own + t;
+                if (there >= 0) {{"
+        );
+        let (values, read) = self.values("there * row", "                    ");
+        text.push_str(&read);
+        let list = format!("list * {} * taps + ", self.lists());
+        let add = self.fold(&sums, &values, &list, "t");
+        let _ = writeln!(
+            text,
+            "                    {add}\n                }}\n            }}"
+        );
+        text.push_str(&self.biased(&sums));
+        let _ = writeln!(
+            text,
+            "            {}",
+            self.store(&sums, "(at - first) * row")
+        );
+        text
+    }
+
+    /// Adds what missing voxels add.
+    fn biased(&self, sums: &[String]) -> String {
+        let (bias, lists) = (self.bias(), self.lists());
+        let mut text = String::new();
+        for (channel, sum) in sums.iter().enumerate() {
+            // The derived number is the last one of a voxel.
+            let number = lists - sums.len() + channel;
+            let at = format!("{bias}[list * {lists} + {number}]");
+            let _ = match self.pass.fold {
+                Fold::Least => writeln!(text, "            {sum} = {at} < {sum} ? {at} : {sum};"),
+                Fold::Sum => writeln!(text, "            {sum} = add_i32({sum}, {at});"),
+                _ => writeln!(
+                    text,
+                    "            if ({at} != ({kind})0) {sum} = {sum} + {at};",
+                    kind = self.kind
+                ),
+            };
+        }
+        text
+    }
+}
+
+/// A number of the arithmetic `kind` rounded to `dtype`: to the nearest, ties to even, saturating; NaN becomes
+/// zero in integers.
+fn rounded(value: &str, kind: &str, dtype: DType) -> String {
+    let to = register(dtype);
+    let near = |low: &str, high: &str| {
+        format!("({to})(i32)near_{kind}({value}, ({kind}){low}, ({kind}){high})")
+    };
+    let wide = |low: &str, end: &str, least: &str, most: &str| {
+        format!("near_{to}((f64)({value}), {low}, {end}, {least}, {most})")
+    };
+    match dtype {
+        _ if kind == to || kind == "i32" => value.to_owned(),
+        DType::Bool | DType::U8 => near("0", "255"),
+        DType::I8 => near("-128", "127"),
+        DType::U16 => near("0", "65535"),
+        DType::I16 => near("-32768", "32767"),
+        DType::U32 => wide("0.0", "4294967296.0", "0", "0xffffffffu"),
+        DType::I32 => wide(
+            "-2147483648.0",
+            "2147483648.0",
+            "(i32)0x80000000u",
+            "0x7fffffff",
+        ),
+        DType::U64 => wide("0.0", "18446744073709551616.0", "0", "~(u64)0"),
+        DType::I64 => wide(
+            "-9223372036854775808.0",
+            "9223372036854775808.0",
+            "(i64)((u64)1 << 63)",
+            "(i64)(~(u64)0 >> 1)",
+        ),
+        DType::F16 if kind == "f64" => format!("f64_to_f16({value})"),
+        _ => format!("({to})({value})"),
+    }
+}

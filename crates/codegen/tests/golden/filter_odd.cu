@@ -1,0 +1,94 @@
+// CUDA C++ and HIP: the words of the common text.
+typedef unsigned char b8;
+typedef signed char i8;
+typedef short i16;
+typedef int i32;
+typedef long long i64;
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef float f32;
+typedef double f64;
+typedef float f16;
+struct c64 { f32 re, im; };
+struct c128 { f64 re, im; };
+#define DEV static __device__ __forceinline__
+#define GLB
+#define LOC __shared__
+#define CONSTANT static __device__ const
+#define restrict __restrict__
+#define KERNEL(name, group) extern "C" __global__ void __launch_bounds__(group) name
+#define LOCAL_ID (threadIdx.x)
+#define LOCAL_SIZE (blockDim.x)
+#define GROUP_X ((i64)blockIdx.x)
+#define SYNC __syncthreads()
+#define EACH_Z(i, n) for (ix i = (ix)blockIdx.z; i < (n); i += (ix)gridDim.z)
+#define EACH_Y(i, n) for (ix i = (ix)blockIdx.y; i < (n); i += (ix)gridDim.y)
+#define EACH_X(i, n) \
+    for (ix i = (ix)blockIdx.x * (ix)blockDim.x + (ix)threadIdx.x; i < (n); i += (ix)gridDim.x * (ix)blockDim.x)
+#define OR_INTO(p, x) atomicOr(p, x)
+#define mulhi_u32 __umulhi
+#define mulhi_u64 __umul64hi
+#define u64_of(x) ((u64)__double_as_longlong(x))
+#define f64_of(x) __longlong_as_double((i64)(x))
+#define u32_of __float_as_uint
+#define f32_of __uint_as_float
+#define fma_f32 fmaf
+#define fma_f64 fma
+#define root_f32 sqrtf
+#define root_f64 sqrt
+#define fabs_f32 fabsf
+#define fabs_f64 fabs
+#define floor_ floor
+#define ceil_ ceil
+#define trunc_ trunc
+#define rint_ rint
+#define sign_from copysign
+// Numbers in two parts, and what argument reductions give.
+typedef struct { f64 hi, lo; } pair;
+typedef struct { f64 rounded, hi, lo; } reduced;
+typedef struct { u64 quadrant; f64 hi, lo; } turned;
+
+DEV f64 load_f64(GLB const f64 *p) { return *p; }
+
+DEV void store_f64(GLB f64 *p, f64 x) { *p = x; }
+
+#undef ix
+#define ix i32
+KERNEL(kbe8943b78627499a, 128)(GLB const f64 * restrict pi0, const i64 oi0, GLB const i32 * restrict pi1, const i64 oi1, GLB const i32 * restrict pi2, const i64 oi2, GLB const f64 * restrict pi3, const i64 oi3, GLB const f64 * restrict pi4, const i64 oi4, GLB f64 * restrict po0, const i64 oo0, const i64 items, const i64 length, const i64 parts, const i64 rows, const i64 row, const i64 taps, const i64 points, const i64 read, const i64 written) {
+    pi0 += oi0;
+    pi1 += oi1;
+    pi2 += oi2;
+    pi3 += oi3;
+    pi4 += oi4;
+    po0 += oo0;
+    EACH_X(item, (ix)items) {
+        const ix line = item / (ix)row, column = item - line * (ix)row;
+        const ix outer = line / (ix)parts, first = (line - outer * (ix)parts) * 4;
+        GLB const f64 *from = pi0 + outer * rows * row + column;
+        GLB f64 *to = po0 + (outer * length + first) * row + column;
+        for (ix at = first; at < first + 4 && at < (ix)length; at++) {
+            const ix own = pi1[at];
+            const i64 list = own < 0 ? -1 - (i64)own : 0;
+            f64 s0 = (f64)0;
+            if (list == 0) {
+                const ix middle = (ix)taps / 2;
+                for (ix t = 1; t <= middle; t++) {
+                    const i64 before = own < 0 ? pi2[at + middle - t] : own + middle - t;
+                    const i64 after = own < 0 ? pi2[at + middle + t] : own + middle + t;
+                    s0 = fma_f64(pi3[middle + t], load_f64(from + after * row) - load_f64(from + before * row), s0);
+                }
+            } else
+            for (ix t = 0; t < (ix)taps; t++) {
+                const i64 there = own < 0 ? pi2[at + t] : own + t;
+                if (there >= 0) {
+                    const f64 v0 = load_f64(from + there * row);
+                    s0 = fma_f64(pi3[list * 1 * taps + t], v0, s0);
+                }
+            }
+            if (pi4[list * 1 + 0] != (f64)0) s0 = s0 + pi4[list * 1 + 0];
+            store_f64(to + (at - first) * row, s0);
+        }
+    }
+}
