@@ -167,6 +167,12 @@ def _save(volume: Volume, options: argparse.Namespace) -> int:
             f"{report['blocks']} blocks, at most {report['peak']:,} bytes of memory, "
             f"{report['read_bytes']:,} bytes read\n"
         )
+        if report["on_devices"]:
+            sys.stderr.write(f"{report['on_devices']} blocks on devices\n")
+        for name, blocks in report["left_to_cpu"].items():
+            sys.stderr.write(
+                f"{name}: {blocks} blocks on the CPU, since the device has no such filter\n"
+            )
     return 0
 
 
@@ -268,7 +274,10 @@ def _parser(command: str) -> argparse.ArgumentParser:
         )
     add("--memory", type=_size, metavar="SIZE", help="most bytes of buffers, such as 2GiB")
     if command in {"filter", "convert"}:
-        add("--devices", help="workers that share the blocks: cpu*2, or cpu:0=1GiB,cpu:1=256MiB")
+        add(
+            "--devices",
+            help="workers that share the blocks: cpu*2, cpu:0=1GiB, opencl:0, cuda:0,cuda:1,cpu",
+        )
         add("--levels", type=_levels, help="write a pyramid of so many levels to .zarr, or auto")
     add("--dataset", help="which array of a file that holds several")
     add("--level", type=int, default=0, help="level of a pyramid")

@@ -4,6 +4,7 @@
 # Arrays of many dtypes come out; which is known at run time only.
 
 import os
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from arrayloom._volume import (
     read_arrays,
     window_of,
 )
-from arrayloom._volume_limits import default_limit, nbytes, threads
+from arrayloom._volume_limits import default_limit, nbytes, threads, workers
 
 __all__ = ["compute"]
 
@@ -32,6 +33,7 @@ def compute(
     out: Array | None = None,
     memory_limit: int | str | None = None,
     progress: Progress | None = None,
+    devices: str | Sequence[str] | None = None,
 ) -> Array:
     """The voxels of `volume` as an array.
 
@@ -45,6 +47,8 @@ def compute(
         Most bytes for the work, besides inputs in memory and the result.
     progress
         Called as ``progress(voxels, total, used_bytes)`` after each block.
+    devices
+        Workers that share the blocks, as `arrayloom.volumes.save` takes them.
 
     Raises
     ------
@@ -61,26 +65,28 @@ def compute(
     if volume.ndim == 0:
         volume = _lifted(volume)
     limit = _IN_MEMORY_LIMIT if memory_limit is None else nbytes(memory_limit)
-    if memory_limit is None and not in_memory(volume):
+    if memory_limit is None and (devices is not None or not in_memory(volume)):
         limit = default_limit()
+    shared = workers(devices, limit)
     build = Build()
     straight = out.flags.c_contiguous and out.flags.aligned and out.dtype.isnative
     # What is read must not be written over.
     straight = straight and not any(np.may_share_memory(out, x) for x in read_arrays(volume))
     target = out if straight else np.empty(out.shape, volume.dtype)
     window = window_of(volume)
-    if window is not None and memory_limit is None and progress is None:
+    plain = memory_limit is None and progress is None and devices is None
+    if window is not None and plain:
         # Chunks are decoded to where the voxels are wanted.
         build.expr.read_box(build.add(window[0]), window[1], window[2], target)
     else:
         build.add(volume)
         run = build.expr.run_to_array
         try:
-            run(target.reshape(volume.shape), limit, threads(), progress)
+            run(target.reshape(volume.shape), limit, threads(), progress, shared)
         except MemoryError:
             if memory_limit is not None or limit >= default_limit():
                 raise
-            run(target.reshape(volume.shape), default_limit(), threads(), progress)
+            run(target.reshape(volume.shape), default_limit(), threads(), progress, shared)
     if target is not out:
         out[...] = target
     return out

@@ -4,6 +4,9 @@ import os
 import re
 from collections.abc import Sequence
 
+from arrayloom._ext import gpus
+from arrayloom.errors import SettingError
+
 __all__ = ["default_limit", "nbytes", "threads", "workers"]
 
 
@@ -44,39 +47,56 @@ def default_limit() -> int:
     return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
 
 
-def workers(devices: str | Sequence[str] | None, limit: int) -> list[tuple[int, int]]:
-    """Memory limit and threads of each worker; none for one that uses everything.
+# Bytes here, threads, the device if it is none of the CPU, bytes there if they were named.
+Worker = tuple[int, int, str | None, int | None]
+
+_KNOWN = re.compile(r"(cpu|sim|opencl|cuda)(?::(\d+))?(?:\*(\d+))?(?:=(.+))?")
+
+
+def workers(devices: str | Sequence[str] | None, limit: int) -> list[Worker]:
+    """Memory limit, threads and device of each worker; none for one that uses everything.
 
     Examples
     --------
-    >>> [bytes for bytes, _ in workers("cpu*2", 1000)]
+    >>> [worker[0] for worker in workers("cpu*2", 1000)]
     [500, 500]
-    >>> [bytes for bytes, _ in workers(["cpu:0=600", "cpu:1"], 1000)]
+    >>> [worker[0] for worker in workers(["cpu:0=600", "cpu:1"], 1000)]
     [600, 400]
+
+    Raises
+    ------
+    SettingError
+        For a device that is not there, with those that are.
     """
     if devices is None:
         return []
     names = [devices] if isinstance(devices, str) else list(devices)
-    found: list[int | None] = []
+    found: list[tuple[int | None, str | None, int | None]] = []
     left = limit
     for name in [part.strip() for text in names for part in text.split(",")]:
-        matched = re.fullmatch(r"(cpu|sim)(?::\d+)?(?:\*(\d+))?(?:=(.+))?", name)
-        if matched is None:
+        matched = _KNOWN.fullmatch(name)
+        gpu = matched is not None and matched[1] in {"opencl", "cuda"}
+        if matched is None or (gpu and f"{matched[1]}:{matched[2] or 0}" not in gpus()):
+            there = ", ".join(["cpu", "sim", *gpus()])
             message = (
-                f"no device {name!r} computes volumes; there are cpu and sim, "
+                f"no device {name!r} computes volumes; there are {there}, "
                 "as in cpu*2, cpu:0=512MiB or sim=64MiB"
             )
-            raise ValueError(message)
-        kind, times, own = matched.groups()
+            raise SettingError(message)
+        kind, number, times, own = matched.groups()
         if kind == "sim" and own is None:
             message = f"{name}: how large is its memory? write for example sim=64MiB"
-            raise ValueError(message)
-        found += [None if own is None else nbytes(own)] * int(times or 1)
+            raise SettingError(message)
+        if gpu:
+            room = None if own is None else nbytes(own)
+            found += [(None, f"{kind}:{number or 0}", room)] * int(times or 1)
+            continue
+        found += [(None if own is None else nbytes(own), None, None)] * int(times or 1)
         if own is not None and kind == "cpu":
             left -= nbytes(own) * int(times or 1)
     if not found:
         message = "a list of devices without a device"
-        raise ValueError(message)
-    share = max(left, 0) // max(found.count(None), 1)
+        raise SettingError(message)
+    share = max(left, 0) // max(sum(own is None for own, _, _ in found), 1)
     each = max(1, threads() // len(found))
-    return [(share if own is None else own, each) for own in found]
+    return [(share if own is None else own, each, gpu, room) for own, gpu, room in found]

@@ -173,18 +173,22 @@ def save(
         by default those of `volume`, if it was opened from an image.
     devices
         Workers that share the blocks: ``"cpu*2"``, or ``["cpu:0", "cpu:1=256MiB"]`` with a memory limit of its
-        own. Those without one share `memory_limit`. ``"sim=64MiB"`` is a device with a memory of its own that
-        this machine simulates. The result does not depend on them.
+        own. Those without one share `memory_limit`. ``"opencl:0"`` and ``"cuda:0=8GiB"`` are devices, which take so
+        much of their own memory; what they do not have the CPU computes. ``"sim=64MiB"`` is a device with a memory
+        of its own that this machine simulates. The result does not depend on them.
 
     Returns
     -------
     dict
-        ``blocks``, ``peak`` (bytes), ``read_bytes``, ``halved`` (how often memory ran out).
+        ``blocks``, ``peak`` (bytes), ``read_bytes``, ``halved`` (how often memory ran out), ``on_devices`` (blocks),
+        ``left_to_cpu`` (blocks of operations that devices do not have, by name).
 
     Raises
     ------
     BudgetError
         If not even the smallest block fits; nothing is written.
+    SettingError
+        For a device that is not there; the message lists those that are.
 
     Examples
     --------

@@ -51,11 +51,8 @@ pub(crate) fn find(py: Python<'_>, name: &str, callers: Callers) -> PyResult<Arc
         "null" => return Ok(Arc::new(Null::new(limited_host_memory()?))),
         _ => {}
     }
-    if let Some(index) = number_of(name, "opencl") {
-        return Ok(Arc::new(open_opencl(py, index)?));
-    }
-    if let Some(index) = number_of(name, "cuda") {
-        return Ok(Arc::new(open_cuda(py, index)?));
+    if is_gpu(name) {
+        return find_gpu(py, name);
     }
     let found = py
         .import("arrayloom._backends")?
@@ -73,6 +70,37 @@ pub(crate) fn find(py: Python<'_>, name: &str, callers: Callers) -> PyResult<Arc
     }
     PYTHON.store(true, Relaxed);
     Ok(Arc::new(PyDevice::new(&found, callers)?))
+}
+
+/// True for names of devices behind drivers.
+fn is_gpu(name: &str) -> bool {
+    number_of(name, "opencl")
+        .or(number_of(name, "cuda"))
+        .is_some()
+}
+
+/// A device behind a driver: `opencl`, `cuda:1`.
+///
+/// # Errors
+/// The exception that says what is missing.
+pub(crate) fn find_gpu(py: Python<'_>, name: &str) -> PyResult<Arc<dyn Device>> {
+    match number_of(name, "opencl") {
+        Some(index) => Ok(Arc::new(open_opencl(py, index)?)),
+        None => Ok(Arc::new(open_cuda(
+            py,
+            number_of(name, "cuda").unwrap_or(0),
+        )?)),
+    }
+}
+
+/// The devices behind drivers that this machine has.
+#[pyfunction]
+pub(crate) fn gpus() -> Vec<String> {
+    let all = [("opencl", opencl::count()), ("cuda", cuda::count())];
+    let names = all
+        .iter()
+        .flat_map(|(family, count)| (0..*count).map(move |n| format!("{family}:{n}")));
+    names.collect()
 }
 
 /// Host memory that refuses what the machine does not have.

@@ -63,6 +63,8 @@ use pyo3::prelude::*;
 #[pyo3(name = "_ext")]
 mod ext {
     #[pymodule_export]
+    use super::backends::gpus;
+    #[pymodule_export]
     use super::buffer::BufferExport;
     #[pymodule_export]
     use super::conform::{conform, mutants, probe};

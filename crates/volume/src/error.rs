@@ -82,6 +82,9 @@ pub enum VolumeError {
         /// What it says.
         message: String,
     },
+    /// A device failed.
+    #[error("{0}; run it without this device")]
+    Device(String),
     /// The journal of an earlier run cannot be used.
     #[error("cannot resume from {path}: {reason}")]
     Journal {
@@ -100,7 +103,9 @@ impl VolumeError {
             VolumeError::Argument(_) => ErrorKind::Value,
             VolumeError::DType { .. } => ErrorKind::Type,
             VolumeError::Block { source, .. } => source.kind(),
-            VolumeError::Cancelled { .. } | VolumeError::Compute { .. } => ErrorKind::Device,
+            VolumeError::Cancelled { .. }
+            | VolumeError::Compute { .. }
+            | VolumeError::Device(_) => ErrorKind::Device,
             _ => ErrorKind::Io,
         }
     }

@@ -179,6 +179,21 @@ impl Expr {
         each.collect()
     }
 
+    /// What the planner needs to know for a device: all that is read goes there.
+    pub(crate) fn values_on_device(&self, threads: usize) -> Vec<Value> {
+        let mut values = self.values(threads);
+        for (value, node) in values.iter_mut().zip(&self.nodes) {
+            value.resident = false;
+            let Node::Apply(op, _) = node else { continue };
+            let (op, on_cpu) = (Arc::clone(op), Arc::clone(&value.scratch));
+            value.scratch = Arc::new(move |extents| {
+                let device = op.on_device().map_or(0, |d| d.device_scratch(extents));
+                device.max(on_cpu(extents))
+            });
+        }
+        values
+    }
+
     /// True for sources in memory that operations look at where they lie: all that read it can.
     fn is_resident(&self, value: usize) -> bool {
         let Node::Source(source) = &self.nodes[value] else {

@@ -4,6 +4,7 @@
 //! (`arrayloom-plan`), then reads, computes and writes block after block through a memory budget. The
 //! bits of a result depend on the volume alone, never on blocks, threads or memory.
 
+mod abroad;
 mod block;
 mod columns;
 mod emit;
@@ -34,11 +35,12 @@ mod strips;
 mod sums;
 mod wholes;
 
+pub use abroad::recipe::{Call, OnDevice, Packed, Recipe, Slot};
 pub use block::{Block, View, ViewMut, copy_box, region_bytes};
 pub use error::VolumeError;
 pub use expr::{Expr, Node, Sink, Source};
 pub use memory::{Buf, Meter, Reserve, Scratch};
 pub use op::{Mode, Op};
-pub use options::{Options, Progress, Report, Target, Watch, Worker, Written};
+pub use options::{Options, Progress, Report, Target, Watch, Worker, WorkerDevice, Written};
 pub use run::{plan_for, run};
 pub use separable::Ctx;

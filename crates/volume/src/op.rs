@@ -1,6 +1,7 @@
 //! What an operation on volumes is.
 
 use crate::VolumeError;
+use crate::abroad::recipe::OnDevice;
 use crate::block::{View, ViewMut};
 use crate::separable::Ctx;
 use arrayloom_plan::{AxisNeed, Edge};
@@ -32,6 +33,11 @@ pub trait Op: Send + Sync {
     /// some axis is read point by point.
     fn takes_exactly(&self) -> bool {
         false
+    }
+
+    /// How devices compute it, if they can.
+    fn on_device(&self) -> Option<&dyn OnDevice> {
+        None
     }
 
     /// Computes `out` from the boxes of its operands.

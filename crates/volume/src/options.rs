@@ -2,7 +2,10 @@
 
 use crate::expr::Sink;
 use crate::memory::Meter;
+use arrayloom_device::Device;
 use arrayloom_types::{Coords, Region};
+use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 /// How far a run is.
@@ -52,6 +55,27 @@ pub struct Worker {
     pub threads: usize,
     /// The budget itself, for tests that inject failures.
     pub meter: Option<Arc<Meter>>,
+    /// Where it computes; on the CPU if absent.
+    pub device: Option<WorkerDevice>,
+}
+
+/// The device of a worker.
+#[derive(Clone)]
+pub struct WorkerDevice {
+    /// The device.
+    pub device: Arc<dyn Device>,
+    /// The first of two queues that nobody else uses.
+    pub queue: u32,
+    /// Counts its memory; the limit is the budget.
+    pub meter: Arc<Meter>,
+}
+
+impl fmt::Debug for WorkerDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WorkerDevice")
+            .field(&self.device.caps().name)
+            .finish()
+    }
 }
 
 /// What a run did.
@@ -69,6 +93,10 @@ pub struct Report {
     pub read_bytes: u128,
     /// Voxels that were computed and then computed again.
     pub again: u64,
+    /// Blocks that devices computed.
+    pub abroad: u64,
+    /// Blocks of operations that devices do not have, by name; the CPU computed them.
+    pub left: BTreeMap<String, u64>,
 }
 
 /// Where a result goes.

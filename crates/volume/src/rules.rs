@@ -165,14 +165,18 @@ pub(crate) struct Fir<W> {
     passes: Vec<(Vec<W>, bool)>,
 }
 
+/// True for taps that are the negative of their mirror image.
+pub(crate) fn is_odd<W: Real>(taps: &[W]) -> bool {
+    let mut pairs = taps.iter().zip(taps.iter().rev());
+    taps.len() % 2 == 1 && pairs.all(|(a, b)| *a == -*b)
+}
+
 impl<W: Real> Fir<W> {
     /// Lists of taps. Those that are the negative of their mirror image are summed in pairs, so that
     /// constants give exactly nothing.
     pub(crate) fn new(taps: Vec<Vec<W>>) -> Fir<W> {
-        let odd =
-            |t: &[W]| t.len() % 2 == 1 && t.iter().zip(t.iter().rev()).all(|(a, b)| *a == -*b);
         let with = |t: Vec<W>| {
-            let odd = odd(&t);
+            let odd = is_odd(&t);
             (t, odd)
         };
         Fir {

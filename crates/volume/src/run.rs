@@ -5,16 +5,17 @@
 //! anew, down to blocks of one voxel.
 
 use crate::VolumeError;
+use crate::abroad::machine::{Abroad, Coming, Lanes, TURNS};
 use crate::block::{Block, copy_box, region_bytes};
 use crate::expr::{Expr, Node};
 use crate::memory::Meter;
-use crate::options::{Options, Progress, Report, Target, Worker};
+use crate::options::{Options, Progress, Report, Target, Worker, WorkerDevice};
 use crate::queue::Queue;
 use crate::reader::{Reader, Staged};
 use crate::separable::Ctx;
 use crate::state::Machine;
 use crate::wholes::Wholes;
-use arrayloom_plan::{Buffers, Infeasible, Plan, Problem, Value, operand_box, plan_fastest};
+use arrayloom_plan::{Buffers, Infeasible, Plan, Problem, Value, operand_box, plan, plan_fastest};
 use arrayloom_types::Region;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -30,7 +31,12 @@ pub fn plan_for(
     budget: u64,
     align: &[i64],
 ) -> Result<Plan, VolumeError> {
-    let problem = Problem {
+    let problem = problem(values, region, budget, align);
+    plan_fastest(&problem, &[Buffers::ONE_BY_ONE]).map_err(too_small)
+}
+
+fn problem<'v>(values: &'v [Value], region: &Region, budget: u64, align: &[i64]) -> Problem<'v> {
+    Problem {
         values,
         write: region.clone(),
         budget,
@@ -38,9 +44,11 @@ pub fn plan_for(
         uncut: Vec::new(),
         buffers: Buffers::OVERLAPPED,
         sweep: true,
-    };
-    let small = |Infeasible { least, budget, .. }| VolumeError::TooSmall { least, budget };
-    plan_fastest(&problem, &[Buffers::ONE_BY_ONE]).map_err(small)
+    }
+}
+
+fn too_small(Infeasible { least, budget, .. }: Infeasible) -> VolumeError {
+    VolumeError::TooSmall { least, budget }
 }
 
 /// Computes the result of `expr` into `target`.
@@ -60,6 +68,7 @@ pub fn run(
         budget: options.budget,
         threads: options.threads,
         meter: options.meter.clone(),
+        device: None,
     }];
     let workers = if options.workers.is_empty() {
         &alone[..]
@@ -87,7 +96,8 @@ pub fn run(
         .iter()
         .map(|worker| Job::new(expr, options, worker, &shared))
         .collect();
-    if rest == [whole] && jobs[0].in_one_piece()? {
+    let here = workers.iter().all(|w| w.device.is_none());
+    if here && rest == [whole] && jobs[0].in_one_piece()? {
         return Ok(Report {
             blocks: 1,
             peak: jobs[0].ctx.meter.peak(),
@@ -124,6 +134,10 @@ fn merged(
                 all.halved += one.halved;
                 all.read_bytes += one.read_bytes;
                 all.again += one.again;
+                all.abroad += one.abroad;
+                for (name, blocks) in one.left {
+                    *all.left.entry(name).or_default() += blocks;
+                }
             }
             Err(error) => errors.push(error),
         }
@@ -156,6 +170,13 @@ struct Job<'a, 't> {
     options: &'a Options<'a>,
     shared: &'a Shared<'t>,
     budget: u64,
+    lanes: Option<Lanes>,
+}
+
+/// What one block may take of each memory, with a device: blocks in turn there, and here what is read, those on
+/// their way back, and the one that is written.
+fn budget_of_block(worker: &Worker, device: &WorkerDevice) -> u64 {
+    (device.meter.limit() / TURNS).min(worker.budget / (TURNS + 2))
 }
 
 impl<'a, 't> Job<'a, 't> {
@@ -167,16 +188,21 @@ impl<'a, 't> Job<'a, 't> {
     ) -> Job<'a, 't> {
         let meter = worker.meter.clone();
         let threads = worker.threads.max(1);
+        let device = worker.device.as_ref();
         Job {
             expr,
-            values: expr.values(threads),
+            values: match device {
+                Some(_) => expr.values_on_device(threads),
+                None => expr.values(threads),
+            },
+            lanes: device.map(|d| Lanes::new(&d.device, d.queue, &d.meter)),
             ctx: Ctx {
                 threads,
                 meter: meter.unwrap_or_else(|| Meter::new(worker.budget)),
             },
             options,
             shared,
-            budget: worker.budget,
+            budget: device.map_or(worker.budget, |d| budget_of_block(worker, d)),
         }
     }
 
@@ -204,17 +230,20 @@ impl<'a, 't> Job<'a, 't> {
         budget: &mut u64,
         report: &mut Report,
     ) -> Result<(), VolumeError> {
-        let plan = match plan_for(&self.values, region, *budget, &self.options.align) {
+        let plan = match self.plan(region, *budget) {
             Err(VolumeError::TooSmall { least, .. })
                 if least <= self.budget && report.halved > 0 =>
             {
                 *budget = least;
-                plan_for(&self.values, region, least, &self.options.align)?
+                self.plan(region, least)?
             }
             other => other?,
         };
         report.planned_peak = report.planned_peak.max(plan.peak);
-        let (done, result) = self.blocks(&plan);
+        let (done, result) = match &self.lanes {
+            Some(lanes) => self.on_device(&plan, lanes, report),
+            None => self.blocks(&plan),
+        };
         report.blocks += done;
         report.read_bytes += plan.read_bytes * u128::from(done) / u128::from(plan.len().max(1));
         match result {
@@ -228,6 +257,21 @@ impl<'a, 't> Job<'a, 't> {
             Err(error) => return Err(error),
         }
         Ok(())
+    }
+
+    /// Plans a part. Blocks on a device keep nothing for one another.
+    fn plan(&self, region: &Region, budget: u64) -> Result<Plan, VolumeError> {
+        if self.lanes.is_some() {
+            let whole = problem(&self.values, region, budget, &self.options.align);
+            let (buffers, sweep) = (Buffers::ONE_BY_ONE, false);
+            return plan(&Problem {
+                buffers,
+                sweep,
+                ..whole
+            })
+            .map_err(too_small);
+        }
+        plan_for(&self.values, region, budget, &self.options.align)
     }
 
     /// Operations on arrays in memory, one after the other, if all that they make fits: no block is cut, and nothing
@@ -384,13 +428,50 @@ impl<'a, 't> Job<'a, 't> {
     }
 
     fn overlapped(&self, plan: &Plan) -> (u64, Result<(), VolumeError>) {
+        self.with_threads(plan, |staged, go, blocks| {
+            self.compute_all(plan, staged, go, blocks)
+        })
+    }
+
+    /// The blocks of a plan on a device.
+    fn on_device(
+        &self,
+        plan: &Plan,
+        lanes: &Lanes,
+        report: &mut Report,
+    ) -> (u64, Result<(), VolumeError>) {
+        if plan.is_empty() {
+            return (plan.len(), Ok(()));
+        }
+        let mut abroad = Abroad::new(self.expr, &self.values, plan, lanes);
+        let done = self.with_threads(plan, |staged, go, blocks| {
+            self.compute_abroad(plan, &mut abroad, (staged, go, blocks))
+        });
+        report.abroad += done.0;
+        for (name, blocks) in abroad.left {
+            *report.left.entry(name).or_default() += blocks;
+        }
+        lanes.trim();
+        done
+    }
+
+    /// Runs `compute` between a thread that reads and this one, which writes.
+    fn with_threads(
+        &self,
+        plan: &Plan,
+        compute: impl FnOnce(
+            &Receiver<Result<Staged, VolumeError>>,
+            &SyncSender<()>,
+            &SyncSender<Block>,
+        ) -> Result<(), VolumeError>
+        + Send,
+    ) -> (u64, Result<(), VolumeError>) {
         let (staged_in, staged_out) = sync_channel::<Result<Staged, VolumeError>>(0);
         let (go_in, go_out) = sync_channel::<()>(1);
         let (block_in, block_out) = sync_channel::<Block>(0);
         std::thread::scope(|scope| {
             scope.spawn(move || self.read_all(plan, &go_out, &staged_in));
-            let computing =
-                scope.spawn(move || self.compute_all(plan, &staged_out, &go_in, &block_in));
+            let computing = scope.spawn(move || compute(&staged_out, &go_in, &block_in));
             let mut written = 0;
             let mut result = Ok(());
             while let Ok(block) = block_out.recv() {
@@ -407,6 +488,45 @@ impl<'a, 't> Job<'a, 't> {
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             (written, result.and(computed))
         })
+    }
+
+    /// The thread that has a device compute: while one block is on its way back, the next one is put in.
+    fn compute_abroad(
+        &self,
+        plan: &Plan,
+        abroad: &mut Abroad<'_>,
+        (staged, go, blocks): (
+            &Receiver<Result<Staged, VolumeError>>,
+            &SyncSender<()>,
+            &SyncSender<Block>,
+        ),
+    ) -> Result<(), VolumeError> {
+        // The reader may be gone after the last block.
+        let _ = go.send(());
+        let mut before: Option<(u64, Coming<'_>)> = None;
+        for i in 0..plan.len() {
+            let Ok(read) = staged.recv() else {
+                return Ok(());
+            };
+            let _ = go.send(());
+            let put_in = read.and_then(|read| abroad.compute(&self.ctx, i, read));
+            // What was put in earlier counts, whatever became of this one.
+            if let Some((i, coming)) = before.take() {
+                let came = coming.wait().map_err(Self::named(plan, i))?;
+                if came.is_some_and(|block| blocks.send(block).is_err()) {
+                    return Ok(());
+                }
+            }
+            before = Some((i, put_in.map_err(Self::named(plan, i))?));
+        }
+        if let Some((i, coming)) = before {
+            let came = coming.wait().map_err(Self::named(plan, i))?;
+            if came.is_some_and(|block| blocks.send(block).is_err()) {
+                // Nobody writes any more after an error.
+                return Ok(());
+            }
+        }
+        Ok(())
     }
 
     /// The thread that reads: one round each time it is told to go on.

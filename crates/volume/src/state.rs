@@ -154,24 +154,54 @@ impl<'a> Machine<'a> {
         let boxes = needs(self.values, &core);
         let last = self.values.len() - 1;
         for v in 0..=last {
-            let Node::Apply(op, inputs) = &self.expr.nodes()[v] else {
+            let Node::Apply(_, inputs) = &self.expr.nodes()[v] else {
                 continue;
             };
             let before = self.blocks[v].as_ref().map(|b| b.region.clone());
             let before = before.filter(|_| v != last);
             let new = fresh(before.as_ref(), &boxes[v], self.plan.sweep);
-            self.advance(ctx, v, &boxes[v], &new)?;
-            let Some(mut block) = self.blocks[v].take() else {
-                continue;
-            };
-            let done = self.apply(ctx, &**op, inputs, v, &new, &mut block);
-            self.blocks[v] = Some(block);
-            done?;
+            self.make(ctx, v, &boxes[v], &new)?;
             if self.plan.sweep.is_none() {
                 self.forget(v, inputs);
             }
         }
         self.result(ctx, last, &core)
+    }
+
+    /// Computes the part `new` of the box `wanted` of value `v`; the rest keeps its voxels.
+    pub(crate) fn make(
+        &mut self,
+        ctx: &Ctx,
+        v: usize,
+        wanted: &Region,
+        new: &Region,
+    ) -> Result<(), VolumeError> {
+        let expr = self.expr;
+        let Node::Apply(op, inputs) = &expr.nodes()[v] else {
+            return Ok(());
+        };
+        self.advance(ctx, v, wanted, new)?;
+        let Some(mut block) = self.blocks[v].take() else {
+            return Ok(());
+        };
+        let done = self.apply(ctx, &**op, inputs, v, new, &mut block);
+        self.blocks[v] = Some(block);
+        done
+    }
+
+    /// The voxels of value `v` that are at hand.
+    pub(crate) fn data(&self, v: usize) -> Option<&[u8]> {
+        self.held(v).map(|(_, data)| data)
+    }
+
+    /// Has `block` as the voxels of value `v`.
+    pub(crate) fn put(&mut self, v: usize, block: Block) {
+        self.blocks[v] = Some(block);
+    }
+
+    /// Lets go of value `v`.
+    pub(crate) fn forget_value(&mut self, v: usize) {
+        self.blocks[v] = None;
     }
 
     /// Drops operands of value `v` that no later value reads.
@@ -184,7 +214,13 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn result(&mut self, ctx: &Ctx, last: usize, core: &Region) -> Result<Block, VolumeError> {
+    /// The block of the result, whose box is `core`.
+    pub(crate) fn result(
+        &mut self,
+        ctx: &Ctx,
+        last: usize,
+        core: &Region,
+    ) -> Result<Block, VolumeError> {
         if self.values[last].is_source() {
             let dtype = self.expr.dtype(last);
             let mut copy = Block::new(&ctx.meter, core.clone(), dtype, 0)?;

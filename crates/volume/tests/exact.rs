@@ -377,6 +377,7 @@ fn workers_with_different_budgets_share_the_work() {
                 budget,
                 threads: 1 + random.below(2),
                 meter: Some(meter),
+                device: None,
             });
         }
         match compute(&case, &options) {

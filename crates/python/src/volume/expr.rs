@@ -7,6 +7,7 @@
 )]
 
 use super::calls::{ArraySource, CallOp, CallSink, CallSource};
+use super::devices::{PyWorker, crew};
 use super::memory::Bytes;
 use super::running::{Extra, go, plan_dict, report_dict};
 use super::statistic::statistic;
@@ -18,7 +19,7 @@ use arrayloom_volume::ops::{
     BoxExtremum, Correlate, Distance, Extremum, FootprintExtremum, Linear, LinearAxis,
     Neighbourhood, NlMeans, Rank, WindowAxis, local,
 };
-use arrayloom_volume::{Expr, Mode, Node, Op, Target, VolumeError, Worker, plan_for, run};
+use arrayloom_volume::{Expr, Mode, Node, Op, Target, VolumeError, plan_for, run};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -409,7 +410,9 @@ impl VolumeExpr {
         budget: u64,
         threads: usize,
         progress: Option<Py<PyAny>>,
+        workers: Vec<PyWorker>,
     ) -> PyResult<Py<PyDict>> {
+        let crew = crew(py, workers)?;
         let mut bytes = Bytes::of(out, true)?;
         let rank = self
             .expr
@@ -422,7 +425,7 @@ impl VolumeExpr {
             done: Vec::new(),
             progress,
             written: None,
-            workers: Vec::new(),
+            workers: crew.workers,
         };
         let ran = go(
             py,
@@ -445,13 +448,9 @@ impl VolumeExpr {
         done: Vec<PyBox>,
         progress: Option<Py<PyAny>>,
         written: Option<Py<PyAny>>,
-        workers: Vec<(u64, usize)>,
+        workers: Vec<PyWorker>,
     ) -> PyResult<Py<PyDict>> {
-        let workers = workers.into_iter().map(|(budget, threads)| Worker {
-            budget,
-            threads,
-            meter: None,
-        });
+        let crew = crew(py, workers)?;
         let sink = CallSink(write);
         let done = done.iter().map(|(lo, hi)| Region::new(lo, hi)).collect();
         let extra = Extra {
@@ -459,7 +458,7 @@ impl VolumeExpr {
             done,
             progress,
             written,
-            workers: workers.collect(),
+            workers: crew.workers,
         };
         let ran = go(
             py,

@@ -1,6 +1,7 @@
 //! Filters and volumes for Python: expressions are built here and run without the interpreter lock.
 
 mod calls;
+mod devices;
 mod expr;
 mod manifest;
 mod memory;

@@ -88,5 +88,7 @@ pub(super) fn report_dict<'py>(py: Python<'py>, report: &Report) -> PyResult<Bou
     out.set_item("planned_peak", report.planned_peak)?;
     out.set_item("halved", report.halved)?;
     out.set_item("read_bytes", report.read_bytes)?;
+    out.set_item("on_devices", report.abroad)?;
+    out.set_item("left_to_cpu", &report.left)?;
     Ok(out)
 }

@@ -2,6 +2,8 @@
 //! for minima, falling for maxima.
 
 use crate::VolumeError;
+use crate::abroad::passes::{self, Passes};
+use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::block::{View, ViewMut};
 use crate::fold::EdgeTaps;
 use crate::load::{Keys, Load, Order, emit_keys, key_of};
@@ -10,8 +12,9 @@ use crate::op::{Mode, Op, voxels, worth};
 use crate::ops::WindowAxis;
 use crate::pixel::Key;
 use crate::separable::{Ctx, Pass, Separable, scratch_elems};
+use arrayloom_device::Fold;
 use arrayloom_plan::AxisNeed;
-use arrayloom_types::DType;
+use arrayloom_types::{DType, Region};
 
 /// Which end of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +77,19 @@ impl BoxExtremum {
         })
     }
 
+    /// What stands where only the places `there` of a window exist.
+    fn edge_taps<K: Key>(&self, pass: usize, there: &[usize]) -> EdgeTaps<K> {
+        let bias = match self.axes[self.passes[pass].axis].mode {
+            Mode::Constant(value) => key_of(self.which.keys(self.dtype), value),
+            _ => K::MAX,
+        };
+        EdgeTaps {
+            places: there.to_vec(),
+            taps: [Vec::new(), Vec::new()],
+            bias: [bias; 2],
+        }
+    }
+
     #[expect(clippy::needless_pass_by_value, reason = "a box is written once")]
     fn run_in<K: Key>(
         &self,
@@ -85,17 +101,7 @@ impl BoxExtremum {
         Keys: Load<K, K>,
     {
         let keys = self.which.keys(self.dtype);
-        let edge_taps = |pass: usize, there: &[usize]| {
-            let bias = match self.axes[self.passes[pass].axis].mode {
-                Mode::Constant(value) => key_of(keys, value),
-                _ => K::MAX,
-            };
-            EdgeTaps {
-                places: there.to_vec(),
-                taps: [Vec::new(), Vec::new()],
-                bias: [bias; 2],
-            }
-        };
+        let edge_taps = |pass: usize, there: &[usize]| self.edge_taps::<K>(pass, there);
         let emit = |found: &[&[K]], out: &mut [u8]| emit_keys(keys, found[0], out);
         let engine = Separable {
             rule: Low::new(self.passes.iter().map(|p| p.len).collect()),
@@ -106,6 +112,46 @@ impl BoxExtremum {
             out_size: self.dtype.size(),
         };
         engine.run::<K, _>(ctx, input, keys, (out.region, out.data))
+    }
+}
+
+impl BoxExtremum {
+    fn passes_in<K: Key>(&self, work: DType, input: &View<'_>, region: &Region) -> Option<Recipe> {
+        let keys = self.which.keys(self.dtype);
+        let passes = Passes {
+            axes: &self.passes,
+            edge_taps: &|pass: usize, there: &[usize]| self.edge_taps::<K>(pass, there),
+            fold: &|_| Fold::Least,
+            weights: &|_| Vec::new(),
+            nothing: K::MAX,
+            work,
+            between: self.dtype,
+            channels: &|_| 1,
+            keys: match keys.order {
+                Order::Highest => arrayloom_device::Keys::Highest,
+                Order::Lowest | Order::Rising => arrayloom_device::Keys::Lowest,
+            },
+            points: 0.0,
+            out: self.dtype,
+        };
+        passes.recipe(input, region)
+    }
+}
+
+impl OnDevice for BoxExtremum {
+    fn device_scratch(&self, extents: &[i64]) -> u64 {
+        passes::scratch(&self.passes, 1, self.dtype.size() as u64, extents)
+    }
+
+    fn recipe(&self, inputs: &[View<'_>], region: &Region) -> Option<Recipe> {
+        let input = &inputs[0];
+        match (input.dtype, input.dtype.size()) {
+            (DType::C64 | DType::C128, _) => None,
+            (_, 1) => self.passes_in::<u8>(DType::U8, input, region),
+            (_, 2) => self.passes_in::<u16>(DType::U16, input, region),
+            (_, 4) => self.passes_in::<u32>(DType::U32, input, region),
+            _ => self.passes_in::<u64>(DType::U64, input, region),
+        }
     }
 }
 
@@ -133,6 +179,10 @@ impl Op for BoxExtremum {
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     fn cost_ns(&self) -> f64 {
         self.passes.iter().map(|p| 0.2 + 0.02 * p.len as f64).sum()
+    }
+
+    fn on_device(&self) -> Option<&dyn OnDevice> {
+        Some(self)
     }
 
     fn run(&self, ctx: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {

@@ -5,16 +5,19 @@
 //! exact sums.
 
 use crate::VolumeError;
+use crate::abroad::passes::{self, Passes};
+use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::block::{View, ViewMut};
 use crate::fold::{EdgeTaps, Real, Rule};
 use crate::load::{Bytes, Numbers, Plain};
 use crate::op::{Mode, Op, voxels, worth};
 use crate::pixel::{Pixel as _, with_pixel};
-use crate::rules::{Fir, Laplacian};
+use crate::rules::{Fir, Laplacian, is_odd};
 use crate::separable::{Ctx, Emit, Pass, Separable, scratch_elems};
 use crate::sums::{ByteMeans, Sums, missing, quotient, sums_fit};
+use arrayloom_device::{Fold, Keys};
 use arrayloom_plan::{AxisNeed, Window};
-use arrayloom_types::DType;
+use arrayloom_types::{DType, Region};
 
 /// The taps along one axis.
 #[derive(Clone, Debug, PartialEq)]
@@ -224,6 +227,87 @@ impl Linear {
     }
 }
 
+impl Linear {
+    /// The passes of a device in this arithmetic.
+    fn passes_in<W: Real>(&self, work: DType, input: &View<'_>, region: &Region) -> Option<Recipe> {
+        let rounded = |t: &[f64]| -> Vec<W> { t.iter().map(|&t| W::of(t)).collect() };
+        let derives = self.axes.iter().any(|a| !a.derive.is_empty());
+        let inner = 1..self.passes.len();
+        let fold = |pass: usize| match derives {
+            true => Fold::Laplacian,
+            false if is_odd(&rounded(&self.axes[pass].taps)) => Fold::Odd,
+            false => Fold::Weights,
+        };
+        let weights = |pass: usize| {
+            let axis = &self.axes[pass];
+            let mut lists = vec![rounded(&axis.taps)];
+            if derives {
+                lists.push(rounded(&axis.derive));
+            }
+            lists
+        };
+        let passes = Passes {
+            axes: &self.passes,
+            edge_taps: &|pass, there: &[usize]| self.edge_taps(pass, there),
+            fold: &fold,
+            weights: &weights,
+            nothing: W::zeroed(),
+            work,
+            between: work,
+            channels: &|pass| {
+                if derives && inner.contains(&pass) {
+                    2
+                } else {
+                    1
+                }
+            },
+            keys: Keys::Plain,
+            points: 0.0,
+            out: self.out,
+        };
+        passes.recipe(input, region)
+    }
+
+    /// The passes of a device that sum whole numbers.
+    fn sums_on_device(&self, points: f64, input: &View<'_>, region: &Region) -> Option<Recipe> {
+        let passes = Passes {
+            axes: &self.passes,
+            edge_taps: &|pass, there: &[usize]| self.sum_taps(pass, there),
+            fold: &|_| Fold::Sum,
+            weights: &|_| Vec::new(),
+            nothing: 0i32,
+            work: DType::I32,
+            between: DType::I32,
+            channels: &|_| 1,
+            keys: Keys::Plain,
+            points,
+            out: self.out,
+        };
+        passes.recipe(input, region)
+    }
+}
+
+impl OnDevice for Linear {
+    fn device_scratch(&self, extents: &[i64]) -> u64 {
+        let derives = self.axes.iter().any(|a| !a.derive.is_empty());
+        passes::scratch(&self.passes, if derives { 2 } else { 1 }, 8, extents)
+    }
+
+    fn recipe(&self, inputs: &[View<'_>], region: &Region) -> Option<Recipe> {
+        let input = &inputs[0];
+        if let Some(points) = self.exact_points(input.dtype) {
+            return self.sums_on_device(points, input, region);
+        }
+        match input.dtype {
+            DType::C64 | DType::C128 => None,
+            // The CPU may round twice on the way to halves.
+            in_64 if in_double(in_64) && self.out == DType::F16 => None,
+            in_64 if in_double(in_64) => self.passes_in::<f64>(DType::F64, input, region),
+            _ => self.passes_in::<f32>(DType::F32, input, region),
+        }
+    }
+}
+
 /// The taps of the places that exist of a window, and what the others add.
 fn near_face(taps: &[f64], mode: Mode, there: &[usize]) -> (f64, Vec<f64>) {
     let all: f64 = taps.iter().sum();
@@ -378,6 +462,10 @@ impl Op for Linear {
             .iter()
             .map(|a| 0.3 + 0.04 * (a.taps.len() + 2 * a.derive.len()) as f64)
             .sum()
+    }
+
+    fn on_device(&self) -> Option<&dyn OnDevice> {
+        Some(self)
     }
 
     fn run(&self, ctx: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {

@@ -1,0 +1,6 @@
+//! Filters on devices: what a device is told ([`recipe`]), and one block after the other there ([`machine`]).
+
+pub(crate) mod machine;
+pub(crate) mod memory;
+pub(crate) mod passes;
+pub(crate) mod recipe;

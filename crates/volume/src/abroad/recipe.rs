@@ -1,0 +1,83 @@
+//! What a device is told to do instead of [`crate::Op::run`].
+
+use crate::block::View;
+use arrayloom_types::{DType, Region};
+use bytemuck::Pod;
+
+/// Memory that a call reads or writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// The box of this operand.
+    Input(usize),
+    /// The tables, so many bytes from their start.
+    Table(usize),
+    /// What an earlier call made for the next one; read once.
+    Between(usize),
+    /// The box of the result.
+    Result,
+}
+
+/// Packed elements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packed {
+    /// Where they lie.
+    pub slot: Slot,
+    /// Their dtype.
+    pub dtype: DType,
+    /// Their extents.
+    pub shape: Vec<usize>,
+}
+
+impl Packed {
+    /// Their bytes.
+    pub fn bytes(&self) -> u64 {
+        self.shape.iter().product::<usize>() as u64 * self.dtype.size() as u64
+    }
+}
+
+/// One operation of a device.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// What it is called.
+    pub name: &'static str,
+    /// Its operands.
+    pub ins: Vec<Packed>,
+    /// Its result.
+    pub out: Packed,
+    /// What it is told.
+    pub attrs: Vec<u8>,
+}
+
+/// Operations of a device, one after the other, and the tables that they read.
+#[derive(Clone, Debug, Default)]
+pub struct Recipe {
+    /// The operations.
+    pub calls: Vec<Call>,
+    /// The tables, each at a multiple of eight bytes.
+    pub tables: Vec<u8>,
+}
+
+impl Recipe {
+    /// Adds a table.
+    pub(crate) fn table<T: Pod>(&mut self, dtype: DType, values: &[T]) -> Packed {
+        debug_assert_eq!(dtype.size(), size_of::<T>(), "elements of this dtype");
+        self.tables.resize(self.tables.len().next_multiple_of(8), 0);
+        let slot = Slot::Table(self.tables.len());
+        self.tables.extend_from_slice(bytemuck::cast_slice(values));
+        Packed {
+            slot,
+            dtype,
+            shape: vec![values.len()],
+        }
+    }
+}
+
+/// An operation that devices can compute.
+pub trait OnDevice {
+    /// Bytes of device memory beside operands and result for a box of these extents; never less for a larger box.
+    fn device_scratch(&self, extents: &[i64]) -> u64;
+
+    /// What a device does for the box `region` of the result, given where its operands lie (without their voxels);
+    /// nothing if the CPU has to.
+    fn recipe(&self, inputs: &[View<'_>], region: &Region) -> Option<Recipe>;
+}

@@ -1,0 +1,71 @@
+"""Filters on devices. The tests need an OpenCL driver, such as Debian's ``pocl-opencl-icd``."""
+
+import numpy as np
+import pytest
+
+from arrayloom import _cli, filters, volumes
+from arrayloom._volume_compute import compute
+from arrayloom.errors import BudgetError, SettingError
+
+RNG = np.random.default_rng(5)
+IMAGE = RNG.normal(100, 30, (40, 50, 61)).astype(np.float32)
+
+FILTERS = {
+    "gaussian": lambda x: filters.gaussian_filter(x, (2, 1, 3)),
+    "derivative": lambda x: filters.gaussian_filter(x, 1, order=1, mode="constant", cval=7),
+    "laplace": lambda x: filters.gaussian_laplace(x, 1.5, mode="renormalize"),
+    "mean": lambda x: filters.uniform_filter(x, (3, 5, 4), mode="mirror"),
+    "least": lambda x: filters.minimum_filter(x, (3, 5, 4), mode="nearest"),
+    "greatest": lambda x: filters.maximum_filter(x, 7, mode="wrap"),
+    "sobel": lambda x: filters.sobel(x, 1),
+    "opening": lambda x: filters.grey_opening(x, (3, 3, 3)),
+}
+DTYPES = ("?", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8")
+
+
+@pytest.mark.parametrize("name", FILTERS)
+@pytest.mark.parametrize("devices", ["opencl:0", "opencl:0=2MiB", ["opencl:0", "cpu"]])
+def test_filters_have_the_bits_of_the_cpu(tmp_path, name, devices):
+    expected = FILTERS[name](IMAGE)
+    target = tmp_path / "out.npy"
+    expr = FILTERS[name](volumes.open(IMAGE))
+    report = volumes.save(target, expr, devices=devices, memory_limit="8MiB")
+    assert np.array_equal(np.load(target), expected)
+    assert report["left_to_cpu"] == {}
+    if "cpu" not in devices:
+        assert report["on_devices"] == report["blocks"] > 1
+
+
+@pytest.mark.parametrize("letter", DTYPES)
+def test_every_dtype_has_the_bits_of_the_cpu(letter):
+    x = IMAGE > 100 if letter == "?" else (IMAGE[:20] - 50).clip(0, 255).astype(letter)
+    for name in ("gaussian", "mean", "greatest"):
+        expected = FILTERS[name](x)
+        assert np.array_equal(compute(FILTERS[name](volumes.open(x)), devices="opencl:0"), expected)
+
+
+def test_what_a_device_lacks_is_computed_here_and_told(tmp_path, capsys):
+    np.save(tmp_path / "in.npy", IMAGE)
+    words = ("--sigma", "1,2,1", "--devices", "opencl:0,cpu*1=1MiB", "-v")
+    given = [str(tmp_path / "in.npy"), str(tmp_path / "out.npy"), *words]
+    assert _cli.main(["filter", "unsharp_mask", *given]) == 0
+    told = capsys.readouterr().err
+    assert "blocks on devices" in told
+    assert "blocks on the CPU, since the device has no such filter" in told
+    expected = filters.unsharp_mask(IMAGE, (1, 2, 1))
+    assert np.array_equal(np.load(tmp_path / "out.npy"), expected)
+
+
+@pytest.mark.parametrize("name", ["opencl:77", "gpu", "opencl:0=much", "opencl0"])
+def test_devices_that_are_not_there_are_told_with_those_that_are(tmp_path, name):
+    kind = ValueError if "much" in name else SettingError
+    words = "no number of bytes" if "much" in name else "there are cpu, sim, opencl:0"
+    with pytest.raises(kind, match=words):
+        volumes.save(tmp_path / "out.npy", IMAGE, devices=name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_memory_that_is_too_small_says_so(tmp_path):
+    expr = filters.gaussian_filter(volumes.open(IMAGE), 2)
+    with pytest.raises(BudgetError):
+        volumes.save(tmp_path / "out.npy", expr, devices="opencl:0=1KiB")
