@@ -17,6 +17,9 @@ axes
     order. (SciPy takes footprints and weights in the order of the array's axes.)
 memory_limit
     Most bytes of working memory, such as ``"512MiB"``.
+devices
+    Workers that share an array, such as ``"opencl:0"`` or ``["cuda:0", "cpu"]``; as `arrayloom.volumes.save` takes
+    them. Results do not depend on them.
 
 Integer results are rounded once, half to even, and saturate. Filters with signed results give floats.
 A window with a NaN gives NaN.

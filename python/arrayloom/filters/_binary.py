@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from arrayloom._volume import Volume, as_volume, blockwise
 from arrayloom._volume_compute import compute
 from arrayloom.filters._common import (
+    Devices,
     Input,
     Integers,
     Limit,
@@ -113,7 +114,9 @@ def _only(mask: Volume | None, new: Volume, old: Volume) -> Volume:
     return blockwise(np.where, [mask, new, old], new.shape, np.bool_, "where")
 
 
-def _repeated(x: Input, steps: list[Any], mask: Any, iterations: int, limit: Limit) -> Volume:
+def _repeated(
+    x: Input, steps: list[Any], mask: Any, iterations: int, limit: Limit, devices: Devices
+) -> Volume:
     """Each step so often; without a number until nothing changes any more."""
     volume = _truth(x)
     inside = None if mask is None else _truth(mask)
@@ -128,11 +131,11 @@ def _repeated(x: Input, steps: list[Any], mask: Any, iterations: int, limit: Lim
             "compute the volume first, or give a number of iterations"
         )
         raise ValueError(message)
-    now: NDArray[Any] = compute(volume, memory_limit=limit)
+    now: NDArray[Any] = compute(volume, memory_limit=limit, devices=devices)
     for step in steps:
         while True:
             before, old = now, as_volume(now)
-            now = compute(_only(inside, step(old), old), memory_limit=limit)
+            now = compute(_only(inside, step(old), old), memory_limit=limit, devices=devices)
             if np.array_equal(now, before):
                 break
     return as_volume(now)
@@ -150,6 +153,7 @@ def binary_erosion(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """True where all voxels under the structure are true.
 
@@ -172,8 +176,8 @@ def binary_erosion(
     [0, 0, 1, 0, 0]
     """
     shape = _shape(as_volume(input), structure, origin, border_value, axes)
-    result = _repeated(input, [shape.erode], mask, iterations, memory_limit)
-    return finish(input, as_output(result, output), output, memory_limit)
+    result = _repeated(input, [shape.erode], mask, iterations, memory_limit, devices)
+    return finish(input, as_output(result, output), output, memory_limit, devices)
 
 
 def binary_dilation(
@@ -188,6 +192,7 @@ def binary_dilation(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """True where some voxel under the mirrored structure is true.
 
@@ -210,8 +215,8 @@ def binary_dilation(
     [0, 1, 1, 1, 0]
     """
     shape = _shape(as_volume(input), structure, origin, border_value, axes)
-    result = _repeated(input, [shape.dilate], mask, iterations, memory_limit)
-    return finish(input, as_output(result, output), output, memory_limit)
+    result = _repeated(input, [shape.dilate], mask, iterations, memory_limit, devices)
+    return finish(input, as_output(result, output), output, memory_limit, devices)
 
 
 def binary_opening(
@@ -226,6 +231,7 @@ def binary_opening(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Erosion, then dilation: what the structure fits into stays.
 
@@ -248,8 +254,8 @@ def binary_opening(
     [0, 1, 1, 1, 0, 0]
     """
     shape = _shape(as_volume(input), structure, origin, border_value, axes)
-    result = _repeated(input, [shape.erode, shape.dilate], mask, iterations, memory_limit)
-    return finish(input, as_output(result, output), output, memory_limit)
+    result = _repeated(input, [shape.erode, shape.dilate], mask, iterations, memory_limit, devices)
+    return finish(input, as_output(result, output), output, memory_limit, devices)
 
 
 def binary_closing(
@@ -264,6 +270,7 @@ def binary_closing(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Dilation, then erosion: gaps smaller than the structure close.
 
@@ -286,8 +293,8 @@ def binary_closing(
     [0, 1, 1, 1, 1, 1, 0]
     """
     shape = _shape(as_volume(input), structure, origin, border_value, axes)
-    result = _repeated(input, [shape.dilate, shape.erode], mask, iterations, memory_limit)
-    return finish(input, as_output(result, output), output, memory_limit)
+    result = _repeated(input, [shape.dilate, shape.erode], mask, iterations, memory_limit, devices)
+    return finish(input, as_output(result, output), output, memory_limit, devices)
 
 
 def binary_propagation(
@@ -300,6 +307,7 @@ def binary_propagation(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Dilation inside of `mask` until nothing changes any more; for arrays.
 
@@ -318,6 +326,7 @@ def binary_propagation(
         origin,
         axes=axes,
         memory_limit=memory_limit,
+        devices=devices,
     )
 
 
@@ -329,6 +338,7 @@ def binary_fill_holes(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """True also where no path of false voxels leads outside; for arrays.
 
@@ -343,9 +353,9 @@ def binary_fill_holes(
         message = "holes are found by repeating until nothing changes, which takes an array"
         raise ValueError(message)
     free = ~np.asarray(compute(_truth(volume), memory_limit=memory_limit))
-    reached = _repeated(np.zeros_like(free), [shape.dilate], free, 0, memory_limit)
+    reached = _repeated(np.zeros_like(free), [shape.dilate], free, 0, memory_limit, devices)
     filled = blockwise(np.logical_not, [reached], volume.shape, np.bool_, "not")
-    return finish(input, as_output(filled, output), output, memory_limit)
+    return finish(input, as_output(filled, output), output, memory_limit, devices)
 
 
 def binary_hit_or_miss(
@@ -358,6 +368,7 @@ def binary_hit_or_miss(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """True where `structure1` is all true and `structure2`, by default the rest of its box, all false.
 
@@ -376,4 +387,4 @@ def binary_hit_or_miss(
         near = extremum(truth, True, miss.points, "constant", 0.0, miss.origin, axes)
         pair = [found, near]
         found = blockwise(lambda a, b: a & ~b, pair, volume.shape, np.bool_, "hit_or_miss")
-    return finish(input, as_output(found, output), output, memory_limit)
+    return finish(input, as_output(found, output), output, memory_limit, devices)

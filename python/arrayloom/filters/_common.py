@@ -20,6 +20,7 @@ Integers: TypeAlias = int | Sequence[int]
 Modes: TypeAlias = str | Sequence[str]
 Output: TypeAlias = DTypeLike | NDArray[Any] | None
 Limit: TypeAlias = int | str | None
+Devices: TypeAlias = str | Sequence[str] | None
 
 _MODES = (
     "reflect",
@@ -39,12 +40,14 @@ def is_lazy(x: object) -> bool:
     return isinstance(x, Volume)
 
 
-def finish(x: object, result: Volume, output: Output, memory_limit: Limit) -> Result:
+def finish(
+    x: object, result: Volume, output: Output, memory_limit: Limit, devices: Devices = None
+) -> Result:
     """The result as it was asked for: a volume for a volume, else an array."""
     if is_lazy(x):
         return result
     out = output if isinstance(output, np.ndarray) else None
-    return compute(result, out=out, memory_limit=memory_limit)
+    return compute(result, out=out, memory_limit=memory_limit, devices=devices)
 
 
 def wanted_dtype(output: Output, default: DTypeLike) -> np.dtype[Any]:

@@ -12,6 +12,7 @@ from arrayloom import volumes
 from arrayloom._ext import VolumeExpr
 from arrayloom._volume import Volume, as_volume
 from arrayloom.filters._common import (
+    Devices,
     Input,
     Integers,
     Limit,
@@ -45,6 +46,7 @@ def wiener_filter(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Wiener's adaptive filter: windows that vary less than noise give their mean, others keep detail.
 
@@ -77,7 +79,7 @@ def wiener_filter(
         level = float(noise)
     dtype = wanted_dtype(output, linear_of(volume.dtype))
     result = local_statistic(volume, ("wiener", [level]), points, mode, cval, origin, axes, dtype)
-    return finish(input, result, output, memory_limit)
+    return finish(input, result, output, memory_limit, devices)
 
 
 def bilateral_filter(
@@ -91,6 +93,7 @@ def bilateral_filter(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """A mean that counts voxels by their distance, and by how near their value is: it keeps edges.
 
@@ -131,7 +134,7 @@ def bilateral_filter(
     dtype = wanted_dtype(output, linear_of(volume.dtype))
     numbers = [float(sigma_color), *weights]
     result = local_statistic(volume, ("bilateral", numbers), mask, mode, cval, 0, axes, dtype)
-    return finish(input, result, output, memory_limit)
+    return finish(input, result, output, memory_limit, devices)
 
 
 def nl_means(
@@ -146,6 +149,7 @@ def nl_means(
     cval: float = 0.0,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Non-local means: a mean of the voxels around, weighted by how alike their surroundings are.
 
@@ -204,7 +208,7 @@ def nl_means(
         return expr.nl_means(of, reach, float(h), dtype.char)
 
     result = Volume(volume.shape, dtype, operands, build)
-    return finish(input, result, output, memory_limit)
+    return finish(input, result, output, memory_limit, devices)
 
 
 def anisotropic_diffusion(
@@ -219,6 +223,7 @@ def anisotropic_diffusion(
     cval: float = 0.0,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Diffusion that stops at edges.
 
@@ -260,4 +265,6 @@ def anisotropic_diffusion(
     result = volume
     for _ in range(iterations):
         result = local_statistic(result, ("diffusion", numbers), points, mode, cval, 0, which, kind)
-    return finish(input, as_output(result, wanted_dtype(output, kind)), output, memory_limit)
+    return finish(
+        input, as_output(result, wanted_dtype(output, kind)), output, memory_limit, devices
+    )

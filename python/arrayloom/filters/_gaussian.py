@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from arrayloom._volume import Volume, as_volume, blockwise, elementwise
 from arrayloom.filters._common import (
+    Devices,
     Input,
     Integers,
     Limit,
@@ -107,6 +108,7 @@ def gaussian_filter(
     radius: Any = None,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Gaussian smoothing, or derivatives of it.
 
@@ -139,7 +141,7 @@ def gaussian_filter(
     default = float_of(volume.dtype) if signed else linear_of(volume.dtype)
     dtype = wanted_dtype(output, default)
     result = _gaussian(volume, sigma, order, mode, cval, truncate, radius, axes, dtype)
-    return finish(input, result, output, memory_limit)
+    return finish(input, result, output, memory_limit, devices)
 
 
 def gaussian_filter1d(
@@ -154,6 +156,7 @@ def gaussian_filter1d(
     *,
     radius: int | None = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Gaussian smoothing along one axis; see `gaussian_filter`.
 
@@ -173,6 +176,7 @@ def gaussian_filter1d(
         radius=radius,
         axes=(axis,),
         memory_limit=memory_limit,
+        devices=devices,
     )
 
 
@@ -185,6 +189,7 @@ def gaussian_laplace(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
     truncate: float = 4.0,
 ) -> Result:
     """Sum of the second derivatives of a Gaussian along all axes; floats for integers.
@@ -210,7 +215,7 @@ def gaussian_laplace(
             reach, smooth, derive = 0, [1.0], [1.0]
         taps.append(((axis, smooth, reach, m, cval), derive))
     result = laplacian_sums(volume, taps, dtype) if taps else rounded(volume, dtype)
-    return finish(input, result, output, memory_limit)
+    return finish(input, result, output, memory_limit, devices)
 
 
 def gaussian_gradient_magnitude(
@@ -222,6 +227,7 @@ def gaussian_gradient_magnitude(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Length of the gradient of a Gaussian-smoothed array; floats for integers.
 
@@ -240,7 +246,11 @@ def gaussian_gradient_magnitude(
         for o in orders
     ]
     return finish(
-        input, _length(parts, wanted_dtype(output, float_of(volume.dtype))), output, memory_limit
+        input,
+        _length(parts, wanted_dtype(output, float_of(volume.dtype))),
+        output,
+        memory_limit,
+        devices,
     )
 
 
@@ -265,6 +275,7 @@ def difference_of_gaussians(
     axes: Any = None,
     truncate: float = 4.0,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Difference of two Gaussian-smoothed arrays; `high_sigma` is 1.6 times `low_sigma` by default.
 
@@ -285,6 +296,7 @@ def difference_of_gaussians(
         rounded(elementwise(np.subtract, [low, far]), wanted_dtype(output, kind)),
         output,
         memory_limit,
+        devices,
     )
 
 
@@ -298,6 +310,7 @@ def high_pass(
     axes: Any = None,
     truncate: float = 4.0,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """The array minus its Gaussian-smoothed self; floats for integers.
 
@@ -317,6 +330,7 @@ def high_pass(
         axes=axes,
         truncate=truncate,
         memory_limit=memory_limit,
+        devices=devices,
     )
 
 
@@ -331,6 +345,7 @@ def unsharp_mask(
     axes: Any = None,
     truncate: float = 4.0,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """``x + amount * (x - gaussian(x))``; with `amount` None the difference alone.
 
@@ -349,4 +364,4 @@ def unsharp_mask(
         return own - low if amount is None else own + kind.type(amount) * (own - low)
 
     result = blockwise(sharpen, [volume, smooth], volume.shape, kind, "unsharp_mask")
-    return finish(input, rounded(result, wanted_dtype(output, kind)), output, memory_limit)
+    return finish(input, rounded(result, wanted_dtype(output, kind)), output, memory_limit, devices)

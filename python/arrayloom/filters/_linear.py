@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from arrayloom._volume import Volume, as_volume
 from arrayloom.filters._common import (
+    Devices,
     Input,
     Integers,
     Limit,
@@ -41,6 +42,7 @@ def uniform_filter(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Mean over a box of `size` voxels.
 
@@ -65,7 +67,7 @@ def uniform_filter(
         if points_before(s, int(o)) or s > 1
     ]
     result = linear_sums(volume, taps, wanted_dtype(output, linear_of(volume.dtype)))
-    return finish(input, result, output, memory_limit)
+    return finish(input, result, output, memory_limit, devices)
 
 
 def uniform_filter1d(
@@ -78,6 +80,7 @@ def uniform_filter1d(
     origin: int = 0,
     *,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Mean over `size` voxels along one axis.
 
@@ -87,7 +90,15 @@ def uniform_filter1d(
     [4, 6, 8]
     """
     return uniform_filter(
-        input, size, output, mode, cval, origin, axes=(axis,), memory_limit=memory_limit
+        input,
+        size,
+        output,
+        mode,
+        cval,
+        origin,
+        axes=(axis,),
+        memory_limit=memory_limit,
+        devices=devices,
     )
 
 
@@ -102,6 +113,7 @@ def mean_filter(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Mean over the true points of `footprint`, or over a box of `size`.
 
@@ -120,6 +132,7 @@ def mean_filter(
             origin,
             axes=axes,
             memory_limit=memory_limit,
+            devices=devices,
         )
     volume = as_volume(input)
     mask = np.asarray(footprint, bool)
@@ -127,7 +140,7 @@ def mean_filter(
     result = weighted_sums(
         volume, weights, mode, cval, origin, axes, wanted_dtype(output, linear_of(volume.dtype))
     )
-    return finish(input, result, output, memory_limit)
+    return finish(input, result, output, memory_limit, devices)
 
 
 def _real(weights: ArrayLike) -> NDArray[np.float64]:
@@ -152,6 +165,7 @@ def correlate(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Sum of the voxels of a window, times `weights`; floats for integers if a weight is negative.
 
@@ -171,7 +185,7 @@ def correlate(
         axes,
         wanted_dtype(output, _weighted_dtype(volume, values)),
     )
-    return finish(input, result, output, memory_limit)
+    return finish(input, result, output, memory_limit, devices)
 
 
 def convolve(
@@ -184,6 +198,7 @@ def convolve(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Convolution: `correlate` with mirrored weights.
 
@@ -196,7 +211,15 @@ def convolve(
     origins = one_each("origin", origin, values.ndim)
     turned = [-int(o) - (n % 2 == 0) for o, n in zip(origins, values.shape, strict=True)]
     return correlate(
-        input, np.flip(values), output, mode, cval, turned, axes=axes, memory_limit=memory_limit
+        input,
+        np.flip(values),
+        output,
+        mode,
+        cval,
+        turned,
+        axes=axes,
+        memory_limit=memory_limit,
+        devices=devices,
     )
 
 
@@ -210,6 +233,7 @@ def correlate1d(
     origin: int = 0,
     *,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Weighted sum along one axis.
 
@@ -223,7 +247,7 @@ def correlate1d(
     before = points_before(len(values), origin)
     taps = [(filtered_axes(volume, axis)[0], values.tolist(), before, modes_of(mode, 1)[0], cval)]
     result = linear_sums(volume, taps, wanted_dtype(output, _weighted_dtype(volume, values)))
-    return finish(input, result, output, memory_limit)
+    return finish(input, result, output, memory_limit, devices)
 
 
 def convolve1d(
@@ -236,6 +260,7 @@ def convolve1d(
     origin: int = 0,
     *,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Convolution along one axis.
 
@@ -247,7 +272,15 @@ def convolve1d(
     values = _real(weights)
     origin = -origin - (len(values) % 2 == 0)
     return correlate1d(
-        input, values[::-1], axis, output, mode, cval, origin, memory_limit=memory_limit
+        input,
+        values[::-1],
+        axis,
+        output,
+        mode,
+        cval,
+        origin,
+        memory_limit=memory_limit,
+        devices=devices,
     )
 
 
@@ -273,6 +306,7 @@ def sobel(
     cval: float = 0.0,
     *,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Sobel's derivative along `axis`; floats for integers, so nothing wraps around.
 
@@ -285,7 +319,11 @@ def sobel(
     volume = as_volume(input)
     dtype = wanted_dtype(output, float_of(volume.dtype))
     return finish(
-        input, _derivative(volume, axis, [1.0, 2.0, 1.0], mode, cval, dtype), output, memory_limit
+        input,
+        _derivative(volume, axis, [1.0, 2.0, 1.0], mode, cval, dtype),
+        output,
+        memory_limit,
+        devices,
     )
 
 
@@ -297,6 +335,7 @@ def prewitt(
     cval: float = 0.0,
     *,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Prewitt's derivative along `axis`; floats for integers.
 
@@ -308,7 +347,11 @@ def prewitt(
     volume = as_volume(input)
     dtype = wanted_dtype(output, float_of(volume.dtype))
     return finish(
-        input, _derivative(volume, axis, [1.0, 1.0, 1.0], mode, cval, dtype), output, memory_limit
+        input,
+        _derivative(volume, axis, [1.0, 1.0, 1.0], mode, cval, dtype),
+        output,
+        memory_limit,
+        devices,
     )
 
 
@@ -320,6 +363,7 @@ def laplace(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Sum of second differences along all axes; floats for integers.
 
@@ -344,4 +388,4 @@ def laplace(
             for a, m in zip(which, modes, strict=True)
         ]
         result = rounded(sum_of(parts), dtype)
-    return finish(input, result, output, memory_limit)
+    return finish(input, result, output, memory_limit, devices)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from arrayloom._volume import Volume, as_volume, elementwise
 from arrayloom.filters._common import (
+    Devices,
     Input,
     Integers,
     Limit,
@@ -94,9 +95,11 @@ def _element(
     return _Element(points, heights, mode, cval, origin, axes)
 
 
-def _compared(x: Input, a: Volume, b: Volume, output: Output, limit: Limit) -> Result:
+def _compared(
+    x: Input, a: Volume, b: Volume, output: Output, limit: Limit, devices: Devices
+) -> Result:
     result = elementwise(np.bitwise_xor, [a, b]) if a.dtype.kind == "b" else subtracted(a, b)
-    return finish(x, as_output(result, output), output, limit)
+    return finish(x, as_output(result, output), output, limit, devices)
 
 
 def grey_erosion(
@@ -111,6 +114,7 @@ def grey_erosion(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Smallest voxel of a window; with heights, of the voxels minus the heights.
 
@@ -124,7 +128,7 @@ def grey_erosion(
     volume = as_volume(input)
     element = _element(volume, (size, footprint, structure), mode, cval, origin, axes)
     result = element.step(volume, "e")
-    return finish(input, as_output(result, output), output, memory_limit)
+    return finish(input, as_output(result, output), output, memory_limit, devices)
 
 
 def grey_dilation(
@@ -139,6 +143,7 @@ def grey_dilation(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Greatest voxel of the mirrored window; with heights, of the voxels plus the heights.
 
@@ -150,7 +155,7 @@ def grey_dilation(
     volume = as_volume(input)
     element = _element(volume, (size, footprint, structure), mode, cval, origin, axes)
     result = element.step(volume, "d")
-    return finish(input, as_output(result, output), output, memory_limit)
+    return finish(input, as_output(result, output), output, memory_limit, devices)
 
 
 def grey_opening(
@@ -166,6 +171,7 @@ def grey_opening(
     axes: Any = None,
     iterations: int = 1,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Erosion, then dilation; each `iterations` times.
 
@@ -177,7 +183,7 @@ def grey_opening(
     volume = as_volume(input)
     element = _element(volume, (size, footprint, structure), mode, cval, origin, axes)
     result = element.steps(volume, "e" * iterations + "d" * iterations)
-    return finish(input, as_output(result, output), output, memory_limit)
+    return finish(input, as_output(result, output), output, memory_limit, devices)
 
 
 def grey_closing(
@@ -193,6 +199,7 @@ def grey_closing(
     axes: Any = None,
     iterations: int = 1,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Dilation, then erosion; each `iterations` times.
 
@@ -204,7 +211,7 @@ def grey_closing(
     volume = as_volume(input)
     element = _element(volume, (size, footprint, structure), mode, cval, origin, axes)
     result = element.steps(volume, "d" * iterations + "e" * iterations)
-    return finish(input, as_output(result, output), output, memory_limit)
+    return finish(input, as_output(result, output), output, memory_limit, devices)
 
 
 def white_tophat(
@@ -219,6 +226,7 @@ def white_tophat(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """The array minus its opening.
 
@@ -230,7 +238,7 @@ def white_tophat(
     volume = as_volume(input)
     element = _element(volume, (size, footprint, structure), mode, cval, origin, axes)
     opened = element.steps(volume, "ed")
-    return _compared(input, volume, opened, output, memory_limit)
+    return _compared(input, volume, opened, output, memory_limit, devices)
 
 
 def black_tophat(
@@ -245,6 +253,7 @@ def black_tophat(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """The closing of an array minus itself.
 
@@ -256,7 +265,7 @@ def black_tophat(
     volume = as_volume(input)
     element = _element(volume, (size, footprint, structure), mode, cval, origin, axes)
     closed = element.steps(volume, "de")
-    return _compared(input, closed, volume, output, memory_limit)
+    return _compared(input, closed, volume, output, memory_limit, devices)
 
 
 def morphological_gradient(
@@ -271,6 +280,7 @@ def morphological_gradient(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Dilation minus erosion.
 
@@ -282,7 +292,7 @@ def morphological_gradient(
     volume = as_volume(input)
     element = _element(volume, (size, footprint, structure), mode, cval, origin, axes)
     high, low = element.step(volume, "d"), element.step(volume, "e")
-    return _compared(input, high, low, output, memory_limit)
+    return _compared(input, high, low, output, memory_limit, devices)
 
 
 def morphological_laplace(
@@ -297,6 +307,7 @@ def morphological_laplace(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Dilation plus erosion minus twice the array; floats for integers.
 
@@ -312,7 +323,7 @@ def morphological_laplace(
         v.astype(kind) for v in (element.step(volume, "d"), element.step(volume, "e"), volume)
     )
     result = (high - own) - (own - low)
-    return finish(input, rounded(result, wanted_dtype(output, kind)), output, memory_limit)
+    return finish(input, rounded(result, wanted_dtype(output, kind)), output, memory_limit, devices)
 
 
 opening = grey_opening

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arrayloom._volume import Volume, as_volume, blockwise
-from arrayloom.filters._common import Input, Limit, Result, finish, is_lazy, saturated
+from arrayloom.filters._common import Devices, Input, Limit, Result, finish, is_lazy, saturated
 
 
-def difference(a: Input, b: Input, *, memory_limit: Limit = None) -> Result:
+def difference(
+    a: Input, b: Input, *, memory_limit: Limit = None, devices: Devices = None
+) -> Result:
     """``a - b`` in the dtype of `a`; integers saturate instead of wrapping around.
 
     Examples
@@ -23,7 +25,7 @@ def difference(a: Input, b: Input, *, memory_limit: Limit = None) -> Result:
     [0, 199]
     """
     result = subtracted(as_volume(a), as_volume(b))
-    return finish(a if is_lazy(a) else b, result, None, memory_limit)
+    return finish(a if is_lazy(a) else b, result, None, memory_limit, devices)
 
 
 def subtracted(left: Volume, right: Volume) -> Volume:
@@ -57,7 +59,7 @@ def subtracted(left: Volume, right: Volume) -> Volume:
     return blockwise(call, [left, right], shape, kind, "difference")
 
 
-def identity(input: Input, *, memory_limit: Limit = None) -> Result:
+def identity(input: Input, *, memory_limit: Limit = None, devices: Devices = None) -> Result:
     """The same voxels; for tests of what happens around them.
 
     Examples
@@ -71,4 +73,5 @@ def identity(input: Input, *, memory_limit: Limit = None) -> Result:
         blockwise(lambda x: x, [volume], volume.shape, volume.dtype, "identity"),
         None,
         memory_limit,
+        devices,
     )

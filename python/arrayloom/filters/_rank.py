@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from arrayloom._ext import VolumeExpr
 from arrayloom._volume import Volume, as_volume
 from arrayloom.filters._common import (
+    Devices,
     Input,
     Integers,
     Limit,
@@ -56,6 +57,7 @@ def minimum_filter(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Smallest voxel of a window.
 
@@ -67,7 +69,7 @@ def minimum_filter(
     volume = as_volume(input)
     mask = footprint_of(volume, size, footprint, axes)
     result = extremum(volume, False, mask, mode, cval, origin, axes)
-    return finish(input, as_output(result, output), output, memory_limit)
+    return finish(input, as_output(result, output), output, memory_limit, devices)
 
 
 def maximum_filter(
@@ -81,6 +83,7 @@ def maximum_filter(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Greatest voxel of a window.
 
@@ -92,7 +95,7 @@ def maximum_filter(
     volume = as_volume(input)
     mask = footprint_of(volume, size, footprint, axes)
     result = extremum(volume, True, mask, mode, cval, origin, axes)
-    return finish(input, as_output(result, output), output, memory_limit)
+    return finish(input, as_output(result, output), output, memory_limit, devices)
 
 
 def minimum_filter1d(
@@ -105,6 +108,7 @@ def minimum_filter1d(
     origin: int = 0,
     *,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Smallest of `size` voxels along one axis.
 
@@ -114,7 +118,16 @@ def minimum_filter1d(
     [2, 0, 0, 0, 1, 1, 0, 0]
     """
     return minimum_filter(
-        input, (size,), None, output, mode, cval, (origin,), axes=(axis,), memory_limit=memory_limit
+        input,
+        (size,),
+        None,
+        output,
+        mode,
+        cval,
+        (origin,),
+        axes=(axis,),
+        memory_limit=memory_limit,
+        devices=devices,
     )
 
 
@@ -128,6 +141,7 @@ def maximum_filter1d(
     origin: int = 0,
     *,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Greatest of `size` voxels along one axis.
 
@@ -137,7 +151,16 @@ def maximum_filter1d(
     [8, 8, 8, 4, 9, 9, 9, 9]
     """
     return maximum_filter(
-        input, (size,), None, output, mode, cval, (origin,), axes=(axis,), memory_limit=memory_limit
+        input,
+        (size,),
+        None,
+        output,
+        mode,
+        cval,
+        (origin,),
+        axes=(axis,),
+        memory_limit=memory_limit,
+        devices=devices,
     )
 
 
@@ -151,6 +174,7 @@ def _ranked(
     origin: Any,
     axes: Any,
     limit: Limit,
+    devices: Devices,
 ) -> Result:
     volume = as_volume(x)
     size, footprint = mask
@@ -159,7 +183,7 @@ def _ranked(
     rank = rank_of(n)
     if rank in {0, n - 1}:
         result = extremum(volume, rank == n - 1, points, mode, cval, origin, axes)
-        return finish(x, as_output(result, output), output, limit)
+        return finish(x, as_output(result, output), output, limit, devices)
     window = window_of(volume, points.shape, mode, cval, origin, axes)
     flat = spread_mask(points, volume, axes).ravel().tolist()
 
@@ -167,7 +191,7 @@ def _ranked(
         return expr.rank(of[0], window, flat, rank)
 
     result = Volume(volume.shape, volume.dtype, [volume], build)
-    return finish(x, as_output(result, output), output, limit)
+    return finish(x, as_output(result, output), output, limit, devices)
 
 
 def median_filter(
@@ -181,6 +205,7 @@ def median_filter(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Median of a window: element ``n // 2`` of its ``n`` sorted voxels.
 
@@ -190,7 +215,16 @@ def median_filter(
     [3, 2, 2, 4, 4]
     """
     return _ranked(
-        input, lambda n: n // 2, (size, footprint), output, mode, cval, origin, axes, memory_limit
+        input,
+        lambda n: n // 2,
+        (size, footprint),
+        output,
+        mode,
+        cval,
+        origin,
+        axes,
+        memory_limit,
+        devices,
     )
 
 
@@ -206,6 +240,7 @@ def rank_filter(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """The voxel of a window with `rank` smaller ones; negative ranks count from the greatest.
 
@@ -222,7 +257,9 @@ def rank_filter(
             raise RuntimeError(message)
         return at
 
-    return _ranked(input, of, (size, footprint), output, mode, cval, origin, axes, memory_limit)
+    return _ranked(
+        input, of, (size, footprint), output, mode, cval, origin, axes, memory_limit, devices
+    )
 
 
 def percentile_filter(
@@ -237,6 +274,7 @@ def percentile_filter(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """The voxel of a window below which `percentile` percent of it lie; negative ones count from 100.
 
@@ -259,4 +297,5 @@ def percentile_filter(
         origin,
         axes,
         memory_limit,
+        devices,
     )

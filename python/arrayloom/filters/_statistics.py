@@ -13,6 +13,7 @@ from arrayloom import volumes
 from arrayloom._ext import VolumeExpr
 from arrayloom._volume import Volume, as_volume
 from arrayloom.filters._common import (
+    Devices,
     Input,
     Integers,
     Limit,
@@ -62,13 +63,14 @@ def _spread_of(
     origin: Any,
     axes: Any,
     limit: Limit,
+    devices: Devices,
 ) -> Result:
     volume = as_volume(x)
     size, footprint = mask
     points = footprint_of(volume, size, footprint, axes)
     dtype = wanted_dtype(output, float_of(volume.dtype))
     result = local_statistic(volume, (name, []), points, mode, cval, origin, axes, dtype)
-    return finish(x, result, output, limit)
+    return finish(x, result, output, limit, devices)
 
 
 def var_filter(
@@ -82,6 +84,7 @@ def var_filter(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Population variance of a window; floats for integers.
 
@@ -93,7 +96,7 @@ def var_filter(
     [0.0, 0.25, 4.0]
     """
     return _spread_of(
-        "var", input, (size, footprint), output, mode, cval, origin, axes, memory_limit
+        "var", input, (size, footprint), output, mode, cval, origin, axes, memory_limit, devices
     )
 
 
@@ -108,6 +111,7 @@ def std_filter(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Population standard deviation of a window; floats for integers. See `var_filter`.
 
@@ -117,7 +121,7 @@ def std_filter(
     [0.0, 0.5, 2.0]
     """
     return _spread_of(
-        "std", input, (size, footprint), output, mode, cval, origin, axes, memory_limit
+        "std", input, (size, footprint), output, mode, cval, origin, axes, memory_limit, devices
     )
 
 
@@ -132,6 +136,7 @@ def cv_filter(
     *,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Coefficient of variation: standard deviation over mean; floats for integers.
 
@@ -143,7 +148,7 @@ def cv_filter(
     [0.0, 0.5, 0.333]
     """
     return _spread_of(
-        "cv", input, (size, footprint), output, mode, cval, origin, axes, memory_limit
+        "cv", input, (size, footprint), output, mode, cval, origin, axes, memory_limit, devices
     )
 
 
@@ -160,6 +165,7 @@ def entropy_filter(
     range: tuple[float, float] | None = None,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Entropy of the values of a window in bits, as ``float32``.
 
@@ -188,7 +194,7 @@ def entropy_filter(
     numbers = [float(low), float(high), float(bins)]
     dtype = wanted_dtype(output, np.float32)
     result = local_statistic(volume, ("entropy", numbers), points, mode, cval, origin, axes, dtype)
-    return finish(input, result, output, memory_limit)
+    return finish(input, result, output, memory_limit, devices)
 
 
 def _range(volume: Volume, limit: Limit) -> tuple[float, float]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from arrayloom._volume import as_volume
 from arrayloom.filters._common import (
+    Devices,
     Input,
     Limit,
     Modes,
@@ -33,6 +34,7 @@ def threshold_niblack(
     cval: float = 0.0,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Niblack's threshold of every voxel: ``mean - k * std`` of its window, as floats.
 
@@ -48,7 +50,7 @@ def threshold_niblack(
     points = footprint_of(volume, window_size, None, axes)
     dtype = wanted_dtype(output, float_of(volume.dtype))
     result = local_statistic(volume, ("niblack", [float(k)]), points, mode, cval, 0, axes, dtype)
-    return finish(input, result, output, memory_limit)
+    return finish(input, result, output, memory_limit, devices)
 
 
 def threshold_sauvola(
@@ -62,6 +64,7 @@ def threshold_sauvola(
     cval: float = 0.0,
     axes: Any = None,
     memory_limit: Limit = None,
+    devices: Devices = None,
 ) -> Result:
     """Sauvola's threshold of every voxel: ``mean * (1 + k * (std / r - 1))`` of its window, as floats.
 
@@ -91,4 +94,4 @@ def threshold_sauvola(
     dtype = wanted_dtype(output, float_of(volume.dtype))
     numbers = [float(k), float(r)]
     result = local_statistic(volume, ("sauvola", numbers), points, mode, cval, 0, axes, dtype)
-    return finish(input, result, output, memory_limit)
+    return finish(input, result, output, memory_limit, devices)
