@@ -6,16 +6,16 @@
 
 #![expect(unsafe_code, reason = "rows are memory of the launch")]
 
-mod truth;
+mod runs;
 
 use crate::Isa;
 use crate::arg::ArgPlan;
 use crate::fold::{FoldForm, FoldPlan};
-use crate::kern::{Kern, Rows, SIDE, count_true, identity, scan_rows};
+use crate::kern::{Kern, Rows, SIDE, identity, scan_rows, total, total_rows};
 use crate::lower::in_place;
 use crate::mxcsr::{self, Saved};
 use crate::nest::{Class, Nest, Odometer};
-use crate::place::{fence, stream};
+use crate::place::{copy, fence, stream};
 use crate::pool::Pool;
 use crate::setup::{Setup, Source};
 use crate::step::note;
@@ -39,8 +39,8 @@ enum Way {
     Along(Kern),
     /// Truth values of a row, up to the first that settles the result.
     Truth(Kern),
-    /// The number of true values of a row.
-    Count(Kern),
+    /// The sum of a row of small integers or truth values, in 64 bits.
+    Total(Kern),
 }
 
 /// A fold of memory.
@@ -71,10 +71,10 @@ pub(crate) fn plan(
     };
     let ins = output.value as usize;
     let mut code = kernel.code.get(ins)?;
-    let counts = code.prim == Prim::Cast
+    let widens = code.prim == Prim::Cast
         && fold.op == ReduceOp::Add
         && matches!(code.dtype, DType::I64 | DType::U64);
-    if counts {
+    if widens {
         code = kernel.code.get(code.a as usize)?;
     }
     let Source::Lane(from) = *setup.sources.get(code.a as usize)? else {
@@ -82,20 +82,27 @@ pub(crate) fn plan(
     };
     let nest = &setup.nest;
     let size = code.dtype.size();
-    if code.prim != Prim::Input || !(counts || code.dtype == fold.value_dtype) {
+    if code.prim != Prim::Input || !(widens || code.dtype == fold.value_dtype) {
         return None;
     }
-    let way = if counts {
-        let run = code.dtype == DType::Bool && matches!(fold.form, FoldForm::Run(_));
-        run.then(|| Way::Count(count_true(isa)))?
-    } else {
-        way(fold, nest, code.dtype)?
-    };
+    let mut way = way(fold, nest, code.dtype);
+    if widens {
+        way = match (fold.form, way) {
+            (FoldForm::Run(_), _) => total(code.dtype, isa).map(Way::Total),
+            (_, Some(Way::Across(..))) => {
+                total_rows(code.dtype, isa).map(|kern| Way::Across(kern, 1))
+            }
+            _ => None,
+        };
+    }
+    let way = way?;
     let rows = in_place(nest, false, from, size);
     let results = match way {
-        Way::Across(..) | Way::Down(_) | Way::Along(_) => in_place(nest, false, fold.lane, size),
+        Way::Across(..) | Way::Down(_) | Way::Along(_) => {
+            in_place(nest, false, fold.lane, fold.dtype.size())
+        }
         Way::Places(arg) => nest.step(arg.lanes.1) == 1,
-        Way::Truth(_) | Way::Count(_) => true,
+        Way::Truth(_) | Way::Total(_) => true,
     };
     let scans = matches!(way, Way::Down(_) | Way::Along(_));
     (rows && results).then(|| Direct {
@@ -199,7 +206,7 @@ impl Direct {
     /// # Safety
     /// As for [`Direct::run`], for the part of the domain.
     unsafe fn part(&self, nest: &Nest) {
-        if matches!(self.way, Way::Truth(_) | Way::Count(_)) {
+        if matches!(self.way, Way::Truth(_) | Way::Total(_)) {
             // SAFETY: promised by the caller.
             unsafe { self.runs(nest, (1, None)) };
             return;
@@ -249,7 +256,7 @@ impl Direct {
         for first in (0..columns).step_by(WIDE) {
             let n = WIDE.min(columns - first);
             let a = a.wrapping_add(first * size);
-            let out = out.wrapping_add(first * size);
+            let out = out.wrapping_add(first * self.fold.dtype.size());
             match self.way {
                 // SAFETY: rows of memory that may be read, and one row of results.
                 Way::Across(kern, wide) => unsafe {
@@ -283,7 +290,7 @@ impl Direct {
             let from = a.wrapping_offset(i * rows.step);
             if i == 0 {
                 // SAFETY: a row of memory, and a buffer with room for it.
-                unsafe { std::ptr::copy_nonoverlapping(from, all, bytes) };
+                unsafe { copy(from, all, bytes) };
             } else {
                 // SAFETY: as above; both are aligned.
                 unsafe { kern(from, from, from, all, columns) };
@@ -389,7 +396,7 @@ impl Direct {
             unsafe { stream(from, to, bytes, self.isa) };
         } else {
             // SAFETY: promised by the caller.
-            unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
+            unsafe { copy(from, to, bytes) };
         }
     }
 }

@@ -13,7 +13,8 @@ use crate::jit::{Rows, Scratch};
 use crate::kern::{Found, Raise, fill};
 use crate::mxcsr;
 use crate::nest::{Cursor, Nest, Odometer};
-use crate::place::{fence, fetch, gather, pick, scatter, stream};
+use crate::place::{fence, fetch, pick, stream};
+use crate::plane::{Plane, gather_rows, scatter_rows};
 use crate::program::{Program, Slot};
 use crate::step::{Step, call_host, note};
 use smallvec::SmallVec;
@@ -397,12 +398,19 @@ impl<'a> Worker<'a> {
         note(flags, *then_ins, then.raise, answer);
     }
 
-    /// Calls `f` for each part of the tile within one row: the value of the lane at its start, where it
-    /// starts in the tile, and its length.
-    fn parts(&self, tile: &Tile<'_>, lane: usize, mut f: impl FnMut(isize, usize, usize)) {
+    /// Calls `f` for each part of the tile that is rows along the second axis: the value of the lane at its
+    /// start, where it starts in the tile, and its rows.
+    fn parts(&self, tile: &Tile<'_>, lane: usize, mut f: impl FnMut(isize, usize, Plane)) {
         let nest = tile.nest;
+        let step = nest.step(lane);
+        let one = |row| Plane {
+            step,
+            pitch: 0,
+            row,
+            rows: 1,
+        };
         if !self.shared.span {
-            f(tile.cursor.value(nest, lane), 0, tile.n);
+            f(tile.cursor.value(nest, lane), 0, one(tile.n));
             return;
         }
         let row = nest.row();
@@ -410,22 +418,35 @@ impl<'a> Worker<'a> {
         let mut rows = Odometer::at(nest, lane, 1, tile.flat / row);
         let mut done = 0;
         while done < tile.n {
-            let n = (row - column).min(tile.n - done);
-            f(rows.value + column.cast_signed() * nest.step(lane), done, n);
-            done += n;
+            let left = tile.n - done;
+            let from = rows.value + column.cast_signed() * step;
+            if column > 0 || left < row {
+                let n = (row - column).min(left);
+                f(from, done, one(n));
+                done += n;
+                rows.next();
+            } else {
+                let count = (left / row).min(rows.left());
+                let plane = Plane {
+                    pitch: rows.step(),
+                    rows: count,
+                    ..one(row)
+                };
+                f(from, done, plane);
+                done += count * row;
+                rows.skip(count);
+            }
             column = 0;
-            rows.next();
         }
     }
 
     /// # Safety
     /// The lane may be read, `out` has room for the tile.
     unsafe fn gather(&self, tile: &Tile<'_>, lane: usize, size: usize, out: *mut u8) {
-        let step = tile.nest.step(lane);
-        self.parts(tile, lane, |from, at, n| {
+        self.parts(tile, lane, |from, at, plane| {
             let out = out.wrapping_add(at * size);
             // SAFETY: promised by the caller.
-            unsafe { gather(size, pointer(from), step, out, n) };
+            unsafe { gather_rows(size, pointer(from), plane, out) };
         });
     }
 
@@ -434,27 +455,32 @@ impl<'a> Worker<'a> {
     /// room for it.
     unsafe fn reach(&self, tile: &Tile<'_>, from: (usize, usize), by: *const u8, out: *mut u8) {
         let (lane, size) = from;
-        let step = tile.nest.step(lane);
         // SAFETY: promised by the caller.
         let by = unsafe { crate::kern::tile::<i64>(by, tile.n) };
-        self.parts(tile, lane, |from, at, n| {
-            let (by, out) = (&by[at..at + n], out.wrapping_add(at * size));
-            // SAFETY: promised by the caller.
-            unsafe { pick(size, (pointer(from), step), by, out) };
+        self.parts(tile, lane, |mut from, mut at, plane| {
+            for _ in 0..plane.rows {
+                let (by, out) = (&by[at..at + plane.row], out.wrapping_add(at * size));
+                // SAFETY: promised by the caller.
+                unsafe { pick(size, (pointer(from), plane.step), by, out) };
+                (from, at) = (from + plane.pitch, at + plane.row);
+            }
         });
     }
 
     /// # Safety
     /// `out` has room for the tile.
     unsafe fn iota(&self, tile: &Tile<'_>, lane: usize, out: *mut u8) {
-        let step = tile.nest.step(lane) as i64;
         // SAFETY: promised by the caller.
         let out = unsafe { crate::kern::tile_mut::<i64>(out, tile.n) };
-        self.parts(tile, lane, |from, at, n| {
-            let mut value = from as i64;
-            for o in &mut out[at..at + n] {
-                *o = value;
-                value += step;
+        self.parts(tile, lane, |mut from, at, plane| {
+            let all = &mut out[at..at + plane.row * plane.rows];
+            for row in all.chunks_exact_mut(plane.row) {
+                let mut value = from as i64;
+                for o in row {
+                    *o = value;
+                    value += plane.step as i64;
+                }
+                from += plane.pitch;
             }
         });
     }
@@ -463,8 +489,8 @@ impl<'a> Worker<'a> {
     /// The lane may be written, `from` holds the tile.
     unsafe fn store(&self, tile: &Tile<'_>, lane: usize, how: (usize, bool), from: *const u8) {
         let (size, around) = how;
-        let step = tile.nest.step(lane);
         if around {
+            let step = tile.nest.step(lane);
             let out = if self.shared.span {
                 tile.nest.bases[lane] + tile.flat.cast_signed() * step
             } else {
@@ -474,10 +500,10 @@ impl<'a> Worker<'a> {
             unsafe { stream(from, pointer(out), tile.n * size, self.shared.isa) };
             return;
         }
-        self.parts(tile, lane, |out, at, n| {
+        self.parts(tile, lane, |out, at, plane| {
             let from = from.wrapping_add(at * size);
             // SAFETY: promised by the caller.
-            unsafe { scatter(size, from, pointer(out), step, n) };
+            unsafe { scatter_rows(size, from, pointer(out), plane) };
         });
     }
 }

@@ -22,6 +22,7 @@ mod lower;
 mod mxcsr;
 mod nest;
 mod place;
+mod plane;
 mod pool;
 mod program;
 mod run;

@@ -233,6 +233,27 @@ impl Odometer {
         Odometer { axes, value }
     }
 
+    /// Positions from here to the end of the first axis, this one among them.
+    pub(crate) fn left(&self) -> usize {
+        self.axes
+            .first()
+            .map_or(1, |(extent, _, index)| extent - index)
+    }
+
+    /// Value from one position to the next along the first axis.
+    pub(crate) fn step(&self) -> isize {
+        self.axes.first().map_or(0, |(_, step, _)| *step)
+    }
+
+    /// Goes on by so many positions, all of them along the first axis.
+    pub(crate) fn skip(&mut self, count: usize) {
+        if let Some((_, step, index)) = self.axes.first_mut() {
+            *index += count - 1;
+            self.value += (count - 1).cast_signed() * *step;
+        }
+        self.next();
+    }
+
     /// Goes on to the next position; after the last, to the first.
     pub(crate) fn next(&mut self) {
         for (extent, step, index) in &mut self.axes {

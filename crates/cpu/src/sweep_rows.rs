@@ -6,6 +6,7 @@
 )]
 
 use crate::exec::Line;
+use crate::place::copy;
 use arrayloom_device::Rows;
 use arrayloom_plan::{Band, Ownership, Ring};
 use std::ops::Range;
@@ -85,7 +86,7 @@ impl Image {
                 let to: *mut u8 =
                     std::ptr::with_exposed_provenance_mut((low + distance).cast_unsigned());
                 // SAFETY: promised by the caller; the copy has room for every row.
-                unsafe { std::ptr::copy_nonoverlapping(from, to, (high - low).unsigned_abs()) };
+                unsafe { copy(from, to, (high - low).unsigned_abs()) };
             }
         }
         Some(Image {

@@ -201,7 +201,7 @@ def _random_layout(draw, m, dtype, limit):
 def _sum_fuzz(xp, seeds, limit):
     failures = []
     for seed in seeds:
-        dtype = "ddffeDFlb"[seed % 9]
+        dtype = "ddffeDFlbBhHiI?"[seed % 15]
 
         def body(m, seed=seed, dtype=dtype):
             draw = np.random.default_rng(seed)
@@ -239,6 +239,30 @@ def test_sums_do_not_depend_on_threads(xp_default, configured, threads):
             )  # fmt: skip
 
         check(failures, dtype, body, xp_default, "max")
+    report(failures)
+
+
+@pytest.mark.parametrize("dtype", "?bBhHiI")
+def test_sums_of_small_integers_do_not_overflow(xp_default, dtype):
+    size = 64 * 2**15 + 1001
+    kind = np.dtype(dtype)
+    least, most = (0, 1) if dtype == "?" else (np.iinfo(kind).min, np.iinfo(kind).max)
+    failures = []
+    for value in (least, most):
+
+        def body(m, value=value):
+            a = m.full(size, value, dtype=kind)
+            colours, columns = (
+                a[: size // 3 * 3].reshape(-1, 3),
+                a[: size // 37 * 37].reshape(-1, 37),
+            )
+            return (
+                a.sum(), a[1:].sum(), a[::2].sum(), a.sum(dtype="i4"), a.sum(initial=5),
+                colours.sum(axis=0), colours.sum(axis=1), columns.sum(axis=0), columns.sum(axis=1),
+                columns[:, 1:].sum(axis=0), columns[::-3, 5:9].sum(axis=0), columns.T.sum(axis=0),
+            )  # fmt: skip
+
+        check(failures, value, body, xp_default)
     report(failures)
 
 

@@ -278,3 +278,39 @@ def test_scalar_and_small_operands_of_large_arrays(xp_default, dtype):
 
         check(failures, name, body, xp_default, name, "mixed", dtype)
     report(failures)
+
+
+@pytest.mark.parametrize("dtype", "fd")
+@pytest.mark.parametrize("to", ["i8", "u8", "i4"])
+def test_floats_to_integers_near_and_far(xp, dtype, to):
+    far = [
+        np.nan,
+        np.inf,
+        -np.inf,
+        2.0**51,
+        2.0**51 - 0.5,
+        -(2.0**51),
+        2.0**62,
+        -(2.0**63),
+        -0.0,
+        -0.5,
+    ]
+    failures = []
+    for size in (1, 63, 64, 65, 1000):
+        for count in (0, 1, 5):
+            draw = np.random.default_rng(size + count)
+            numbers = draw.standard_normal(size) * 10.0 ** draw.integers(-3, 15, size)
+            if to == "i8":
+                numbers[draw.integers(0, size, count)] = draw.choice(far, count)
+            else:
+                numbers = np.abs(numbers) % 2.0**31
+
+            numbers = numbers.astype(dtype)
+
+            def body(m, numbers=numbers):
+                with np.errstate(invalid="ignore"):
+                    return m.array(numbers).astype(to), m.array(numbers)[::-1].astype(to)
+
+            found = differences(observe(body, np), observe(body, xp))
+            failures += [f"{size} {count}: {line}" for line in found]
+    assert not failures, "\n".join(failures[:12])

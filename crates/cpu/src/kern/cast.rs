@@ -174,7 +174,41 @@ impl<F: Cut, W: Way<F>> Body for CutTile<W, F> {
     }
 }
 
-fn from_float<F: Cut>(to: DType, isa: Isa) -> Option<Kern>
+/// To 64 bits, where the processor rounds vectors but has no such conversion for them.
+struct NearTile<F>(PhantomData<F>);
+
+/// Values that are looked at together.
+const NEAR: usize = 64;
+
+impl<F: Cut + Into<f64>> Body for NearTile<F> {
+    #[inline(always)]
+    unsafe fn run(a: *const u8, _: *const u8, _: *const u8, out: *mut u8, n: usize) -> u8 {
+        // Whole numbers below 2 to the 51 stand in the low bits of their sum with this.
+        const ABOVE: f64 = 6_755_399_441_055_744.0;
+        const LIMIT: f64 = 2_251_799_813_685_248.0;
+        // SAFETY: promised by the caller of `Body::run`.
+        let a = unsafe { tile::<F>(a, n) };
+        // SAFETY: as above.
+        let out = unsafe { tile_mut::<u64>(out, n) };
+        let mut flags = 0;
+        for (out, a) in out.chunks_mut(NEAR).zip(a.chunks(NEAR)) {
+            let near = |&x: &F| Into::<f64>::into(x).abs() < LIMIT;
+            if a.iter().fold(true, |all, x| all & near(x)) {
+                for (o, &x) in out.iter_mut().zip(a) {
+                    let whole = Into::<f64>::into(x).trunc() + ABOVE;
+                    *o = whole.to_bits().wrapping_sub(ABOVE.to_bits());
+                }
+            } else {
+                for (o, &x) in out.iter_mut().zip(a) {
+                    *o = x.wide(&mut flags).cast_unsigned();
+                }
+            }
+        }
+        flags
+    }
+}
+
+fn from_float<F: Cut + Into<f64>>(to: DType, isa: Isa) -> Option<Kern>
 where
     ToBool: Un<F>,
 {
@@ -184,6 +218,7 @@ where
         DType::I16 | DType::U16 => pick::<CutTile<Narrow<u16>, F>>(isa),
         DType::I32 => pick::<CutTile<Narrow<u32>, F>>(isa),
         DType::U32 => pick::<CutTile<Wide<u32>, F>>(isa),
+        DType::I64 if isa == Isa::Avx2 => pick::<NearTile<F>>(isa),
         DType::I64 => pick::<CutTile<Wide<u64>, F>>(isa),
         DType::U64 => pick::<CutTile<Unsigned, F>>(isa),
         _ => return None,

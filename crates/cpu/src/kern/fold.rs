@@ -83,13 +83,21 @@ pub(crate) fn fetch_ahead(from: *const u8, bytes: usize) {
     }
 }
 
-/// Values that one turn of an order-free fold takes.
-const LANES: usize = 64;
-
-/// The fold of some values, if there are any, in an order that suits the processor.
+/// The fold of some values, if there are any, in an order that suits the processor: in parts that fill
+/// four registers of 32 bytes, which are many enough to hide what one step takes and leave some for it.
 #[inline(always)]
 pub(crate) fn any_order<O: Bin<T, R = T>, T: Copy>(values: &[T]) -> Option<T> {
-    let (groups, rest) = values.as_chunks::<LANES>();
+    match size_of::<T>() {
+        1 => in_lanes::<O, T, 128>(values),
+        2 => in_lanes::<O, T, 64>(values),
+        4 => in_lanes::<O, T, 32>(values),
+        _ => in_lanes::<O, T, 16>(values),
+    }
+}
+
+#[inline(always)]
+fn in_lanes<O: Bin<T, R = T>, T: Copy, const N: usize>(values: &[T]) -> Option<T> {
+    let (groups, rest) = values.as_chunks::<N>();
     let Some((first, groups)) = groups.split_first() else {
         let (&first, rest) = rest.split_first()?;
         return Some(rest.iter().fold(first, |all, &x| O::f(all, x)));
@@ -102,11 +110,14 @@ pub(crate) fn any_order<O: Bin<T, R = T>, T: Copy>(values: &[T]) -> Option<T> {
         }
     }
     // In halves: a chain through all lanes would take longer than the values do.
-    let lanes: [T; 32] = std::array::from_fn(|i| O::f(lanes[i], lanes[i + 32]));
-    let lanes: [T; 16] = std::array::from_fn(|i| O::f(lanes[i], lanes[i + 16]));
-    let [first, lanes @ ..]: [T; 8] = std::array::from_fn(|i| O::f(lanes[i], lanes[i + 8]));
-    let all = lanes.iter().fold(first, |all, &x| O::f(all, x));
-    Some(rest.iter().fold(all, |all, &x| O::f(all, x)))
+    let mut half = N / 2;
+    while half > 0 {
+        for i in 0..half {
+            lanes[i] = O::f(lanes[i], lanes[i + half]);
+        }
+        half /= 2;
+    }
+    Some(rest.iter().fold(lanes[0], |all, &x| O::f(all, x)))
 }
 
 impl<T: Copy, O: Bin<T, R = T>> Body for AnyOrder<O, T> {

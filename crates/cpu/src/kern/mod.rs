@@ -26,6 +26,7 @@ mod rows;
 mod scalar;
 mod select;
 mod table;
+mod total;
 mod unary;
 
 pub(crate) use binary::{Bin, Max, Min, Splat};
@@ -34,9 +35,10 @@ pub(crate) use fold::{
     scan_tiles,
 };
 pub(crate) use pair::pair;
-pub(crate) use rows::{Rows, SIDE, count_true, fold_rows, scan_rows};
+pub(crate) use rows::{Rows, SIDE, fold_rows, scan_rows};
 pub(crate) use select::fill;
 pub(crate) use table::{Found, Raise, find, toward_half};
+pub(crate) use total::{total, total_rows};
 
 use crate::Isa;
 

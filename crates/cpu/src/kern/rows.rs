@@ -217,34 +217,3 @@ pub(crate) fn scan_rows(op: ReduceOp, dtype: DType) -> Option<Kern> {
         _ => return None,
     })
 }
-
-/// `out[0] = out[0] + number of true values at a`.
-struct Count;
-
-impl Body for Count {
-    #[inline(always)]
-    unsafe fn run(a: *const u8, _: *const u8, _: *const u8, out: *mut u8, n: usize) -> u8 {
-        // SAFETY: promised by the caller of `Body::run`.
-        let values = unsafe { tile::<u8>(a, n) };
-        // SAFETY: as above; one number.
-        let out = unsafe { tile_mut::<u64>(out, 1) };
-        // Bytes hold the counts of as many values as cannot overflow them.
-        for block in values.chunks(255 * 64) {
-            let (groups, rest) = block.as_chunks::<64>();
-            let mut lanes = [0u8; 64];
-            for group in groups {
-                for (lane, &x) in lanes.iter_mut().zip(group) {
-                    *lane = lane.wrapping_add(u8::from(x != 0));
-                }
-            }
-            let whole: u64 = lanes.iter().map(|&lane| u64::from(lane)).sum();
-            out[0] += whole + rest.iter().map(|&x| u64::from(x != 0)).sum::<u64>();
-        }
-        0
-    }
-}
-
-/// Counts true values.
-pub(crate) fn count_true(isa: Isa) -> Kern {
-    pick::<Count>(isa)
-}

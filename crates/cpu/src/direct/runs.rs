@@ -1,4 +1,4 @@
-//! Truth values of memory: whether any or all are true, and how many.
+//! Runs of memory: whether any or all truth values are true, and sums of small integers in 64 bits.
 
 #![expect(unsafe_code, reason = "truth values are memory of the launch")]
 
@@ -9,11 +9,11 @@ use crate::pool::Pool;
 use arrayloom_ir::ReduceOp;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// Truth values that a thread takes at a time.
+/// Values that a thread takes at a time.
 const CHUNK: usize = 64 << 10;
 
 impl Direct {
-    /// Folds truth values run by run, one result after the other.
+    /// Folds run by run, one result after the other.
     ///
     /// # Safety
     /// As for [`Direct::run`], for the part of the domain.
@@ -25,8 +25,8 @@ impl Direct {
             let values = pointer(from.value).cast_const();
             match self.way {
                 // SAFETY: promised by the caller: the values of a run, and its result.
-                Way::Count(kern) => unsafe {
-                    count(kern, (values, run), pointer(out.value), crew);
+                Way::Total(kern) => unsafe {
+                    total((kern, self.size), (values, run), pointer(out.value), crew);
                 },
                 Way::Truth(kern) => {
                     let settled = u8::from(self.fold.op == ReduceOp::Or);
@@ -41,12 +41,12 @@ impl Direct {
     }
 }
 
-/// Adds the number of true values to a result.
+/// Adds the values, of `size` bytes each, to a sum in 64 bits.
 ///
 /// # Safety
 /// The values may be read, the result read and written.
-unsafe fn count(
-    kern: Kern,
+unsafe fn total(
+    (kern, size): (Kern, usize),
     (values, n): (*const u8, usize),
     out: *mut u8,
     (threads, pool): (usize, Option<&Pool>),
@@ -61,9 +61,9 @@ unsafe fn count(
             if start >= n {
                 break;
             }
-            let from = std::ptr::with_exposed_provenance(values + start);
+            let from = std::ptr::with_exposed_provenance(values + start * size);
             let to = own.as_mut_ptr().cast();
-            // SAFETY: values that may be read, and a number of this thread.
+            // SAFETY: values that may be read, and a sum of this thread.
             unsafe { kern(from, from, from, to, CHUNK.min(n - start)) };
         }
         all.fetch_add(own[0], Ordering::Relaxed);
@@ -83,7 +83,7 @@ unsafe fn count(
 /// changes.
 ///
 /// # Safety
-/// As for [`count`].
+/// As for [`total`].
 unsafe fn settle(
     (kern, settled): (Kern, u8),
     (values, n): (*const u8, usize),
