@@ -10,6 +10,10 @@ from arrayloom.errors import BudgetError, SettingError
 RNG = np.random.default_rng(5)
 IMAGE = RNG.normal(100, 30, (40, 50, 61)).astype(np.float32)
 
+CROSS = np.zeros((3, 3, 3), bool)
+CROSS[1, 1] = CROSS[1, :, 1] = CROSS[:, 1, 1] = True
+WEIGHTS = RNG.normal(0, 1, (3, 3, 3))
+
 FILTERS = {
     "gaussian": lambda x: filters.gaussian_filter(x, (2, 1, 3)),
     "derivative": lambda x: filters.gaussian_filter(x, 1, order=1, mode="constant", cval=7),
@@ -19,6 +23,14 @@ FILTERS = {
     "greatest": lambda x: filters.maximum_filter(x, 7, mode="wrap"),
     "sobel": lambda x: filters.sobel(x, 1),
     "opening": lambda x: filters.grey_opening(x, (3, 3, 3)),
+    "ball": lambda x: filters.maximum_filter(x, footprint=filters.ball(2), mode="mirror"),
+    "clipped": lambda x: filters.minimum_filter(x, footprint=CROSS, mode="renormalize"),
+    "median": lambda x: filters.median_filter(x, 3),
+    "large median": lambda x: filters.median_filter(x, (5, 4, 3), mode="renormalize"),
+    "rank": lambda x: filters.rank_filter(x, 3, footprint=CROSS, mode="constant", cval=90),
+    "percentile": lambda x: filters.percentile_filter(x, 20, (1, 5, 5), mode="wrap"),
+    "weights": lambda x: filters.correlate(x, WEIGHTS, mode="constant", cval=5.5),
+    "odd weights": lambda x: filters.convolve(x, WEIGHTS - WEIGHTS[::-1, ::-1, ::-1]),
 }
 DTYPES = ("?", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8")
 
@@ -39,9 +51,20 @@ def test_filters_have_the_bits_of_the_cpu(tmp_path, name, devices):
 @pytest.mark.parametrize("letter", DTYPES)
 def test_every_dtype_has_the_bits_of_the_cpu(letter):
     x = IMAGE > 100 if letter == "?" else (IMAGE[:20] - 50).clip(0, 255).astype(letter)
-    for name in ("gaussian", "mean", "greatest"):
+    for name in ("gaussian", "mean", "greatest", "median", "rank"):
         expected = FILTERS[name](x)
         assert np.array_equal(compute(FILTERS[name](volumes.open(x)), devices="opencl:0"), expected)
+
+
+def test_a_window_with_nan_gives_nan():
+    x = IMAGE.copy()
+    x[RNG.random(x.shape) < 0.01] = np.nan
+    x[0, 0, :9] = [np.inf, -np.inf, 0.0, -0.0, np.nan, 1e-40, -1e-40, 3e38, -3e38]
+    for name in ("median", "large median", "rank", "ball", "least", "weights"):
+        expected = FILTERS[name](x)
+        found = compute(FILTERS[name](volumes.open(x)), devices="opencl:0")
+        assert np.array_equal(found, expected, equal_nan=True), name
+        assert np.array_equal(np.signbit(found[expected == 0]), np.signbit(expected[expected == 0]))
 
 
 def test_what_a_device_lacks_is_computed_here_and_told(tmp_path, capsys):

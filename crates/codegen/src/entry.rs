@@ -7,6 +7,7 @@ use crate::fourier::{self, FourierPass};
 use crate::philox;
 use crate::product::Reading;
 use crate::sort::{self, SortPass};
+use crate::window;
 use arrayloom_ir::{Ins, ReduceOp, ScatterMode};
 use arrayloom_types::DType;
 use smallvec::SmallVec;
@@ -114,6 +115,8 @@ pub enum Form {
     },
     /// A pass of a filter along an axis. One item for a few neighbours along it.
     Filter(filter::Pass),
+    /// A filter over a window of any shape. One item for a voxel.
+    Window(window::Window),
 }
 
 /// The kernels of a scatter, after the one that writes the places down. Points go to bins by a hash of their
@@ -260,6 +263,7 @@ impl Entry {
             Form::Philox => all.extend(philox::NUMBERS.map(Param::Number)),
             Form::Fourier { .. } => all.extend(fourier::NUMBERS.map(Param::Number)),
             Form::Filter(_) => all.extend(filter::NUMBERS.map(Param::Number)),
+            Form::Window(_) => all.extend(window::NUMBERS.map(Param::Number)),
         }
         let scratch = match self.form {
             Form::Chunk { .. } | Form::Tree | Form::Combine => 1,

@@ -37,7 +37,8 @@ pub(crate) const NUMBERS: [&str; 9] = [
     "items", "length", "parts", "rows", "row", "taps", "points", "read", "written",
 ];
 
-fn unsigned(size: usize) -> DType {
+/// The numbers without sign that have so many bytes.
+pub(crate) fn unsigned(size: usize) -> DType {
     match size {
         1 => DType::U8,
         2 => DType::U16,

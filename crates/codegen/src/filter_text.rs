@@ -6,9 +6,10 @@
 use crate::access::{register, unit};
 use crate::entry::{Entry, Source};
 use crate::filter::{EACH, Pass};
+use crate::keyed::Keyed;
 use crate::map::head;
-use arrayloom_device::{Fold, Keys};
-use arrayloom_types::{DType, Kind};
+use arrayloom_device::Fold;
+use arrayloom_types::DType;
 use std::fmt::Write as _;
 
 /// What pointers to the voxels of an operand point to.
@@ -91,40 +92,20 @@ impl Words<'_> {
             _ => format!("from + {channel} * read + {place}"),
         };
         let loaded = format!("load_{voxels}({place})");
-        match (self.pass.fold, self.pass.keys[0]) {
-            (Fold::Least, Keys::Plain) => loaded,
-            (Fold::Least, order) => self.key(&loaded, order),
+        match self.pass.fold {
+            Fold::Least => self.keyed(0).key(&loaded),
             _ if kind == voxels => loaded,
             _ => format!("({kind}){loaded}"),
         }
     }
 
-    /// The key of a voxel.
-    fn key(&self, value: &str, order: Keys) -> String {
-        let kind = &self.kind;
-        let turned = if order == Keys::Highest { "~" } else { "" };
-        match self.pass.values.kind() {
-            Kind::Signed => format!("({kind}){turned}signed_key_{kind}({value})"),
-            Kind::Float => {
-                let name = if order == Keys::Highest {
-                    "high"
-                } else {
-                    "low"
-                };
-                format!("{name}_key_{kind}({value}, {})", self.endless())
-            }
-            _ => format!("({kind}){turned}{value}"),
+    /// How voxels that are read (0) or written (1) stand for keys.
+    fn keyed(&self, side: usize) -> Keyed {
+        Keyed {
+            order: self.pass.keys[side],
+            values: self.pass.values,
+            bits: self.pass.work,
         }
-    }
-
-    /// The bits of infinity.
-    fn endless(&self) -> String {
-        let bits = match self.pass.work.size() {
-            2 => "0x7c00",
-            4 => "0x7f800000",
-            _ => "0x7ff0000000000000",
-        };
-        format!("({}){bits}", self.kind)
     }
 
     /// The statement that writes the results `sum` of the output that lies `place` elements on.
@@ -148,18 +129,9 @@ impl Words<'_> {
     /// A result in the dtype that is written.
     fn emitted(&self, sum: &str) -> String {
         let kind = &self.kind;
-        match (self.pass.fold, self.pass.keys[1]) {
-            (Fold::Least, Keys::Plain) => sum.to_owned(),
-            (Fold::Least, order) => {
-                let turned = if order == Keys::Highest { "~" } else { "" };
-                let value = format!("({kind}){turned}{sum}");
-                match self.pass.values.kind() {
-                    Kind::Signed => format!("signed_key_{kind}({value})"),
-                    Kind::Float => format!("of_low_key_{kind}({value}, {})", self.endless()),
-                    _ => value,
-                }
-            }
-            (Fold::Sum, _) if self.pass.divided => {
+        match self.pass.fold {
+            Fold::Least => self.keyed(1).value(sum),
+            Fold::Sum if self.pass.divided => {
                 let mean = format!("quotient_f64((f64){sum}, f64_of((u64)points))");
                 rounded(&mean, "f64", self.pass.values)
             }
@@ -358,7 +330,7 @@ impl Words<'_> {
 
 /// A number of the arithmetic `kind` rounded to `dtype`: to the nearest, ties to even, saturating; NaN becomes
 /// zero in integers.
-fn rounded(value: &str, kind: &str, dtype: DType) -> String {
+pub(crate) fn rounded(value: &str, kind: &str, dtype: DType) -> String {
     let to = register(dtype);
     let near = |low: &str, high: &str| {
         format!("({to})(i32)near_{kind}({value}, ({kind}){low}, ({kind}){high})")

@@ -23,6 +23,7 @@ mod fold;
 mod fourier;
 mod fourier_text;
 mod host;
+mod keyed;
 mod library;
 mod lower;
 mod map;
@@ -37,6 +38,8 @@ mod sort_text;
 mod tree;
 mod value;
 mod watch;
+mod window;
+mod window_text;
 
 pub use board::{Board, is_seated};
 pub use cache::ImageCache;
@@ -51,6 +54,7 @@ pub use operation::{Made, operation};
 pub use product::Reading;
 pub use ready::{Programs, Words, abilities, steps};
 pub use sort::{Key, SortPass};
+pub use window::Window;
 
 use library::Library;
 use std::fmt::Write as _;
@@ -87,6 +91,7 @@ fn text_of(entry: &Entry) -> Result<String, String> {
         Form::Philox => philox::text(entry),
         Form::Sort(pass) => sort_text::text(entry, pass),
         Form::Filter(pass) => filter_text::text(entry, pass),
+        Form::Window(window) => window_text::text(entry, window),
         Form::Place { .. } | Form::PlaceChunk { .. } | Form::PlaceCombine { .. } => {
             place::text(entry)?
         }

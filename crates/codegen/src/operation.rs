@@ -1,8 +1,8 @@
 //! Operations that are no kernels: products of matrices, sorts, Fourier transforms, random numbers, filters.
 
 use crate::lower::{Steps, Target};
-use crate::{filter, fourier, philox, product, sort};
-use arrayloom_device::{Arg, ExtCall, FILTER_PASS};
+use crate::{filter, fourier, philox, product, sort, window};
+use arrayloom_device::{Arg, ExtCall, FILTER_PASS, FILTER_WINDOW};
 
 /// The steps of an operation, and its operands: what a step calls [`crate::Memory::In`] and
 /// [`crate::Memory::Out`].
@@ -27,6 +27,7 @@ pub fn operation(call: &ExtCall<'_>, target: Target) -> Result<Made, String> {
         "fft" => fourier::transform(call, target),
         "philox" => philox::philox(call, target),
         FILTER_PASS => filter::pass(call, target),
+        FILTER_WINDOW => window::window(call, target),
         name => Err(format!("no operation {name:?}")),
     }
 }

@@ -10,7 +10,8 @@
 
 use arrayloom_codegen::{Dialect, Entry, Target, lower, operation, source};
 use arrayloom_device::{
-    Arg, Buf, ExtCall, FILTER_PASS, FilterPass, Fold, Keys, Launch, ReduceArgs, Tensor,
+    Arg, Buf, ExtCall, FILTER_PASS, FILTER_WINDOW, FilterPass, FilterWindow, Fold, Gather, Keys,
+    Launch, ReduceArgs, Tensor,
 };
 use arrayloom_ir::{Builder, Form, Kernel, Output, Prim, ReduceOp, ScatterMode, Value};
 use arrayloom_plan::ReduceOrder;
@@ -233,6 +234,46 @@ fn filters() {
         ..pass(Fold::Sum, 3)
     };
     case(mean, [DType::I32, DType::I32, DType::U8], "filter_mean");
+}
+
+#[test]
+fn windows() {
+    let case = |window: FilterWindow, [from, work, to]: [DType; 3], file: &str| {
+        let points = window.points as usize;
+        let (places, lists) = ([3 * points], [points]);
+        let mut arrays: Vec<(DType, &[usize])> = vec![
+            (from, &[12, 22, 103]),
+            (DType::I64, &[12]),
+            (DType::I32, &[10 + 20 + 99]),
+            (DType::I32, &[12 + 22 + 103]),
+            (DType::I32, &places),
+            (DType::I64, &lists),
+            (work, &lists),
+            (work, &[1]),
+            (to, &[10, 20, 99]),
+        ];
+        if matches!(window.gather, Gather::Least | Gather::Rank) {
+            arrays.remove(6);
+        }
+        operation_case(FILTER_WINDOW, &arrays, 1, &window.attrs(), file);
+    };
+    let window = |gather: Gather, keys: Keys, points: u32| FilterWindow {
+        gather,
+        points,
+        rank: points / 2,
+        keys,
+    };
+    let median = window(Gather::Rank, Keys::Rising, 27);
+    let floats = [DType::F32, DType::U32, DType::F32];
+    case(median, floats, "window_median");
+    let large = window(Gather::Rank, Keys::Rising, 125);
+    case(large, [DType::I16, DType::U16, DType::I16], "window_rank");
+    let least = window(Gather::Least, Keys::Highest, 33);
+    case(least, [DType::F64, DType::U64, DType::F64], "window_least");
+    let sums = window(Gather::Weights, Keys::Plain, 19);
+    case(sums, [DType::U8, DType::F32, DType::I16], "window_sums");
+    let odd = window(Gather::Odd, Keys::Plain, 9);
+    case(odd, [DType::F64; 3], "window_odd");
 }
 
 fn steps(bytes: &[isize]) -> impl Fn(&mut Arg) {

@@ -1,9 +1,13 @@
 //! Filters as operations of devices: what [`crate::ExtCall`] says of them.
 //!
-//! A filter along an axis is [`FILTER_PASS`]. Its operands are packed: voxels, and tables. All that depends on where a box lies in its volume is in the tables, so devices know no faces.
+//! A filter along an axis is [`FILTER_PASS`], one over a window of any shape [`FILTER_WINDOW`]. Operands are packed:
+//! voxels, and tables. All that depends on where a box lies in its volume is in the tables, so devices know no faces.
 
 /// The operation that [`FilterPass`] describes.
 pub const FILTER_PASS: &str = "filter_pass";
+
+/// The operation that [`FilterWindow`] describes.
+pub const FILTER_WINDOW: &str = "filter_window";
 
 /// What the voxels of a window become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,6 +35,8 @@ pub enum Keys {
     Lowest,
     /// The greatest value has the smallest key, but for NaN, which has zero.
     Highest,
+    /// Keys rise with values; NaN has the greatest.
+    Rising,
 }
 
 /// One pass of a filter along an axis.
@@ -55,6 +61,66 @@ pub struct FilterPass {
     pub points: f64,
 }
 
+/// What the points of a window of any shape become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Gather {
+    /// As [`Fold::Weights`], in the order of points.
+    Weights,
+    /// As [`Fold::Odd`].
+    Odd,
+    /// As [`Fold::Least`].
+    Least,
+    /// The key that so many keys are smaller than; of `m` that exist of `n` points that of rank `rank * m / n`,
+    /// and `m / 2` for the middle one. Keys of floats rise with their values, and that of NaN is the greatest: a
+    /// window with one has it.
+    Rank,
+}
+
+/// A filter over the points of a window.
+///
+/// Operands: the voxels, with the extents of their box. `facts`, `int64`: for each axis the extent of the result, the
+/// step of the voxels, where its part of `start` begins, and where its part of `index` begins. `start`: for each
+/// output of an axis the first row of its window, or -1 where rows do not follow one another. `index`: for each
+/// coordinate of the padded axis its row, -1 where a constant stands, or -2 where there is nothing. `places`: for
+/// each point its place on every axis. `offsets`: for each point its distance from the first corner, in voxels.
+/// For weighted sums `weights`. `nothing`: the constant, in the dtype of the arithmetic. `facts` and `offsets` are `int64`, other
+/// tables `int32`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FilterWindow {
+    /// What windows become.
+    pub gather: Gather,
+    /// Points of the window.
+    pub points: u32,
+    /// The rank that is wanted.
+    pub rank: u32,
+    /// How voxels stand for keys.
+    pub keys: Keys,
+}
+
+const GATHERS: [Gather; 4] = [Gather::Weights, Gather::Odd, Gather::Least, Gather::Rank];
+
+impl FilterWindow {
+    /// The attributes of the call.
+    pub fn attrs(&self) -> Vec<u8> {
+        let mut attrs = vec![number(&GATHERS, &self.gather), number(&KEYS, &self.keys)];
+        attrs.extend(self.points.to_le_bytes());
+        attrs.extend(self.rank.to_le_bytes());
+        attrs
+    }
+
+    /// The filter that attributes tell; nothing if they tell none.
+    pub fn of(attrs: &[u8]) -> Option<FilterWindow> {
+        let (&[gather, keys], rest) = attrs.split_first_chunk::<2>()?;
+        let (points, rank) = rest.split_first_chunk::<4>()?;
+        Some(FilterWindow {
+            gather: *GATHERS.get(usize::from(gather))?,
+            keys: *KEYS.get(usize::from(keys))?,
+            points: u32::from_le_bytes(*points),
+            rank: u32::from_le_bytes(rank.try_into().ok()?),
+        })
+    }
+}
+
 const FOLDS: [Fold; 5] = [
     Fold::Weights,
     Fold::Odd,
@@ -62,7 +128,7 @@ const FOLDS: [Fold; 5] = [
     Fold::Least,
     Fold::Sum,
 ];
-const KEYS: [Keys; 3] = [Keys::Plain, Keys::Lowest, Keys::Highest];
+const KEYS: [Keys; 4] = [Keys::Plain, Keys::Lowest, Keys::Highest, Keys::Rising];
 
 fn number<T: PartialEq>(all: &[T], one: &T) -> u8 {
     let at = all.iter().position(|known| known == one);
@@ -109,6 +175,21 @@ impl FilterPass {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn attributes_tell_the_window() {
+        for gather in GATHERS {
+            let (points, rank, keys) = (27, 13, Keys::Rising);
+            let window = FilterWindow {
+                gather,
+                points,
+                rank,
+                keys,
+            };
+            assert_eq!(FilterWindow::of(&window.attrs()), Some(window));
+            assert_eq!(FilterWindow::of(&window.attrs()[1..]), None);
+        }
+    }
 
     #[test]
     fn attributes_tell_the_pass() {

@@ -7,8 +7,8 @@ use arrayloom_codegen::{
     ArgValue, Entry, GROUP, ImageCache, Memory, Step, Steps, Target, abilities, operation, steps,
 };
 use arrayloom_device::{
-    Blocks, Buf, Caps, Device, DeviceError, End, Event, ExtCall, FILTER_PASS, HostMemory, Launch,
-    Marks, Queue, Queues, Tensor, host_pointer,
+    Blocks, Buf, Caps, Device, DeviceError, End, Event, ExtCall, FILTER_PASS, FILTER_WINDOW,
+    HostMemory, Launch, Marks, Queue, Queues, Tensor, host_pointer,
 };
 use arrayloom_ir::Kernel;
 use cl3::device::{
@@ -422,7 +422,7 @@ impl Device for OpenCl {
     }
 
     fn ext(&self, queue: Queue, call: &ExtCall<'_>) -> Result<(), DeviceError> {
-        if self.caps.unified && call.name != FILTER_PASS {
+        if self.caps.unified && ![FILTER_PASS, FILTER_WINDOW].contains(&call.name) {
             // The CPU is better used by a tuned library of the host. Filters come only if they were asked for.
             return Err(self.lacks(format!("{} is left to the host", call.name)));
         }

@@ -126,6 +126,15 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
+    /// The same, as devices are told.
+    pub(crate) fn on_device(self) -> arrayloom_device::Keys {
+        match self.order {
+            Order::Rising => arrayloom_device::Keys::Rising,
+            Order::Lowest => arrayloom_device::Keys::Lowest,
+            Order::Highest => arrayloom_device::Keys::Highest,
+        }
+    }
+
     /// True if keys are the elements as they are.
     pub(crate) fn are_elements(self) -> bool {
         use DType::{Bool, U8, U16, U32, U64};

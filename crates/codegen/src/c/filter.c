@@ -12,7 +12,12 @@ DEV $T high_key_$T($T x, $T endless) {
     return key == 0 ? key : ($T)~key;
 }
 
-DEV $T of_low_key_$T($T key, $T endless) {
+DEV $T rising_key_$T($T x, $T endless) {
+    const $T key = low_key_$T(x, endless);
+    return key == 0 ? ($T)~key : key;
+}
+
+DEV $T of_key_$T($T key, $T endless) {
     const $T sign = ($T)(($T)1 << ($W - 1));
     if (key == 0 || key == ($T)~($T)0) return ($T)(endless | (endless & (~endless + 1)) >> 1);
     return (key & sign) != 0 ? ($T)(key ^ sign) : ($T)~key;

@@ -65,7 +65,7 @@ DEV u32 high_key_u32(u32 x, u32 endless) {
     return key == 0 ? key : (u32)~key;
 }
 
-DEV u32 of_low_key_u32(u32 key, u32 endless) {
+DEV u32 of_key_u32(u32 key, u32 endless) {
     const u32 sign = (u32)((u32)1 << (32 - 1));
     if (key == 0 || key == (u32)~(u32)0) return (u32)(endless | (endless & (~endless + 1)) >> 1);
     return (key & sign) != 0 ? (u32)(key ^ sign) : (u32)~key;
@@ -98,10 +98,10 @@ KERNEL(k90cec9bb9ef42631, 128)(GLB const u32 * restrict pi0, const i64 oi0, GLB 
                 if (t >= 2 && t < (ix)taps + 2) { s2_0 = v0 < s2_0 ? v0 : s2_0; }
                 if (t >= 3) { s3_0 = v0 < s3_0 ? v0 : s3_0; }
             }
-            store_u32(to + 0 * row, of_low_key_u32((u32)~s0_0, (u32)0x7f800000));
-            store_u32(to + 1 * row, of_low_key_u32((u32)~s1_0, (u32)0x7f800000));
-            store_u32(to + 2 * row, of_low_key_u32((u32)~s2_0, (u32)0x7f800000));
-            store_u32(to + 3 * row, of_low_key_u32((u32)~s3_0, (u32)0x7f800000));
+            store_u32(to + 0 * row, of_key_u32((u32)~s0_0, (u32)0x7f800000));
+            store_u32(to + 1 * row, of_key_u32((u32)~s1_0, (u32)0x7f800000));
+            store_u32(to + 2 * row, of_key_u32((u32)~s2_0, (u32)0x7f800000));
+            store_u32(to + 3 * row, of_key_u32((u32)~s3_0, (u32)0x7f800000));
         } else
         for (ix at = first; at < first + 4 && at < (ix)length; at++) {
             const ix own = pi1[at];
@@ -115,7 +115,7 @@ KERNEL(k90cec9bb9ef42631, 128)(GLB const u32 * restrict pi0, const i64 oi0, GLB 
                 }
             }
             s0 = pi3[list * 1 + 0] < s0 ? pi3[list * 1 + 0] : s0;
-            store_u32(to + (at - first) * row, of_low_key_u32((u32)~s0, (u32)0x7f800000));
+            store_u32(to + (at - first) * row, of_key_u32((u32)~s0, (u32)0x7f800000));
         }
     }
 }

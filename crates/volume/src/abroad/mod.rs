@@ -4,3 +4,4 @@ pub(crate) mod machine;
 pub(crate) mod memory;
 pub(crate) mod passes;
 pub(crate) mod recipe;
+pub(crate) mod windows;

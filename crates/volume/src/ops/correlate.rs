@@ -3,14 +3,17 @@
 use super::linear::{emit_f32, emit_f64, in_double};
 use super::window::{self, Fill, Neighbourhood, Tile, tile_elems, tile_voxels, tiles};
 use crate::VolumeError;
+use crate::abroad::recipe::{OnDevice, Recipe};
+use crate::abroad::windows::{self, Windows};
 use crate::block::{View, ViewMut};
 use crate::fold::{Real, Rule as _};
 use crate::load::{Plain, doubles, singles};
 use crate::op::{Mode, Op, voxels, worth};
-use crate::rules::Fir;
+use crate::rules::{Fir, is_odd};
 use crate::separable::Ctx;
+use arrayloom_device::{Gather, Keys};
 use arrayloom_plan::AxisNeed;
-use arrayloom_types::{Coords, DType};
+use arrayloom_types::{Coords, DType, Region};
 
 /// A weighted sum over the points of a window, in C order.
 #[derive(Clone, Debug)]
@@ -44,6 +47,39 @@ impl Correlate {
         })
     }
 
+    /// What stands outside where a constant does.
+    fn constant(&self) -> f64 {
+        let constant = self.window.axes.iter().find_map(|a| match a.mode {
+            Mode::Constant(value) => Some(value),
+            _ => None,
+        });
+        constant.unwrap_or(0.0)
+    }
+
+    fn windows_in<W: Real>(
+        &self,
+        work: DType,
+        input: &View<'_>,
+        region: &Region,
+    ) -> Option<Recipe> {
+        let weights: Vec<W> = self.weights.iter().map(|&w| W::of(w)).collect();
+        let windows = Windows {
+            window: &self.window,
+            gather: if is_odd(&weights) {
+                Gather::Odd
+            } else {
+                Gather::Weights
+            },
+            rank: 0,
+            keys: Keys::Plain,
+            weights: &weights,
+            nothing: W::of(self.constant()),
+            work,
+            out: self.out,
+        };
+        windows.recipe(input, region)
+    }
+
     fn run_in<W: Real>(
         &self,
         ctx: &Ctx,
@@ -52,13 +88,9 @@ impl Correlate {
         load: window::LoadRow<'_, W>,
         emit: &(dyn Fn(&[W], &mut [u8]) + Sync),
     ) -> Result<(), VolumeError> {
-        let constant = self.window.axes.iter().find_map(|a| match a.mode {
-            Mode::Constant(value) => Some(value),
-            _ => None,
-        });
         let fill = Fill {
             axes: &self.window.axes,
-            nothing: W::of(constant.unwrap_or(0.0)),
+            nothing: W::of(self.constant()),
             extra: window::row_elems(&out.region.extents(), size_of::<W>()),
             load,
         };
@@ -124,6 +156,25 @@ impl Correlate {
     }
 }
 
+impl OnDevice for Correlate {
+    fn device_scratch(&self, extents: &[i64]) -> u64 {
+        windows::scratch(&self.window, extents)
+    }
+
+    fn recipe(&self, inputs: &[View<'_>], region: &Region) -> Option<Recipe> {
+        let input = &inputs[0];
+        match input.dtype {
+            DType::C64 | DType::C128 => None,
+            // Clipped windows have weights of their own, one by one.
+            _ if self.window.clips() => None,
+            // The CPU may round twice on the way to halves.
+            in_64 if in_double(in_64) && self.out == DType::F16 => None,
+            in_64 if in_double(in_64) => self.windows_in::<f64>(DType::F64, input, region),
+            _ => self.windows_in::<f32>(DType::F32, input, region),
+        }
+    }
+}
+
 impl Op for Correlate {
     fn name(&self) -> &'static str {
         "correlate"
@@ -147,6 +198,10 @@ impl Op for Correlate {
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     fn cost_ns(&self) -> f64 {
         1.0 + 0.08 * self.weights.len() as f64
+    }
+
+    fn on_device(&self) -> Option<&dyn OnDevice> {
+        Some(self)
     }
 
     fn run(&self, ctx: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {

@@ -127,10 +127,7 @@ impl BoxExtremum {
             work,
             between: self.dtype,
             channels: &|_| 1,
-            keys: match keys.order {
-                Order::Highest => arrayloom_device::Keys::Highest,
-                Order::Lowest | Order::Rising => arrayloom_device::Keys::Lowest,
-            },
+            keys: keys.on_device(),
             points: 0.0,
             out: self.dtype,
         };

@@ -7,14 +7,17 @@
 use super::extrema::Extremum;
 use super::window::{self, Fill, Neighbourhood, Tile, tile_elems, tile_voxels, tiles};
 use crate::VolumeError;
+use crate::abroad::recipe::{OnDevice, Recipe};
+use crate::abroad::windows::{self, Windows};
 use crate::block::{View, ViewMut};
 use crate::load::{self, Keys, Load, emit_keys, key_of};
 use crate::low::Low;
 use crate::op::{Mode, Op, voxels, worth};
 use crate::pixel::Key;
 use crate::separable::Ctx;
+use arrayloom_device::Gather;
 use arrayloom_plan::AxisNeed;
-use arrayloom_types::{Coords, DType};
+use arrayloom_types::{Coords, DType, Region};
 
 /// Minimum or maximum over the points of a window.
 #[derive(Clone, Debug)]
@@ -63,10 +66,7 @@ impl FootprintExtremum {
         Keys: Load<K, K>,
     {
         let keys = self.which.keys(self.dtype);
-        let constant = self.window.axes.iter().find_map(|a| match a.mode {
-            Mode::Constant(value) => Some(key_of(keys, value)),
-            _ => None,
-        });
+        let constant: Option<K> = self.constant(keys);
         let extents = out.region.extents();
         let padded = usize::try_from(tile_elems(&self.window.axes, &extents, self.dtype.size()))
             .unwrap_or(usize::MAX);
@@ -171,6 +171,48 @@ impl FootprintExtremum {
     }
 }
 
+impl FootprintExtremum {
+    /// The key of the constant that stands outside.
+    fn constant<K: Key>(&self, keys: Keys) -> Option<K> {
+        self.window.axes.iter().find_map(|a| match a.mode {
+            Mode::Constant(value) => Some(key_of(keys, value)),
+            _ => None,
+        })
+    }
+
+    fn windows_in<K: Key>(&self, work: DType, input: &View<'_>, region: &Region) -> Option<Recipe> {
+        let keys = self.which.keys(self.dtype);
+        let windows = Windows {
+            window: &self.window,
+            gather: Gather::Least,
+            rank: 0,
+            keys: keys.on_device(),
+            weights: &[],
+            nothing: self.constant(keys).unwrap_or(K::MAX),
+            work,
+            out: self.dtype,
+        };
+        windows.recipe(input, region)
+    }
+}
+
+impl OnDevice for FootprintExtremum {
+    fn device_scratch(&self, extents: &[i64]) -> u64 {
+        windows::scratch(&self.window, extents)
+    }
+
+    fn recipe(&self, inputs: &[View<'_>], region: &Region) -> Option<Recipe> {
+        let input = &inputs[0];
+        match (input.dtype, input.dtype.size()) {
+            (DType::C64 | DType::C128, _) => None,
+            (_, 1) => self.windows_in::<u8>(DType::U8, input, region),
+            (_, 2) => self.windows_in::<u16>(DType::U16, input, region),
+            (_, 4) => self.windows_in::<u32>(DType::U32, input, region),
+            _ => self.windows_in::<u64>(DType::U64, input, region),
+        }
+    }
+}
+
 impl Op for FootprintExtremum {
     fn name(&self) -> &'static str {
         match self.which {
@@ -199,6 +241,10 @@ impl Op for FootprintExtremum {
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     fn cost_ns(&self) -> f64 {
         1.0 + 0.1 * self.runs.len() as f64
+    }
+
+    fn on_device(&self) -> Option<&dyn OnDevice> {
+        Some(self)
     }
 
     fn run(&self, ctx: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {

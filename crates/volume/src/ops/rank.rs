@@ -6,6 +6,8 @@
 
 use super::window::{self, Fill, Neighbourhood, Tile, tile_elems, tile_voxels, tiles};
 use crate::VolumeError;
+use crate::abroad::recipe::{OnDevice, Recipe};
+use crate::abroad::windows::{self, Windows};
 use crate::block::{View, ViewMut};
 use crate::columns::Square;
 use crate::load::{self, Keys, Load, Order, emit_keys, key_of};
@@ -14,8 +16,9 @@ use crate::pixel::Key;
 use crate::select::Selector;
 use crate::separable::Ctx;
 use arrayloom_cpu::{Wide, wide};
+use arrayloom_device::Gather;
 use arrayloom_plan::AxisNeed;
-use arrayloom_types::{Coords, DType};
+use arrayloom_types::{Coords, DType, Region};
 
 /// The value of one rank among the points of a window.
 ///
@@ -61,16 +64,10 @@ impl Rank {
     where
         Keys: Load<K, K>,
     {
-        let keys = Keys {
-            dtype: self.dtype,
-            order: Order::Rising,
-        };
+        let keys = self.keys();
         let n = self.window.points.len();
         let selector = Selector::<L>::new(n, self.place, K::BITS);
-        let constant = self.window.axes.iter().find_map(|a| match a.mode {
-            Mode::Constant(value) => Some(key_of(keys, value)),
-            _ => None,
-        });
+        let constant: Option<K> = self.constant(keys);
         let longest = window::row_elems(&out.region.extents(), self.dtype.size());
         let fill = Fill {
             axes: &self.window.axes,
@@ -193,6 +190,55 @@ struct Place<'a, K> {
     nan: Option<K>,
 }
 
+impl Rank {
+    fn keys(&self) -> Keys {
+        Keys {
+            dtype: self.dtype,
+            order: Order::Rising,
+        }
+    }
+
+    /// The key of the constant that stands outside.
+    fn constant<K: Key>(&self, keys: Keys) -> Option<K> {
+        self.window.axes.iter().find_map(|a| match a.mode {
+            Mode::Constant(value) => Some(key_of(keys, value)),
+            _ => None,
+        })
+    }
+
+    fn windows_in<K: Key>(&self, work: DType, input: &View<'_>, region: &Region) -> Option<Recipe> {
+        let keys = self.keys();
+        let windows = Windows {
+            window: &self.window,
+            gather: Gather::Rank,
+            rank: self.place,
+            keys: keys.on_device(),
+            weights: &[],
+            nothing: self.constant(keys).unwrap_or(K::MAX),
+            work,
+            out: self.dtype,
+        };
+        windows.recipe(input, region)
+    }
+}
+
+impl OnDevice for Rank {
+    fn device_scratch(&self, extents: &[i64]) -> u64 {
+        windows::scratch(&self.window, extents)
+    }
+
+    fn recipe(&self, inputs: &[View<'_>], region: &Region) -> Option<Recipe> {
+        let input = &inputs[0];
+        match (input.dtype, input.dtype.size()) {
+            (DType::C64 | DType::C128, _) => None,
+            (_, 1) => self.windows_in::<u8>(DType::U8, input, region),
+            (_, 2) => self.windows_in::<u16>(DType::U16, input, region),
+            (_, 4) => self.windows_in::<u32>(DType::U32, input, region),
+            _ => self.windows_in::<u64>(DType::U64, input, region),
+        }
+    }
+}
+
 impl Op for Rank {
     fn name(&self) -> &'static str {
         "rank_filter"
@@ -224,6 +270,10 @@ impl Op for Rank {
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     fn cost_ns(&self) -> f64 {
         0.4 * self.window.points.len() as f64
+    }
+
+    fn on_device(&self) -> Option<&dyn OnDevice> {
+        Some(self)
     }
 
     fn run(&self, ctx: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {

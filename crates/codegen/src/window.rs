@@ -1,0 +1,93 @@
+//! Filters over windows of any shape: weighted sums, extrema and ranks of the points that a footprint has.
+
+use crate::entry::Form;
+use crate::filter::{packed, step};
+use crate::lower::Target;
+use crate::operation::Made;
+use arrayloom_device::{ExtCall, FilterWindow, Gather, Keys};
+use arrayloom_types::{DType, Kind};
+
+/// Ranks of windows of so many points are found by sorting networks, where the whole window exists.
+pub(crate) const NETWORK: u32 = 32;
+/// The most axes.
+const AXES: usize = 8;
+
+/// What is known of a window when its text is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Window {
+    /// What windows become.
+    pub gather: Gather,
+    /// How voxels stand for keys.
+    pub keys: Keys,
+    /// The dtype of the voxels that are written.
+    pub values: DType,
+    /// The dtype of the arithmetic.
+    pub work: DType,
+    /// Axes.
+    pub axes: u8,
+    /// Points and rank of windows whose ranks are found by a network.
+    pub network: Option<(u8, u8)>,
+}
+
+/// The numbers that the kernel takes.
+pub(crate) const NUMBERS: [&str; 3] = ["items", "points", "rank"];
+
+/// The operation [`arrayloom_device::FILTER_WINDOW`].
+///
+/// # Errors
+/// The words for arrays that it does not take.
+pub(crate) fn window(call: &ExtCall<'_>, target: Target) -> Result<Made, String> {
+    let none = || "no window of these arrays".to_owned();
+    let window = FilterWindow::of(call.attrs).ok_or_else(none)?;
+    let weighted = matches!(window.gather, Gather::Weights | Gather::Odd);
+    let ([result], Some(nothing)) = (call.outs, call.ins.last()) else {
+        return Err(none());
+    };
+    if call.ins.len() != if weighted { 8 } else { 7 } {
+        return Err(none());
+    }
+    let (voxels, work) = (&call.ins[0], nothing.layout.dtype);
+    let (values, points) = (result.layout.dtype, window.points as usize);
+    let (shape, extents) = (&voxels.layout.shape, &result.layout.shape);
+    let axes = shape.len();
+    let real = !voxels.layout.dtype.is_complex() && !values.is_complex();
+    let known = if weighted {
+        real && matches!(work, DType::F32 | DType::F64)
+    } else {
+        real && voxels.layout.dtype == values
+            && work.kind() == Kind::Unsigned
+            && work.size() == values.size()
+    };
+    let table = |number: usize, dtype: DType, len: usize| {
+        let layout = &call.ins[number].layout;
+        layout.dtype == dtype && layout.len() == len
+    };
+    let told = table(1, DType::I64, 4 * axes)
+        && table(2, DType::I32, extents.iter().sum())
+        && call.ins[3].layout.dtype == DType::I32
+        && table(4, DType::I32, points * axes)
+        && table(5, DType::I64, points)
+        && (!weighted || table(6, work, points));
+    let fits = known && told && axes == extents.len() && (1..=AXES).contains(&axes) && points > 0;
+    if !fits || window.rank >= window.points || !call.ins.iter().chain(call.outs).all(packed) {
+        return Err(none());
+    }
+    let items: usize = extents.iter().product();
+    let small = |n: u32| u8::try_from(n).ok();
+    let network = (window.gather == Gather::Rank && window.points <= NETWORK)
+        .then(|| small(window.points).zip(small(window.rank)));
+    let form = Form::Window(Window {
+        gather: window.gather,
+        keys: window.keys,
+        values,
+        work,
+        axes: u8::try_from(axes).unwrap_or(u8::MAX),
+        network: network.flatten(),
+    });
+    let numbers = [
+        ("items", items),
+        ("points", points),
+        ("rank", window.rank as usize),
+    ];
+    step(call, target, (form, !weighted), &numbers)
+}
