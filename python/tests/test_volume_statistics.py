@@ -210,6 +210,12 @@ def test_blocks_do_not_change_a_bit(tmp_path, limit, dtype):
         assert np.array_equal(np.load(tmp_path / "out.npy"), function(x, **kwargs)), name
 
 
+def test_a_budget_for_few_voxels_is_enough_for_wrapped_windows():
+    x = data((9, 17, 17, 17), "u4")
+    part = f.std_filter(x, 5, mode="wrap", memory_limit="64KiB")
+    assert np.array_equal(part, f.std_filter(x, 5, mode="wrap"))
+
+
 def test_errors_say_what_is_wrong():
     x = np.zeros((4, 4))
     for call, text in [

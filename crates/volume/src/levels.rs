@@ -2,7 +2,7 @@
 //! cut into strips that fit the caches.
 
 use crate::VolumeError;
-use crate::block::{View, axis_len};
+use crate::block::axis_len;
 use crate::fold::EdgeTaps;
 use crate::separable::{EdgeTapsOf, Pass};
 use arrayloom_plan::Edge;
@@ -110,11 +110,11 @@ pub(crate) struct Block<W> {
     pub(crate) levels: Vec<Level<W>>,
 }
 
-/// The passes on the box `region` of the output.
+/// The passes on the box `region` of the output, from the box `input` of a volume with these extents.
 pub(crate) fn levels<W>(
     passes: &[Pass],
     edge_taps: EdgeTapsOf<'_, W>,
-    input: &View<'_>,
+    (input, shape): (&Region, &[i64]),
     region: &Region,
 ) -> Vec<Level<W>> {
     let mut levels = Vec::new();
@@ -123,10 +123,10 @@ pub(crate) fn levels<W>(
         let a = pass.axis;
         let product =
             |r: &Region, axes: Range<usize>| -> usize { axes.map(|d| axis_len(r, d)).product() };
-        let n = input.shape[a];
+        let n = shape[a];
         let first = region.lo[a] - pass.before;
         let padded = axis_len(region, a) + pass.len - 1;
-        let (lo, hi) = (input.region.lo[a], input.region.hi[a]);
+        let (lo, hi) = (input.lo[a], input.hi[a]);
         let index = places(pass.edge, (first, padded), n, (lo, hi));
         let edges = index.windows(pass.len).map(|window| {
             let there = |(place, &row): (usize, &isize)| (row >= 0).then_some(place);
@@ -141,9 +141,9 @@ pub(crate) fn levels<W>(
             pass: number,
             len: pass.len,
             outer: product(region, from..a),
-            n_in: axis_len(input.region, a),
+            n_in: axis_len(input, a),
             n_out: axis_len(region, a),
-            row: product(input.region, a + 1..region.rank()),
+            row: product(input, a + 1..region.rank()),
             out_row: product(region, a + 1..region.rank()),
             faces: faces(&edges),
             edges,

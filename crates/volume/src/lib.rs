@@ -5,6 +5,7 @@
 //! bits of a result depend on the volume alone, never on blocks, threads or memory.
 
 mod abroad;
+mod around;
 mod block;
 mod columns;
 mod emit;

@@ -5,6 +5,7 @@
 //! them stay in the caches; four neighbouring planes or rows are made at a time, so each of their inputs
 //! is loaded once for four uses. Every pass sees its own edges: an index list says which row stands at
 //! each coordinate, and near faces without rows the taps are others ([`EdgeTaps`]).
+use crate::around::{Piece, Pieces, pieces_behind, spans, within};
 use crate::block::{View, axis_len};
 use crate::fold::{EdgeTaps, GROUP, Rule};
 use crate::levels::{Block, Level, SHORT_ROW, blocks, in_threads, levels, most_of_strip};
@@ -70,8 +71,6 @@ pub(crate) struct Separable<'a, R: Rule> {
 
 /// Buffers of one thread.
 pub(crate) struct Work<W> {
-    /// Outputs that are made at a time.
-    group: usize,
     rows: Vec<Option<Scratch<W>>>,
     pub(crate) line: Scratch<W>,
 }
@@ -103,11 +102,11 @@ impl Out<'_> {
     }
 }
 
-/// The planes that a pass reads, channel by channel, and the columns of them that it is about.
+/// The planes that a pass reads, channel by channel, and the pieces of them that it is about.
 pub(crate) struct Planes<'a, S> {
     pub(crate) data: &'a [&'a [S]],
     row: usize,
-    columns: Range<usize>,
+    pieces: &'a [Piece],
 }
 
 pub(crate) type Rows<'a, W> = SmallVec<[&'a [W]; 4]>;
@@ -143,31 +142,28 @@ impl<R: Rule> Separable<'_, R> {
         load: L,
         (region, out): (&Region, &mut [u8]),
     ) -> Result<(), VolumeError> {
-        let levels = levels(self.passes, self.edge_taps, input, region);
+        let (wanted, pieces) = wanted(self.passes, input, region);
+        let levels = levels(self.passes, self.edge_taps, (&wanted, input.shape), region);
         let blocks = blocks(self.passes, &levels);
-        // A box around a wrapped axis may be longer than its window; it has room for one output.
-        let longer = |p: &Pass| axis_len(input.region, p.axis) > axis_len(region, p.axis) + p.len;
-        let group = if self.passes.iter().any(longer) {
-            1
-        } else {
-            GROUP
-        };
+        let first = self.passes[0].axis;
+        let behind = first + 1..region.rank();
+        let row: usize = behind.map(|d| axis_len(input.region, d)).product();
         let source: &[S] = bytemuck::cast_slice(input.data);
         let tasks = Mutex::new(self.tasks(ctx, &levels, &blocks, out).into_iter());
         let run = || -> Result<(), VolumeError> {
-            let mut work = self.work(ctx, &blocks, group)?;
+            let mut work = self.work(ctx, &blocks)?;
             loop {
                 let task = tasks.lock().unwrap_or_else(PoisonError::into_inner).next();
                 let Some(mut task) = task else {
                     return Ok(());
                 };
                 let block = &blocks[task.block];
-                let size = levels[0].n_in * levels[0].row;
+                let size = levels[0].n_in * row;
                 let part = &source[task.outer * size..(task.outer + 1) * size];
                 let source = Planes {
                     data: &[part],
-                    row: levels[0].row,
-                    columns: block.columns.clone(),
+                    row,
+                    pieces: &within(&pieces, &block.columns),
                 };
                 self.outputs(
                     (&block.levels, task.range),
@@ -228,15 +224,9 @@ impl<R: Rule> Separable<'_, R> {
         tasks
     }
 
-    fn work(
-        &self,
-        ctx: &Ctx,
-        blocks: &[Block<R::W>],
-        group: usize,
-    ) -> Result<Work<R::W>, VolumeError> {
+    fn work(&self, ctx: &Ctx, blocks: &[Block<R::W>]) -> Result<Work<R::W>, VolumeError> {
         let Some(first) = blocks.first() else {
             return Ok(Work {
-                group,
                 rows: Vec::new(),
                 line: Scratch::new(&ctx.meter, 0)?,
             });
@@ -249,7 +239,7 @@ impl<R: Rule> Separable<'_, R> {
             let row = if i == 0 { longest } else { l.row };
             let margins = if i + 2 == count { padded } else { 0 };
             let row = row.max(margins);
-            Scratch::new(&ctx.meter, group * self.rule.channels(i + 1) * row).map(Some)
+            Scratch::new(&ctx.meter, GROUP * self.rule.channels(i + 1) * row).map(Some)
         };
         let rows = first
             .levels
@@ -275,7 +265,6 @@ impl<R: Rule> Separable<'_, R> {
             0
         };
         Ok(Work {
-            group,
             rows,
             line: Scratch::new(&ctx.meter, line)?,
         })
@@ -295,7 +284,8 @@ impl<R: Rule> Separable<'_, R> {
             self.lines((level, range), source, load, out, work);
             return;
         }
-        let (row, channels) = (source.columns.len(), self.rule.channels(level.pass + 1));
+        let row = source.pieces.iter().map(|p| p.len).sum();
+        let channels = self.rule.channels(level.pass + 1);
         let Some(mut buffer) = work.rows[level.pass].take().filter(|_| row > 0) else {
             return;
         };
@@ -313,16 +303,9 @@ impl<R: Rule> Separable<'_, R> {
         let mut rows: Vec<&[S]> = Vec::with_capacity(source.data.len() * (level.len + GROUP));
         let mut i = range.start;
         while i < range.end {
-            let next = &level.edges[i..range.end.min(i + work.group)];
+            let next = &level.edges[i..range.end.min(i + GROUP)];
             let together = next.len() == GROUP && next.iter().all(Option::is_none);
             let count = if together { GROUP } else { 1 };
-            rows.clear();
-            for plane in source.data {
-                let there = &level.index[i..i + level.len + count - 1];
-                let there = there.iter().filter_map(|&at| usize::try_from(at).ok());
-                let start = |at: usize| at * source.row + source.columns.start;
-                rows.extend(there.map(|at| &plane[start(at)..start(at) + row]));
-            }
             let buffer = &mut buffer.get_mut()[..count * channels * stride];
             let mut made: RowsMut<'_, R::W> = buffer
                 .chunks_exact_mut(stride)
@@ -332,11 +315,23 @@ impl<R: Rule> Separable<'_, R> {
             let place = |k: usize| k % channels * count + k / channels;
             let each = (0..made.len()).map(|k| std::mem::take(&mut made[place(k)]));
             let mut outs: RowsMut<'_, R::W> = each.collect();
-            match &level.edges[i] {
-                None => self.rule.fold(level.pass, &rows, load, &mut outs),
-                Some(edge) => self
-                    .rule
-                    .fold_edge(level.pass, edge, &rows, load, &mut outs),
+            for piece in source.pieces {
+                rows.clear();
+                for plane in source.data {
+                    let there = &level.index[i..i + level.len + count - 1];
+                    let there = there.iter().filter_map(|&at| usize::try_from(at).ok());
+                    let start = |at: usize| at * source.row + piece.from;
+                    rows.extend(there.map(|at| &plane[start(at)..start(at) + piece.len]));
+                }
+                let place = piece.at..piece.at + piece.len;
+                let each = outs.iter_mut().map(|out| &mut out[place.clone()]);
+                let mut outs: RowsMut<'_, R::W> = each.collect();
+                match &level.edges[i] {
+                    None => self.rule.fold(level.pass, &rows, load, &mut outs),
+                    Some(edge) => self
+                        .rule
+                        .fold_edge(level.pass, edge, &rows, load, &mut outs),
+                }
             }
             drop((made, outs));
             let done = i - range.start;
@@ -382,7 +377,11 @@ impl<R: Rule> Separable<'_, R> {
             let planes = Planes {
                 data: &part,
                 row: level.row,
-                columns: 0..level.row,
+                pieces: &[Piece {
+                    at: 0,
+                    from: 0,
+                    len: level.row,
+                }],
             };
             self.outputs(
                 (deeper, 0..level.n_out),
@@ -393,6 +392,24 @@ impl<R: Rule> Separable<'_, R> {
             );
         }
     }
+}
+
+/// The box of `input` that the passes read for the box `region` of the output, and the pieces of its planes
+/// behind the first axis. Along that axis it is all that is at hand: passes pick the rows they read.
+fn wanted(passes: &[Pass], input: &View<'_>, region: &Region) -> (Region, Pieces) {
+    let mut wanted = input.region.clone();
+    for pass in &passes[1..] {
+        let (d, n) = (pass.axis, input.shape[pass.axis]);
+        let first = region.lo[d] - pass.before;
+        let len = i64::try_from(pass.len).unwrap_or(i64::MAX);
+        let end = (region.hi[d] - pass.before).saturating_add(len - 1);
+        let reads = pass.edge.reads(&(first..end), n);
+        if spans(wanted.lo[d]..wanted.hi[d], reads.clone(), n).is_some() {
+            (wanted.lo[d], wanted.hi[d]) = (reads.start, reads.end);
+        }
+    }
+    let pieces = pieces_behind(passes[0].axis, input.region, &wanted, input.shape);
+    (wanted, pieces.unwrap_or_default())
 }
 
 /// For each strip its bytes in each of `count` outputs, and what is behind them.

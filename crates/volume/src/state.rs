@@ -7,6 +7,7 @@
 
 use crate::VolumeError;
 
+use crate::around::{copy_around, one_box};
 use crate::block::{Block, View, ViewMut, copy_box, region_bytes};
 use crate::expr::{Expr, Node};
 use crate::op::Op;
@@ -309,23 +310,25 @@ impl<'a> Machine<'a> {
                     "an operand was not computed".to_owned(),
                 ));
             };
-            let target = if self.values[input].resident {
-                held.clone()
-            } else {
-                let shapes = (self.expr.shape(input), self.expr.shape(v));
-                crop_box(held, &operand_box(operand, shapes, out.region))
-            };
-            let in_place = contiguous_part(&target, held);
-            let mut crop = None;
-            if in_place.is_none() {
-                let dtype = self.expr.dtype(input);
-                let mut copy = Block::new(&ctx.meter, target.clone(), dtype, 0)?;
-                let to = (&target, copy.data_mut());
-                copy_box((held, data), to, &target, dtype.size());
-                crop = Some(copy);
+            let shape = self.expr.shape(input);
+            if self.values[input].resident {
+                crops.push(None);
+                boxes.push((held.clone(), Some(0)));
+                continue;
             }
-            crops.push(crop);
-            boxes.push((target, in_place));
+            let need = operand_box(operand, (shape, self.expr.shape(v)), out.region);
+            let there = one_box(held, &need, shape);
+            let there = there.and_then(|part| Some((contiguous_part(&part, held)?, part)));
+            if let Some((from, part)) = there {
+                crops.push(None);
+                boxes.push((part, Some(from)));
+                continue;
+            }
+            let dtype = self.expr.dtype(input);
+            let mut copy = Block::new(&ctx.meter, need.clone(), dtype, 0)?;
+            copy_around((held, data), (&need, copy.data_mut()), shape, dtype.size());
+            crops.push(Some(copy));
+            boxes.push((need, None));
         }
         let mut views = Vec::with_capacity(inputs.len());
         for (i, &input) in inputs.iter().enumerate() {
@@ -358,17 +361,6 @@ pub(crate) fn is_tail(new: &Region, whole: &Region) -> bool {
             && (0..d).all(|a| whole.extent(a) == 1)
             && (d + 1..new.rank()).all(|a| new.lo[a] == whole.lo[a] && new.hi[a] == whole.hi[a])
     })
-}
-
-/// The box of a block that an operation needs; whole axes where it goes around.
-fn crop_box(block: &Region, need: &Region) -> Region {
-    let mut target = block.clone();
-    for d in 0..block.rank() {
-        if block.lo[d] <= need.lo[d] && need.hi[d] <= block.hi[d] {
-            (target.lo[d], target.hi[d]) = (need.lo[d], need.hi[d]);
-        }
-    }
-    target
 }
 
 /// Where `part` begins in `whole`, in elements, if it lies there without gaps.

@@ -63,7 +63,12 @@ impl<W: Pod> Passes<'_, W> {
             return None;
         }
         let mut recipe = Recipe::default();
-        let levels = levels(self.axes, self.edge_taps, input, region);
+        let levels = levels(
+            self.axes,
+            self.edge_taps,
+            (input.region, input.shape),
+            region,
+        );
         let mut from = Packed {
             slot: Slot::Input(0),
             dtype: input.dtype,

@@ -318,10 +318,11 @@ fn push(data: &mut Vec<u8>, random: &mut Random, dtype: DType) {
     }
 }
 
-/// A chain or graph of one to three operations on random voxels, a few of them infinite or NaN.
-pub(crate) fn random_case(random: &mut Random) -> Case {
+/// A chain or graph of one to three operations on random voxels, a few of them infinite or NaN; `longest` are
+/// the longest axes of volumes of one to four axes.
+pub(crate) fn random_case(random: &mut Random, longest: &[usize; 4]) -> Case {
     let rank = 1 + random.below(4);
-    let most = [200, 24, 14, 8][rank - 1];
+    let most = longest[rank - 1];
     let shape: Vec<i64> = (0..rank).map(|_| 1 + random.small(most)).collect();
     let dtype = random.pick(&[
         DType::U8,
