@@ -69,6 +69,7 @@ pub(crate) trait Real:
     + std::ops::Add<Output = Self>
     + std::ops::Sub<Output = Self>
     + std::ops::Mul<Output = Self>
+    + std::ops::Div<Output = Self>
     + std::ops::Neg<Output = Self>
 {
     fn fma(self, b: Self, c: Self) -> Self;

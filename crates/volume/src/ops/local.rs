@@ -1,5 +1,6 @@
 //! A statistic of the window around every voxel.
 
+use super::bilateral::Bilateral;
 use super::entropy::Table;
 use super::linear::emit_f64;
 use super::spread::Spread;
@@ -14,7 +15,8 @@ use arrayloom_plan::AxisNeed;
 use arrayloom_types::{Coords, DType};
 use std::sync::Arc;
 
-/// A statistic over the points of a window, in double precision, rounded once.
+/// A statistic over the points of a window, rounded once: in double precision, but for bilateral means of small
+/// integers and `float32`.
 ///
 /// # Errors
 /// [`VolumeError::Argument`] if the parameters of the statistic make no sense.
@@ -27,6 +29,9 @@ pub fn local(
     let size: usize = window.axes.iter().map(|a| a.len).product();
     if statistic.is_of_moments() && size == window.points.len() {
         return Ok(Arc::new(Spread::new(window.axes, statistic, out)));
+    }
+    if let Statistic::Bilateral { weights, sigma } = statistic {
+        return Ok(Arc::new(Bilateral::new(window, weights, sigma, out)));
     }
     let entropy = matches!(statistic, Statistic::Entropy { .. });
     Ok(Arc::new(Local {
@@ -140,7 +145,7 @@ impl Local {
             values.clear();
             values.extend(there.iter().map(|&p| rows[p][i]));
             let counts = work.get_mut(rows.len()..).unwrap_or_default();
-            *found = self.statistic.clipped(&values, &there, own[i], counts);
+            *found = self.statistic.clipped(&values, own[i], counts);
         }
     }
 }

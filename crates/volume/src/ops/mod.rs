@@ -1,6 +1,8 @@
 //! The operations.
 
+mod bilateral;
 mod correlate;
+mod diffusion;
 mod entropy;
 mod exponential;
 mod extrema;
@@ -11,7 +13,6 @@ mod nl_means;
 mod rank;
 mod spread;
 mod statistic;
-mod weighted;
 mod window;
 
 pub use correlate::Correlate;

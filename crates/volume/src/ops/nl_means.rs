@@ -3,7 +3,8 @@
 //!
 //! For one shift after the other the squared differences of a tile and the shifted tile are summed over
 //! patches, one axis after the other, so the cost of a shift does not grow with the volume of a patch.
-//! Shifts come in C order and sums in the order of axes, so bits do not depend on tiles.
+//! Shifts come in C order and sums in the order of axes, so bits do not depend on tiles. Small integers and
+//! `float32` are weighed in single precision, all others, and by Fisher's distance, in double.
 //!
 //! Source: A. Buades, B. Coll and J.-M. Morel, A non-local algorithm for image denoising, CVPR 2005; sums
 //! by shifts: J. Darbon et al., Fast nonlocal filtering applied to electron cryomicroscopy, ISBI 2008.
@@ -12,14 +13,16 @@
     reason = "inlined into code compiled for wide vectors"
 )]
 
-use super::exponential::exp_of_negative;
-use super::linear::emit_f64;
-use super::window::{self, Fill, Tile, WindowAxis, tile_elems, tile_voxels, tiles};
+use super::exponential::Exponential;
+use super::linear::{emit_f32, emit_f64, in_double};
+use super::window::{self, Fill, LoadRow, Tile, WindowAxis, tile_elems, tile_voxels, tiles};
 use crate::VolumeError;
 use crate::block::{View, ViewMut, axis_len};
-use crate::load::doubles;
+use crate::fold::Real;
+use crate::load::{doubles, singles};
 use crate::op::{Mode, Op, voxels, worth};
-use crate::separable::Ctx;
+use crate::separable::{Ctx, Emit};
+use crate::strips::{STRIP, strip};
 use arrayloom_cpu::{Wide, wide};
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::DType;
@@ -91,6 +94,44 @@ impl NlMeans {
         padded.saturating_mul(2).saturating_add(4 * voxels)
     }
 
+    fn run_in<R: Exponential>(
+        &self,
+        ctx: &Ctx,
+        inputs: &[View<'_>],
+        out: ViewMut<'_>,
+        load: LoadRow<'_, R>,
+        emit: Emit<'_, R>,
+    ) -> Result<(), VolumeError> {
+        let constant = self.axes.iter().find_map(|a| match a.mode {
+            Mode::Constant(value) => Some(value),
+            _ => None,
+        });
+        let extents = out.region.extents();
+        let padded = usize::try_from(tile_elems(&self.axes, &extents, 8)).unwrap_or(usize::MAX);
+        let fill = Fill {
+            axes: &self.axes,
+            nothing: R::of(constant.unwrap_or(0.0)),
+            extra: self.extra(&extents),
+            load,
+        };
+        tiles(ctx, inputs, out, &fill, |tile, extra, result| {
+            let count = usize::try_from(tile.region.voxels()).unwrap_or(0);
+            let (differences, rest) = extra.split_at_mut(padded);
+            let (patches, rest) = rest.split_at_mut(padded);
+            let (sums, rest) = rest.split_at_mut(count);
+            let (weights, rest) = rest.split_at_mut(count);
+            wide(Patches {
+                op: self,
+                tile,
+                space: [differences, patches],
+                sums,
+                weights,
+                greatest: &mut rest[..count],
+            });
+            emit(&[sums], result);
+        })
+    }
+
     /// All shifts, in C order.
     fn shifts(&self) -> impl Iterator<Item = Vec<i64>> + '_ {
         let count: i64 = self.search.iter().map(|s| 2 * s + 1).product();
@@ -106,17 +147,17 @@ impl NlMeans {
 }
 
 /// One tile and its sums.
-struct Patches<'a, 't> {
+struct Patches<'a, 't, R> {
     op: &'a NlMeans,
-    tile: &'a Tile<'t, f64>,
+    tile: &'a Tile<'t, R>,
     /// Boxes of differences and of their sums.
-    space: [&'a mut [f64]; 2],
-    sums: &'a mut [f64],
-    weights: &'a mut [f64],
-    greatest: &'a mut [f64],
+    space: [&'a mut [R]; 2],
+    sums: &'a mut [R],
+    weights: &'a mut [R],
+    greatest: &'a mut [R],
 }
 
-impl Patches<'_, '_> {
+impl<R: Exponential> Patches<'_, '_, R> {
     /// True if coordinate `at` of axis `d` can be read.
     #[inline(always)]
     fn inside(&self, d: usize, at: i64) -> bool {
@@ -161,7 +202,7 @@ impl Patches<'_, '_> {
                 (0..last).all(|d| self.inside(d, at[d]) && self.inside(d, at[d] + shift[d]));
             let to = &mut self.space[0][row * len..(row + 1) * len];
             if !clear {
-                to.fill(0.0);
+                to.fill(R::of(0.0));
                 continue;
             }
             let own = &self.tile.data[from..from + len];
@@ -185,7 +226,7 @@ impl Patches<'_, '_> {
         let n = self.tile.shape[last];
         for (at, difference) in (first..).zip(&mut self.space[0][row]) {
             if !(0..n).contains(&at) || !(0..n).contains(&(at + shift)) {
-                *difference = 0.0;
+                *difference = R::of(0.0);
             }
         }
     }
@@ -249,7 +290,7 @@ impl Patches<'_, '_> {
         let (last, len) = (shift.len() - 1, self.tile.row_len());
         let rows = self.sums.len() / len.max(1);
         let none = vec![0; shift.len()];
-        let scale = -1.0 / (self.op.h * self.op.h);
+        let scale = -R::UNIT / (self.op.h * self.op.h);
         let center = shift.iter().all(|&s| s == 0);
         let mut at = self.tile.region.lo.to_vec();
         for row in 0..rows {
@@ -261,10 +302,8 @@ impl Patches<'_, '_> {
             let whole = points * f64::from(u32::try_from(2 * self.op.patch[last] + 1).unwrap_or(1));
             let there = from.wrapping_add_signed(jump);
             let part = row * len..(row + 1) * len;
-            self.distances(which, part.clone(), (from, there), whole);
-            for v in &mut self.space[1 - which][..len] {
-                *v = exp_of_negative(*v * scale);
-            }
+            let scale = R::of(scale / whole).finite();
+            self.likeness(which, part.clone(), (from, there), scale);
             if self.tile.clipped {
                 self.clip_weights(which, part.clone(), at[last], (shift[last], points));
             }
@@ -277,27 +316,26 @@ impl Patches<'_, '_> {
                 &mut self.sums[part.clone()],
                 &mut self.weights[part.clone()],
             );
-            let greatest = &mut self.greatest[part];
             for j in 0..len {
-                sums[j] += near[j] * other[j];
-                weights[j] += near[j];
-                greatest[j] = if near[j] > greatest[j] {
-                    near[j]
-                } else {
-                    greatest[j]
-                };
+                sums[j] = near[j].fma(other[j], sums[j]);
+                weights[j] = weights[j] + near[j];
+            }
+            if fisher {
+                let greatest = self.greatest[part].iter_mut().zip(near);
+                greatest.for_each(|(most, &v)| *most = if v > *most { v } else { *most });
             }
         }
     }
 
-    /// The distances of a row of the tile, at `from`, and a shifted one, in the box that holds no sums.
+    /// The weights of a row of the tile, at `from`, and a shifted one, in the box that holds no sums: of
+    /// distances times `scale`.
     #[inline(always)]
-    fn distances(
+    fn likeness(
         &mut self,
         which: usize,
         part: std::ops::Range<usize>,
         (from, there): (usize, usize),
-        points: f64,
+        scale: R,
     ) {
         let (low, high) = self.space.split_at_mut(1);
         let (found, free) = if which == 0 {
@@ -308,11 +346,14 @@ impl Patches<'_, '_> {
         let near = &mut free[..part.len()];
         if self.op.distance == Distance::Fisher {
             fisher_row(self.tile, from, there, near);
+            for v in near {
+                *v = (*v * scale).exp_of_negative();
+            }
             return;
         }
         let found = &found[part];
         for j in 0..near.len() {
-            near[j] = found[j] / points;
+            near[j] = (found[j] * scale).exp_of_negative();
         }
     }
 
@@ -328,34 +369,51 @@ impl Patches<'_, '_> {
         let last = self.op.axes.len() - 1;
         for (j, at) in (0..part.len()).zip(first..) {
             if !self.inside(last, at + shift) {
-                self.space[1 - which][j] = 0.0;
+                self.space[1 - which][j] = R::of(0.0);
             } else if self.op.distance == Distance::Squares {
                 let count = points * self.points(last, at, shift);
+                let scale = R::of(-R::UNIT / (count * self.op.h * self.op.h)).finite();
                 let sum = self.space[which][part.start + j];
-                let weight = exp_of_negative(-sum / (count * self.op.h * self.op.h));
-                self.space[1 - which][j] = weight;
+                self.space[1 - which][j] = (sum * scale).exp_of_negative();
             }
         }
     }
 }
 
-/// Sums of `window` neighbours that are `step` apart.
+/// Sums of `window` neighbours that are `step` apart, first to last.
 #[inline(always)]
-fn window_sums(from: &[f64], to: &mut [f64], window: usize, step: usize) {
-    let len = to.len();
-    to.copy_from_slice(&from[..len]);
+fn window_sums<R: Real>(from: &[R], to: &mut [R], window: usize, step: usize) {
+    let (strips, rest) = to.as_chunks_mut::<STRIP>();
+    let done = strips.len() * STRIP;
+    for (at, to) in (0..).step_by(STRIP).zip(strips) {
+        *to = window_sum(from, at, window, step);
+    }
+    for (at, to) in (done..).zip(rest) {
+        [*to] = window_sum(from, at, window, step);
+    }
+}
+
+#[inline(always)]
+fn window_sum<R: Real, const N: usize>(
+    from: &[R],
+    at: usize,
+    window: usize,
+    step: usize,
+) -> [R; N] {
+    let mut sums: [R; N] = *strip(from, at);
     for k in 1..window {
-        let shifted = &from[k * step..][..len];
-        for j in 0..len {
-            to[j] += shifted[j];
+        let next: &[R; N] = strip(from, at + k * step);
+        for j in 0..N {
+            sums[j] = sums[j] + next[j];
         }
     }
+    sums
 }
 
 /// Fisher's distances of a row of a tile and another one.
 #[inline(always)]
-fn fisher_row(tile: &Tile<'_, f64>, a: usize, b: usize, out: &mut [f64]) {
-    let len = out.len();
+fn fisher_row<R: Exponential>(tile: &Tile<'_, R>, a: usize, b: usize, out: &mut [R]) {
+    let (len, none) = (out.len(), R::of(0.0));
     let row = |operand: usize, at: usize| &tile.data[operand * tile.stride + at..][..len];
     let (mean_a, mean_b) = (row(1, a), row(1, b));
     let (variance_a, variance_b) = (row(2, a), row(2, b));
@@ -363,18 +421,22 @@ fn fisher_row(tile: &Tile<'_, f64>, a: usize, b: usize, out: &mut [f64]) {
         let far = mean_a[j] - mean_b[j];
         let square = far * far;
         let spread = variance_a[j] + variance_b[j];
-        out[j] = if square == 0.0 { 0.0 } else { square / spread };
+        out[j] = if square == none {
+            none
+        } else {
+            square / spread
+        };
     }
 }
 
-impl Wide for Patches<'_, '_> {
+impl<R: Exponential> Wide for Patches<'_, '_, R> {
     type Out = ();
 
     #[inline(always)]
     fn run(mut self) {
-        self.sums.fill(0.0);
-        self.weights.fill(0.0);
-        self.greatest.fill(0.0);
+        self.sums.fill(R::of(0.0));
+        self.weights.fill(R::of(0.0));
+        self.greatest.fill(R::of(0.0));
         for shift in self.op.shifts() {
             self.add(&shift);
         }
@@ -386,10 +448,10 @@ impl Wide for Patches<'_, '_> {
             let own = self.tile.data[from];
             if self.op.distance == Distance::Fisher {
                 // The voxel itself counts as much as the one that is most like it.
-                self.sums[i] += self.greatest[i] * own;
-                self.weights[i] += self.greatest[i];
+                self.sums[i] = self.greatest[i].fma(own, self.sums[i]);
+                self.weights[i] = self.weights[i] + self.greatest[i];
             }
-            self.sums[i] = if self.weights[i] == 0.0 {
+            self.sums[i] = if self.weights[i] == R::of(0.0) {
                 own
             } else {
                 self.sums[i] / self.weights[i]
@@ -439,34 +501,13 @@ impl Op for NlMeans {
                 dtype,
             });
         }
-        let constant = self.axes.iter().find_map(|a| match a.mode {
-            Mode::Constant(value) => Some(value),
-            _ => None,
-        });
-        let extents = out.region.extents();
-        let padded = usize::try_from(tile_elems(&self.axes, &extents, 8)).unwrap_or(usize::MAX);
-        let fill = Fill {
-            axes: &self.axes,
-            nothing: constant.unwrap_or(0.0),
-            extra: self.extra(&extents),
-            load: &doubles,
-        };
         let dtype = out.dtype;
-        tiles(ctx, inputs, out, &fill, |tile, extra, result| {
-            let count = usize::try_from(tile.region.voxels()).unwrap_or(0);
-            let (differences, rest) = extra.split_at_mut(padded);
-            let (patches, rest) = rest.split_at_mut(padded);
-            let (sums, rest) = rest.split_at_mut(count);
-            let (weights, rest) = rest.split_at_mut(count);
-            wide(Patches {
-                op: self,
-                tile,
-                space: [differences, patches],
-                sums,
-                weights,
-                greatest: &mut rest[..count],
-            });
-            emit_f64(dtype, sums, result);
-        })
+        if self.distance == Distance::Fisher || inputs.iter().any(|i| in_double(i.dtype)) {
+            let emit = move |v: &[&[f64]], out: &mut [u8]| emit_f64(dtype, v[0], out);
+            self.run_in::<f64>(ctx, inputs, out, &doubles, &emit)
+        } else {
+            let emit = move |v: &[&[f32]], out: &mut [u8]| emit_f32(dtype, v[0], out);
+            self.run_in::<f32>(ctx, inputs, out, &singles, &emit)
+        }
     }
 }

@@ -7,7 +7,7 @@
     reason = "inlined into code compiled for wide vectors"
 )]
 
-use super::weighted::{bilateral_of, bilateral_row, diffusion_of, diffusion_row};
+use super::diffusion::{diffusion_of, diffusion_row};
 use crate::VolumeError;
 use arrayloom_cpu::{Wide, wide};
 
@@ -161,26 +161,23 @@ impl Statistic {
     pub(super) fn cost_ns(&self, points: usize) -> f64 {
         let each = match self {
             Statistic::Entropy { .. } => 2.0,
-            Statistic::Bilateral { .. } | Statistic::Diffusion { .. } => 1.5,
+            Statistic::Diffusion { .. } => 1.5,
             _ => 0.4,
         };
         2.0 + each * points as f64
     }
 
-    /// The statistic of a full window for every voxel of a row, of all but entropies: `rows` are its points,
+    /// The statistic of a full window for every voxel of a row, of all but entropies and bilateral means: `rows` are its points,
     /// `center` the voxels themselves; `space` is a row.
     pub(super) fn row(&self, rows: &[&[f64]], center: &[f64], space: &mut [f64], out: &mut [f64]) {
         let variance = &mut space[..center.len()];
-        match self {
-            Statistic::Bilateral { weights, sigma } => {
-                return bilateral_row((rows, weights), *sigma, center, variance, out);
-            }
-            Statistic::Diffusion {
-                kappa,
-                step,
-                rational,
-            } => return diffusion_row(rows, (*kappa, *step, *rational), center, out),
-            _ => {}
+        if let Statistic::Diffusion {
+            kappa,
+            step,
+            rational,
+        } = self
+        {
+            return diffusion_row(rows, (*kappa, *step, *rational), center, out);
         }
         wide(Moments {
             rows,
@@ -202,10 +199,10 @@ impl Statistic {
         });
     }
 
-    /// The statistic of the points `there` of a clipped window, which have these values.
-    pub(super) fn clipped(&self, values: &[f64], there: &[usize], x: f64, work: &mut [f64]) -> f64 {
+    /// The statistic of a clipped window whose points have these values.
+    pub(super) fn clipped(&self, values: &[f64], x: f64, work: &mut [f64]) -> f64 {
         if !self.is_of_moments() {
-            return self.gathered(values, Some(there), x, work);
+            return self.gathered(values, x, work);
         }
         let (mut mean, mut variance) = ([0.0], [0.0]);
         let rows: Vec<&[f64]> = values.iter().map(std::slice::from_ref).collect();
@@ -235,13 +232,8 @@ impl Statistic {
         }
     }
 
-    fn gathered(&self, values: &[f64], there: Option<&[usize]>, x: f64, counts: &mut [f64]) -> f64 {
+    fn gathered(&self, values: &[f64], x: f64, counts: &mut [f64]) -> f64 {
         match self {
-            Statistic::Bilateral { weights, sigma } => {
-                let weight = |i: usize| weights[there.map_or(i, |t| t[i])];
-                let points = values.iter().enumerate().map(|(i, &v)| (v, weight(i)));
-                bilateral_of(points, *sigma, x)
-            }
             Statistic::Diffusion {
                 kappa,
                 step,
@@ -353,8 +345,7 @@ mod tests {
     use super::*;
 
     fn deviation(values: &[f64], center: usize) -> f64 {
-        let there: Vec<usize> = (0..values.len()).collect();
-        Statistic::Deviation.clipped(values, &there, values[center], &mut [])
+        Statistic::Deviation.clipped(values, values[center], &mut [])
     }
 
     #[test]

@@ -1,5 +1,4 @@
-//! Means and flows that weigh every voxel of a window by how far its value is from the center's: bilateral
-//! means and anisotropic diffusion.
+//! Anisotropic diffusion: what flows from a voxel's neighbours, less over steep differences.
 //!
 //! A whole row of windows is computed point by point. The order of sums is that of the points, and the
 //! exponential has one formula, so a window alone has the bits of one in a row.
@@ -10,28 +9,6 @@
 
 use super::exponential::exp_of_negative;
 use arrayloom_cpu::{Wide, wide};
-
-/// A bilateral mean, with values as far apart as `1 / inverse` counting as one deviation.
-#[derive(Clone, Copy)]
-struct Bilateral {
-    inverse: f64,
-}
-
-impl Bilateral {
-    fn new(sigma: f64) -> Bilateral {
-        Bilateral {
-            inverse: (1.0 / sigma).min(f64::MAX),
-        }
-    }
-
-    /// Adds a point at distance `far` with this weight to the sums of weighted distances and of weights.
-    #[inline(always)]
-    fn add(self, far: f64, weight: f64, (sum, all): (f64, f64)) -> (f64, f64) {
-        let share = far * self.inverse;
-        let w = weight * exp_of_negative(-0.5 * (share * share));
-        (sum + w * far, all + w)
-    }
-}
 
 /// What flows from a point.
 #[derive(Clone, Copy)]
@@ -60,33 +37,6 @@ impl Flow {
     }
 }
 
-/// Bilateral means of a row: `rows` are the points of its windows, `all` is working memory.
-pub(super) fn bilateral_row(
-    (rows, weights): (&[&[f64]], &[f64]),
-    sigma: f64,
-    center: &[f64],
-    all: &mut [f64],
-    out: &mut [f64],
-) {
-    wide(BilateralRow {
-        rows,
-        weights,
-        kind: Bilateral::new(sigma),
-        center,
-        all,
-        out,
-    });
-}
-
-/// The bilateral mean of the values of one window, each with its weight.
-pub(super) fn bilateral_of(points: impl Iterator<Item = (f64, f64)>, sigma: f64, x: f64) -> f64 {
-    let kind = Bilateral::new(sigma);
-    let (sum, all) = points.fold((0.0, 0.0), |sums, (value, weight)| {
-        kind.add(value - x, weight, sums)
-    });
-    x + sum / all
-}
-
 /// A step of diffusion for a row: `rows` are the points of its windows.
 pub(super) fn diffusion_row(
     rows: &[&[f64]],
@@ -112,34 +62,6 @@ pub(super) fn diffusion_of(
     let kind = Flow::new(kappa, rational);
     let sum = values.iter().fold(0.0, |sum, v| sum + kind.of(v - x));
     x + step * sum
-}
-
-struct BilateralRow<'a> {
-    rows: &'a [&'a [f64]],
-    weights: &'a [f64],
-    kind: Bilateral,
-    center: &'a [f64],
-    all: &'a mut [f64],
-    out: &'a mut [f64],
-}
-
-impl Wide for BilateralRow<'_> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run(self) {
-        self.out.fill(0.0);
-        self.all.fill(0.0);
-        for (row, &weight) in self.rows.iter().zip(self.weights) {
-            let sums = self.out.iter_mut().zip(self.all.iter_mut());
-            for (((sum, all), &v), &x) in sums.zip(*row).zip(self.center) {
-                (*sum, *all) = self.kind.add(v - x, weight, (*sum, *all));
-            }
-        }
-        for ((sum, &all), &x) in self.out.iter_mut().zip(self.all.iter()).zip(self.center) {
-            *sum = x + *sum / all;
-        }
-    }
 }
 
 struct DiffusionRow<'a> {
@@ -178,16 +100,11 @@ mod tests {
             .map(|r| (0..37).map(|i| value(r * 37 + i)).collect())
             .collect();
         let rows: Vec<&[f64]> = all.iter().map(Vec::as_slice).collect();
-        let weights: Vec<f64> = (0..9).map(|i| 1.0 / (1.0 + f64::from(i))).collect();
-        let (mut means, mut work, mut flows) = ([0.0; 37], [0.0; 37], [0.0; 37]);
-        bilateral_row((&rows, &weights), 30.0, rows[4], &mut work, &mut means);
+        let mut flows = [0.0; 37];
         for rational in [false, true] {
             diffusion_row(&rows, (20.0, 0.1, rational), rows[4], &mut flows);
             for i in 0..37 {
                 let values: Vec<f64> = rows.iter().map(|r| r[i]).collect();
-                let points = values.iter().copied().zip(weights.iter().copied());
-                let mean = bilateral_of(points, 30.0, values[4]);
-                assert_eq!(mean.to_bits(), means[i].to_bits());
                 let flow = diffusion_of(&values, (20.0, 0.1, rational), values[4]);
                 assert_eq!(flow.to_bits(), flows[i].to_bits());
             }
