@@ -12,6 +12,7 @@ mod emit;
 mod error;
 mod expr;
 mod fold;
+mod histograms;
 mod joined;
 mod levels;
 mod lines;

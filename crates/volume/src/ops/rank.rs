@@ -8,8 +8,9 @@ use super::window::{self, Fill, Neighbourhood, Tile, tile_elems, tile_voxels, ti
 use crate::VolumeError;
 use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::abroad::windows::{self, Windows};
-use crate::block::{View, ViewMut};
+use crate::block::{View, ViewMut, axis_len};
 use crate::columns::Square;
+use crate::histograms::Histograms;
 use crate::load::{self, Keys, Load, Order, emit_keys, key_of};
 use crate::op::{Mode, Op, voxels, worth};
 use crate::pixel::Key;
@@ -19,6 +20,9 @@ use arrayloom_cpu::{Wide, wide};
 use arrayloom_device::Gather;
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::{Coords, DType, Region};
+
+/// Fewest rows for which histograms of columns are made.
+const ROWS: i64 = 4;
 
 /// The value of one rank among the points of a window.
 ///
@@ -30,6 +34,8 @@ pub struct Rank {
     place: usize,
     /// Medians of squares have a way of their own.
     square: Option<Square>,
+    /// So have large boxes of bytes.
+    histograms: Option<Histograms>,
     dtype: DType,
 }
 
@@ -48,6 +54,7 @@ impl Rank {
         }
         Ok(Rank {
             square: square(&window).filter(|_| rank == n / 2),
+            histograms: Histograms::of(&window, rank).filter(|_| dtype.size() == 1),
             window,
             place: rank,
             dtype,
@@ -91,25 +98,35 @@ impl Rank {
                 let has_nan = nan.is_some() && has_nan(tile.data);
                 let prefix = selector.prefix(tile.data);
                 let square = self.square.filter(|_| len >= V);
+                let histograms = self.histograms_for(&tile.region.extents());
+                if let Some(histograms) = histograms {
+                    let bases: Vec<usize> = tile.rows().map(|(_, base, _)| base).collect();
+                    let run = axis_len(&tile.region, tile.region.rank() - 2);
+                    let (data, work) = (
+                        bytemuck::cast_slice(tile.data),
+                        bytemuck::cast_slice_mut(work),
+                    );
+                    histograms.tile(data, (&offsets, &bases, run), work, result);
+                }
                 let starts: Vec<usize> = square
                     .map(|s| offsets.iter().copied().step_by(s.points()).collect())
                     .unwrap_or_default();
                 for (row, base, at) in tile.rows() {
+                    let place = row * len * size..(row + 1) * len * size;
                     match square {
+                        _ if histograms.is_some() => {
+                            found.copy_from_slice(bytemuck::cast_slice(&result[place.clone()]));
+                        }
                         Some(s) => s.row::<K, V>(&tile.data[base..], &starts, work, found),
                         None => selector.row((tile.data, prefix), base, &offsets, work, found),
                     }
-                    let place = Place {
+                    let window = Place {
                         base,
                         offsets: &offsets,
                         nan: nan.filter(|_| has_nan),
                     };
-                    self.mend(tile, &place, at, found);
-                    emit_keys(
-                        keys,
-                        found,
-                        &mut result[row * len * size..(row + 1) * len * size],
-                    );
+                    self.mend(tile, &window, at, found);
+                    emit_keys(keys, found, &mut result[place]);
                 }
             },
         )
@@ -118,7 +135,16 @@ impl Rank {
     /// Elements of working memory beside a row of results, where a selector wants so many.
     fn work(&self, selector: usize, extents: &[i64]) -> usize {
         let row = window::row_elems(extents, self.dtype.size());
-        selector.max(self.square.map_or(0, |s| s.work(row)))
+        let histograms = self.histograms_for(extents).map_or(0, |h| h.work(row));
+        selector
+            .max(self.square.map_or(0, |s| s.work(row)))
+            .max(histograms)
+    }
+
+    /// Histograms pay for boxes of some rows.
+    fn histograms_for(&self, extents: &[i64]) -> Option<&Histograms> {
+        let rows = extents.iter().rev().nth(1).is_some_and(|&n| n >= ROWS);
+        self.histograms.as_ref().filter(|_| rows)
     }
 
     /// Computes the voxels of a row again whose window is clipped or holds a NaN.

@@ -249,7 +249,7 @@ fn random_op(random: &mut Random, rank: usize, dtype: DType) -> Arc<dyn Op> {
             dtype,
         )),
         3 if random.below(2) == 0 => {
-            let len = 3 + 2 * random.below(2);
+            let len = 3 + 2 * random.below(if dtype == DType::U8 { 4 } else { 2 });
             let flat = rank.saturating_sub(2);
             let mut axes = window(random, rank, len);
             for (d, axis) in axes.iter_mut().enumerate() {
