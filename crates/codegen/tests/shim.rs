@@ -252,6 +252,11 @@ fn random() {
 }
 
 #[test]
+fn filters() {
+    strict("filters", |device| conform::filters(device));
+}
+
+#[test]
 fn products() {
     strict("products", |device| conform::products(device, &[]));
 }

@@ -24,7 +24,7 @@ mod scatter;
 mod table;
 mod threads;
 
-pub use operations::{products, random, sorts, transforms};
+pub use operations::{filters, products, random, sorts, transforms};
 
 use crate::{Device, DeviceError, Staged};
 use arrayloom_types::DType;

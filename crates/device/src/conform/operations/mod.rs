@@ -1,11 +1,13 @@
 //! Operations that are no kernels, on devices that have them. They are no group of the suite: no device needs to
 //! have any, since the host does what is missing.
 
+mod filters;
 mod products;
 mod random;
 mod sorts;
 mod transforms;
 
+pub use filters::filters;
 pub use products::products;
 pub use random::random;
 pub use sorts::sorts;
