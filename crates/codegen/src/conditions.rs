@@ -25,7 +25,12 @@ pub enum Watch {
     /// The classes of results of a fold, in the word `slot`.
     Results,
     /// What each instruction met, in the word of its number; and the classes of these values, 4 bits up.
-    All(Vec<u32>),
+    All {
+        /// The values.
+        classes: Vec<u32>,
+        /// Nothing is to be done if word 0 is 0.
+        after: bool,
+    },
 }
 
 /// What is watched in a launch.
@@ -51,7 +56,15 @@ impl Watched {
         slots.max().unwrap_or(0).max(1 + self.origin.len())
     }
 
-    /// Runs the steps of a launch and notes what they met. `send` copies the words to the device, `put` puts
+    /// All steps of a launch whose own are `list`, in order: they leave in the words what was met.
+    pub fn steps<'a>(&'a self, list: &'a [Step]) -> Vec<&'a Step> {
+        let own = |wanted: bool| Some(&self.step).filter(|_| wanted);
+        let list = own(self.first).into_iter().chain(list);
+        list.chain(own(!self.first)).collect()
+    }
+
+    /// Runs the steps of a launch, notes what they met, and waits: for a launch that comes once, whose own step
+    /// is compiled only if something was met. `send` copies the words to the device, `put` puts
     /// steps into the queue, and `fetch` copies the words back and waits.
     ///
     /// # Errors
@@ -60,20 +73,20 @@ impl Watched {
         &self,
         (list, flags): (&[Step], &[AtomicU8]),
         send: impl FnOnce(&[u32]) -> Result<(), E>,
-        put: impl Fn(&[Step]) -> Result<(), E>,
+        put: impl Fn(&[&Step]) -> Result<(), E>,
         fetch: impl Fn(&mut [u32]) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut words = vec![0; self.words()];
-        let own = std::slice::from_ref(&self.step);
         let all = || {
             send(&words)?;
             if self.first {
-                put(own)?;
+                put(&self.steps(list))?;
+                return fetch(&mut words);
             }
-            put(list)?;
+            put(&list.iter().collect::<Vec<_>>())?;
             fetch(&mut words)?;
-            if !self.first && words.iter().any(|word| *word != 0) {
-                put(own)?;
+            if words.iter().any(|word| *word != 0) {
+                put(&[&self.step])?;
                 fetch(&mut words)?;
             }
             Ok(())
@@ -89,7 +102,7 @@ impl Watched {
     }
 
     /// Notes what the words say. They are those after all steps.
-    fn note(&self, words: &[u32], flags: &[AtomicU8]) {
+    pub fn note(&self, words: &[u32], flags: &[AtomicU8]) {
         let at = |i: usize| words.get(i).copied().unwrap_or(0);
         let mut found: Vec<u8> = (0..self.origin.len())
             .map(|i| (at(1 + i) & 15) as u8)
@@ -277,7 +290,7 @@ pub(crate) fn looked(entry: &Entry, indent: &str) -> String {
                 let _ = writeln!(text, "{indent}bad |= {};", own.unwrap_or_default());
             }
         }
-        Watch::All(classes) => {
+        Watch::All { classes, .. } => {
             for i in 0..code.len() {
                 let number = number_of(i);
                 let of_value = || format!("{} << 4", class(code, number));
@@ -296,7 +309,7 @@ pub(crate) fn looked(entry: &Entry, indent: &str) -> String {
 /// A line for each instruction that meets something or is folded.
 fn each(entry: &Entry, line: impl Fn(usize) -> String) -> String {
     let classes = match &entry.watch {
-        Watch::All(classes) => classes.as_slice(),
+        Watch::All { classes, .. } => classes.as_slice(),
         _ => &[],
     };
     let counts = |i: &usize| met(&entry.code, *i).is_some() || classes.contains(&number_of(*i));
@@ -304,11 +317,19 @@ fn each(entry: &Entry, line: impl Fn(usize) -> String) -> String {
     all.concat()
 }
 
+/// The end of an item that has nothing to look for.
+pub(crate) fn ended(entry: &Entry) -> &'static str {
+    match entry.watch {
+        Watch::All { after: true, .. } => "    if (met[0] == 0u) return;\n",
+        _ => "",
+    }
+}
+
 /// Declarations of what [`looked`] adds to.
 pub(crate) fn declared(entry: &Entry) -> String {
     match &entry.watch {
         Watch::Some(_) => "    u32 bad = 0u;\n".to_owned(),
-        Watch::All(_) => each(entry, |i| format!("    u32 met{i} = 0u;\n")),
+        Watch::All { .. } => each(entry, |i| format!("    u32 met{i} = 0u;\n")),
         Watch::Nothing | Watch::Results => String::new(),
     }
 }
@@ -317,7 +338,7 @@ pub(crate) fn declared(entry: &Entry) -> String {
 pub(crate) fn told(entry: &Entry) -> String {
     match &entry.watch {
         Watch::Some(_) => "    if (bad) OR_INTO(met, bad);\n".to_owned(),
-        Watch::All(_) => each(entry, |i| {
+        Watch::All { .. } => each(entry, |i| {
             format!("    if (met{i}) OR_INTO(met + {}, met{i});\n", i + 1)
         }),
         Watch::Nothing | Watch::Results => String::new(),
@@ -335,7 +356,8 @@ pub(crate) fn result(entry: &Entry, indent: &str) -> String {
     } else {
         "sum"
     };
-    format!("{indent}if (class_{kind}({sum})) OR_INTO(met + slot, class_{kind}({sum}));\n")
+    let class = format!("class_{kind}({sum})");
+    format!("{indent}if ({class}) {{ OR_INTO(met + slot, {class}); OR_INTO(met, 1u); }}\n")
 }
 
 /// True for folds whose results tell what they met.

@@ -35,6 +35,7 @@ mod ready;
 mod scatter;
 mod sort;
 mod sort_text;
+mod told;
 mod tree;
 mod value;
 mod watch;
@@ -54,6 +55,7 @@ pub use operation::{Made, operation};
 pub use product::Reading;
 pub use ready::{Programs, Words, abilities, steps};
 pub use sort::{Key, SortPass};
+pub use told::Told;
 pub use window::Window;
 
 use library::Library;

@@ -1,7 +1,7 @@
 //! Kernels that write every value to its place.
 
 use crate::access::store;
-use crate::conditions::{declared, looked, told};
+use crate::conditions::{declared, ended, looked, told};
 use crate::entry::{Entry, GROUP, Param};
 use crate::value::statements;
 use std::fmt::Write as _;
@@ -14,6 +14,7 @@ pub(crate) const PART: usize = 256;
 pub(crate) fn text(entry: &Entry) -> Result<String, String> {
     let dims = usize::from(entry.dims);
     let mut text = head(entry);
+    text.push_str(ended(entry));
     text.push_str(&declared(entry));
     let index: Vec<String> = (0..dims).map(|d| format!("d{d}")).collect();
     let (indent, last) = ("        ", dims.saturating_sub(1));

@@ -87,6 +87,12 @@ impl<K> Programs<K> {
         Ok(entries.iter().map(|e| Arc::clone(&known[*e])).collect())
     }
 
+    /// True if these kernels were made before.
+    pub fn know<'a>(&self, entries: impl IntoIterator<Item = &'a Entry>) -> bool {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.into_iter().all(|entry| known.contains_key(entry))
+    }
+
     /// The key of a text.
     pub fn key(&self, text: &str) -> String {
         format!("{}\n{}\n{text}", self.words.hardware, self.words.options)

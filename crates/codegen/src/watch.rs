@@ -43,7 +43,10 @@ impl Lowering<'_> {
         if folds.is_empty() && shown(&draft.code, &[]).is_empty() {
             return Ok(());
         }
-        draft.watch = Watch::All(folds.iter().map(|(_, value)| *value).collect());
+        draft.watch = Watch::All {
+            classes: folds.iter().map(|(_, value)| *value).collect(),
+            after: !first,
+        };
         let origin = draft.origin.clone();
         let step = self.apart_from_the_rest(draft)?;
         self.looks = !first;

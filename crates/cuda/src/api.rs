@@ -176,6 +176,7 @@ table! {
         host_free c"cuMemFreeHost" (memory: *mut c_void);
         copy_up c"cuMemcpyHtoDAsync_v2" (to: Address, from: *const c_void, bytes: usize, stream: Handle);
         copy_down c"cuMemcpyDtoHAsync_v2" (to: *mut c_void, from: Address, bytes: usize, stream: Handle);
+        fill c"cuMemsetD32Async" (to: Address, value: c_uint, count: usize, stream: Handle);
         copy_within c"cuMemcpyDtoDAsync_v2" (to: Address, from: Address, bytes: usize, stream: Handle);
         #[expect(clippy::too_many_arguments, reason = "as the driver has it")]
         copy_peer c"cuMemcpyPeerAsync" (

@@ -5,9 +5,10 @@ use crate::context::{Context, Mark, NAME, Stream};
 use crate::memory::{Block, Pages};
 use crate::nvrtc::Compiler;
 use crate::programs::{Function, Programs};
-use crate::staging::Staging;
+use crate::staging::{self, Staging, Words};
 use arrayloom_codegen::{
-    ArgValue, Dialect, GROUP, ImageCache, Memory, Step, Steps, Target, abilities, operation, steps,
+    ArgValue, Dialect, GROUP, ImageCache, Memory, Step, Steps, Target, Told, abilities, operation,
+    steps,
 };
 use arrayloom_device::{
     Arg, Blocks, Buf, Caps, Device, DeviceError, End, Event, ExtCall, Foreign, HostMemory,
@@ -18,7 +19,7 @@ use arrayloom_memory::Vmm;
 use std::ffi::c_void;
 use std::path::PathBuf;
 use std::ptr;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Items that keep one multiprocessor busy.
@@ -77,6 +78,8 @@ pub struct Cuda {
     pages: Option<Arc<Pages>>,
     blocks: Blocks<Block>,
     marks: Marks<Mark>,
+    told: Told<Mark, staging::Block>,
+    words: Words,
     queues: Queues<Lane>,
     /// The number of the next stream of others.
     lent: AtomicU32,
@@ -138,6 +141,8 @@ impl Cuda {
             pages: Pages::of(&context, memory),
             blocks: Blocks::new(NAME, memory, memory),
             marks: Marks::default(),
+            told: Told::default(),
+            words: Words::default(),
             queues: Queues::default(),
             lent: AtomicU32::new(LENT),
             context,
@@ -200,11 +205,17 @@ impl Cuda {
         Ok(offsets.into_iter().map(|offset| start + offset).collect())
     }
 
+    /// Sets so many words to zero.
+    fn zero(&self, stream: &Stream, at: Address, words: usize) -> Result<(), Failure> {
+        let set = self.context.driver.fill(at, 0, words, stream.raw);
+        self.context.done(set)
+    }
+
     /// Puts steps into a stream.
     fn put_all(
         &self,
         stream: &Stream,
-        list: &[Step],
+        list: &[&Step],
         bound: &Bound<'_>,
     ) -> Result<(), DeviceError> {
         let entries: Vec<_> = list.iter().map(|step| &step.entry).collect();
@@ -285,6 +296,19 @@ impl Bound<'_> {
     }
 }
 
+impl Drop for Cuda {
+    fn drop(&mut self) {
+        if let Ok(_current) = self.context.enter() {
+            // Launches still write what they met to memory that goes with this.
+            let noted = self
+                .told
+                .note(|mark| mark.passed(true), staging::Block::words, drop);
+            // Nobody is left to be told of a failure.
+            drop(noted);
+        }
+    }
+}
+
 impl Device for Cuda {
     fn caps(&self) -> &Caps {
         &self.caps
@@ -349,17 +373,13 @@ impl Device for Cuda {
         let (ins, outs) = (launch.ins, launch.outs);
         let bound = Bound { ins, outs, scratch };
         let (Some(watched), Some(flags)) = (&watched, launch.flags) else {
-            return self.put_all(&lane.stream, &list, &bound);
+            return self.put_all(&lane.stream, &list.iter().collect::<Vec<_>>(), &bound);
         };
         let at = bound.scratch[watched.scratch];
         let stream = &lane.stream;
         watched.run(
             (&list, flags),
-            |words| {
-                let ends = (at, words.as_ptr().cast());
-                let bytes = size_of_val(words);
-                Ok(lane.staging.send(stream, &self.context, ends, bytes)?)
-            },
+            |words| Ok(self.zero(stream, at, words.len())?),
             |steps| self.put_all(stream, steps, &bound),
             |words| {
                 let (to, bytes) = (words.as_mut_ptr().cast(), size_of_val(words));
@@ -369,6 +389,57 @@ impl Device for Cuda {
                 Ok(stream.finish()?)
             },
         )
+    }
+
+    fn run_watched(
+        &self,
+        queue: Queue,
+        kernel: &Kernel,
+        launch: &Launch<'_>,
+        met: &Arc<[AtomicU8]>,
+    ) -> Result<(), DeviceError> {
+        let flags = Some(&**met);
+        let launch = &Launch { flags, ..*launch };
+        let made = steps(&self.caps, kernel, launch, self.target)?;
+        let entries = || made.list.iter().map(|step| &step.entry);
+        let Some(watched) = made
+            .watched
+            .as_ref()
+            .filter(|_| self.programs.know(entries()))
+        else {
+            // What finds conditions is compiled for kernels that come again.
+            return self.run(queue, kernel, launch);
+        };
+        let _current = self.context.enter()?;
+        let Some(block) = self.words.block(&self.context, watched.words())? else {
+            return self.run(queue, kernel, launch);
+        };
+        let lane = self.lane(queue)?;
+        let mut held = lane.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let scratch = self.scratch(&mut held, &made.scratch)?;
+        let (ins, outs) = (launch.ins, launch.outs);
+        let bound = Bound { ins, outs, scratch };
+        let (at, stream) = (bound.scratch[watched.scratch], &lane.stream);
+        self.zero(stream, at, watched.words())?;
+        self.put_all(stream, &watched.steps(&made.list), &bound)?;
+        let bytes = watched.words() * size_of::<u32>();
+        let driver = &self.context.driver;
+        self.context
+            .done(driver.copy_down(block.memory(), at, bytes, stream.raw))?;
+        self.told.add(stream.mark()?, block, watched, met);
+        Ok(())
+    }
+
+    fn foresee(&self, calls: &[(&Kernel, &Launch<'_>)]) -> Result<(), DeviceError> {
+        let made = calls
+            .iter()
+            .filter_map(|(kernel, launch)| steps(&self.caps, kernel, launch, self.target).ok());
+        let made: Vec<Steps> = made.collect();
+        let all: Vec<_> = made.iter().flat_map(Steps::all).collect();
+        let all: Vec<_> = all.iter().map(|step| &step.entry).collect();
+        let _current = self.context.enter()?;
+        let made = self.programs.kernels(&self.context, &all);
+        made.map(drop).map_err(|what| self.lacks(what))
     }
 
     fn record(&self, queue: Queue) -> Result<Event, DeviceError> {
@@ -388,13 +459,15 @@ impl Device for Cuda {
     }
 
     fn poll(&self, event: Event, block: bool) -> Result<bool, DeviceError> {
-        let Some(mark) = self.marks.get(event) else {
-            return Ok(true);
-        };
         let _current = self.context.enter()?;
-        let passed = mark.passed(block)?;
+        let passed = match self.marks.get(event) {
+            Some(mark) => mark.passed(block)?,
+            None => true,
+        };
         if passed {
             self.marks.passed(event);
+            self.told
+                .note(|mark| mark.passed(false), staging::Block::words, drop)?;
         }
         Ok(passed)
     }
@@ -408,7 +481,7 @@ impl Device for Cuda {
         let (ins, outs) = (&*made.ins, &*made.outs);
         self.put_all(
             &lane.stream,
-            &made.steps.list,
+            &made.steps.list.iter().collect::<Vec<_>>(),
             &Bound { ins, outs, scratch },
         )
     }

@@ -46,6 +46,11 @@ impl Programs {
         self.all.kernels(entries, |new| self.build(context, new))
     }
 
+    /// True if these kernels were made before.
+    pub(crate) fn know<'a>(&self, entries: impl IntoIterator<Item = &'a Entry>) -> bool {
+        self.all.know(entries)
+    }
+
     fn build(&self, context: &Arc<Context>, entries: &[&Entry]) -> Result<Vec<Function>, String> {
         let text = source(entries, Dialect::Cuda)?;
         let key = self.all.key(&text);

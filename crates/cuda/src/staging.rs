@@ -24,10 +24,10 @@ struct Pinned {
 unsafe impl Send for Pinned {}
 
 impl Pinned {
-    fn new(context: &Arc<Context>) -> Result<Pinned, Failure> {
+    fn new(context: &Arc<Context>, bytes: usize) -> Result<Pinned, Failure> {
         let sent = Mark::new(context)?;
         let mut memory = ptr::null_mut();
-        context.done(context.driver.host_alloc(&mut memory, BLOCK))?;
+        context.done(context.driver.host_alloc(&mut memory, bytes))?;
         Ok(Pinned {
             memory,
             sent,
@@ -67,7 +67,7 @@ impl Staging {
             let n = BLOCK.min(bytes - start);
             let at = blocks.1 % 2;
             if at == blocks.0.len() {
-                blocks.0.push(Pinned::new(context)?);
+                blocks.0.push(Pinned::new(context, BLOCK)?);
             }
             blocks.1 += 1;
             let block = &blocks.0[at];
@@ -82,5 +82,67 @@ impl Staging {
             stream.set(&block.sent)?;
         }
         Ok(())
+    }
+}
+
+/// Bytes of one block of words.
+const WORDS: usize = 4 << 10;
+
+/// Pinned memory for words that kernels tell, used again and again.
+#[derive(Clone, Default)]
+pub(crate) struct Words(Arc<Mutex<Vec<Pinned>>>);
+
+/// A block of words, which goes back when it is dropped.
+pub(crate) struct Block {
+    pinned: Option<Pinned>,
+    count: usize,
+    home: Words,
+}
+
+impl Words {
+    /// A block for so many words; nothing if they are too many. The context is current.
+    pub(crate) fn block(
+        &self,
+        context: &Arc<Context>,
+        count: usize,
+    ) -> Result<Option<Block>, Failure> {
+        if count * size_of::<u32>() > WORDS {
+            return Ok(None);
+        }
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let pinned = match kept {
+            Some(pinned) => pinned,
+            None => Pinned::new(context, WORDS)?,
+        };
+        Ok(Some(Block {
+            pinned: Some(pinned),
+            count,
+            home: self.clone(),
+        }))
+    }
+}
+
+impl Block {
+    /// Where the device writes.
+    pub(crate) fn memory(&self) -> *mut c_void {
+        let pinned = self.pinned.as_ref();
+        pinned.map_or(ptr::null_mut(), |pinned| pinned.memory)
+    }
+
+    /// What it wrote. Its work is done.
+    pub(crate) fn words(&self) -> &[u32] {
+        let memory: *const u32 = self.memory().cast();
+        if memory.is_null() {
+            return &[];
+        }
+        // SAFETY: the driver gave whole pages, which nobody writes any more, and any bytes are words.
+        unsafe { std::slice::from_raw_parts(memory, self.count) }
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        let mut kept = self.home.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend(self.pinned.take());
     }
 }

@@ -37,7 +37,7 @@ pub struct ReduceArgs {
 }
 
 /// One launch of a kernel.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
     /// The kernel's domain.
     pub shape: &'a [usize],

@@ -34,6 +34,7 @@ pub use staged::{Staged, StagedStats};
 use arrayloom_ir::Kernel;
 use arrayloom_memory::Vmm;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
 
 /// One end of a copy.
 #[derive(Clone, Copy, Debug)]
@@ -110,6 +111,23 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// [`DeviceError::Unsupported`] when it does not have this kernel: the caller takes another way.
     fn run(&self, queue: Queue, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), DeviceError>;
+
+    /// Runs a kernel whose launch has no flags, and ors the floating-point conditions that each instruction met
+    /// into `met`. They are complete when an event that was recorded later in this queue has passed and was asked
+    /// for by [`Device::poll`].
+    ///
+    /// # Errors
+    /// As for [`Device::run`].
+    fn run_watched(
+        &self,
+        queue: Queue,
+        kernel: &Kernel,
+        launch: &Launch<'_>,
+        met: &Arc<[AtomicU8]>,
+    ) -> Result<(), DeviceError> {
+        let flags = Some(&**met);
+        self.run(queue, kernel, &Launch { flags, ..*launch })
+    }
 
     /// Runs several kernels in one pass over rows, if it can. `false` means that it did nothing, and the
     /// caller runs them one by one with memory for every intermediate value.

@@ -4,17 +4,29 @@
 use crate::Engine;
 use arrayloom_device::{Arg, DeviceError, Launch, Queue, rows_are_apart};
 use arrayloom_fuse::Group;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
 
 /// Bytes of results in one box, about.
 const BOX_BYTES: usize = if cfg!(test) { 1 << 12 } else { 8 << 20 };
 
 impl Engine {
     /// Runs the kernel; in boxes where memory has run out and its rows are apart.
-    pub(crate) fn run_kernel(&self, group: &Group, launch: &Launch<'_>) -> Result<(), DeviceError> {
+    /// The conditions of its instructions are noted in `met` when the device has done it.
+    pub(crate) fn run_kernel(
+        &self,
+        group: &Group,
+        launch: &Launch<'_>,
+        met: Option<&Arc<[AtomicU8]>>,
+    ) -> Result<(), DeviceError> {
         let queue = Queue::default();
+        let run = |launch: &Launch<'_>| match met {
+            Some(met) => self.device.run_watched(queue, &group.kernel, launch, met),
+            None => self.device.run(queue, &group.kernel, launch),
+        };
         let rows = launch.shape.first().copied().unwrap_or(0);
         if !self.pool().overflows() || rows < 2 || !rows_are_apart(&group.kernel) {
-            return self.device.run(queue, &group.kernel, launch);
+            return run(launch);
         }
         let points: usize = launch.shape.iter().product();
         let widest = group.kernel.outputs.iter().map(|out| {
@@ -36,7 +48,7 @@ impl Engine {
                 reduces: launch.reduces,
                 flags: launch.flags,
             };
-            self.device.run(queue, &group.kernel, &boxed)?;
+            run(&boxed)?;
             for arg in outs.iter().chain(&ins) {
                 self.leave(arg, count);
             }

@@ -4,6 +4,7 @@
 use crate::engine::lock;
 use crate::{Engine, EngineError};
 use arrayloom_ir::{Action, FpFlags, Node};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -21,11 +22,24 @@ pub struct FpEvent {
 /// An event with the place of its node in the list.
 pub(crate) type Placed = (u32, FpEvent);
 
-/// The events of a group of `places` in `list`: one per node whose instructions met conditions.
+/// Conditions of a group that its device notes later.
+pub(crate) struct Late {
+    pub(crate) met: Arc<[AtomicU8]>,
+    /// Nodes by instructions.
+    pub(crate) origin: Arc<[u32]>,
+    pub(crate) twins: Arc<[(u32, u32)]>,
+    /// The nodes of the group, and which of them were told of before.
+    pub(crate) places: Vec<u32>,
+    pub(crate) told: Vec<bool>,
+}
+
+/// The events of a group of `places` in `list`: one per node whose instructions met conditions, but for those
+/// that were told before.
 pub(crate) fn collect(
     flags: &[AtomicU8],
     (origin, twins): (&[u32], &[(u32, u32)]),
     (places, list): (&[u32], &[Node]),
+    told: impl Fn(usize) -> bool,
     events: &mut Vec<Placed>,
 ) {
     let mut met = vec![0u8; places.len()];
@@ -35,9 +49,10 @@ pub(crate) fn collect(
     for &(first, second) in twins {
         met[second as usize] |= met[first as usize];
     }
-    for (&place, flags) in places.iter().zip(met).filter(|(_, flags)| *flags != 0) {
+    let places = places.iter().zip(met).enumerate();
+    for (number, (&place, flags)) in places.filter(|(_, (_, flags))| *flags != 0) {
         let node = &list[place as usize];
-        if node.told {
+        if told(number) {
             continue;
         }
         let event = FpEvent {

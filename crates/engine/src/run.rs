@@ -1,7 +1,7 @@
 //! Runs the list: takes it, fuses it, gives results memory, launches the kernels, hands results over.
 
 use crate::engine::{is_unsupported, lock};
-use crate::events::{self, Placed};
+use crate::events::{self, Late, Placed};
 use crate::explain;
 use crate::put_off::{self, PutOff};
 use crate::stats::name_of;
@@ -11,8 +11,9 @@ use arrayloom_device::{Arg, Buf, DeviceError, Launch, ReduceArgs};
 use arrayloom_fuse::{Cache, Fold, Fused, Group, Options, Pass, Slots, fuse};
 use arrayloom_guard::State;
 use arrayloom_ir::{FpFlags, Node, Operand, SlotId};
-use arrayloom_types::Layout;
+use arrayloom_types::{Layout, Queue};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
@@ -23,6 +24,8 @@ pub(crate) struct Batch {
     slots: BTreeMap<SlotId, Facts>,
     put_off: Vec<PutOff>,
     pub(crate) events: Vec<Placed>,
+    /// Conditions that the device notes later.
+    late: Vec<Late>,
 }
 
 /// What fusion knows of a slot.
@@ -66,6 +69,7 @@ impl Batch {
             slots,
             put_off: Vec::new(),
             events: Vec::new(),
+            late: Vec::new(),
         }
     }
 
@@ -118,12 +122,54 @@ impl Engine {
         }
         self.alone.learn(&batch.list, wanted);
         let result = self.run_batch(&mut batch);
+        let result = result.and(self.collect_events(&mut batch));
         self.settle_device(true);
         self.hand_over(batch);
         let mut stats = lock(&self.stats);
         stats.flushes += 1;
         stats.flush_seconds += started.elapsed().as_secs_f64();
         result
+    }
+
+    /// Takes what a kernel met, or notes that its device will tell later.
+    fn expect_events(&self, batch: &mut Batch, group: &Group, met: Arc<[AtomicU8]>) {
+        let told = |n: usize| batch.list[group.nodes[n] as usize].told;
+        if self.device.residency().is_some() {
+            batch.late.push(Late {
+                met,
+                origin: Arc::clone(&group.origin),
+                twins: Arc::clone(&group.twins),
+                told: (0..group.nodes.len()).map(told).collect(),
+                places: group.nodes.clone(),
+            });
+            return;
+        }
+        let nodes = (group.nodes.as_slice(), batch.list.as_slice());
+        let parts = (&*group.origin, &*group.twins);
+        events::collect(&met, parts, nodes, told, &mut batch.events);
+    }
+
+    /// Waits until the device has noted what the kernels of the list met.
+    fn collect_events(&self, batch: &mut Batch) -> Result<(), EngineError> {
+        let late = std::mem::take(&mut batch.late);
+        if late.is_empty() {
+            return Ok(());
+        }
+        let event = self.device.record(Queue::default())?;
+        self.device.poll(event, true)?;
+        for Late {
+            met,
+            origin,
+            twins,
+            places,
+            told,
+        } in &late
+        {
+            let nodes = (places.as_slice(), batch.list.as_slice());
+            let told = |n: usize| told[n];
+            events::collect(met, (origin, twins), nodes, told, &mut batch.events);
+        }
+        Ok(())
     }
 
     /// Takes the list, and the values that the guard holds in blocks. What lies at its user address stays
@@ -282,7 +328,7 @@ impl Engine {
             .iter()
             .map(|fold| reduce_args(fold.as_ref()))
             .collect();
-        let flags: Option<Vec<AtomicU8>> = self.settings.collect_flags.then(|| {
+        let met: Option<Arc<[AtomicU8]>> = self.settings.collect_flags.then(|| {
             let flags = std::iter::repeat_with(|| AtomicU8::new(FpFlags::NONE.0));
             flags.take(group.kernel.code.len()).collect()
         });
@@ -292,19 +338,13 @@ impl Engine {
             outs: &outs,
             ins: &ins,
             reduces: &reduces,
-            flags: flags.as_deref(),
+            flags: None,
         };
         self.note_peak(batch.list[group.nodes[0] as usize].site);
-        self.run_kernel(group, &launch)?;
+        self.run_kernel(group, &launch, met.as_ref())?;
         self.count(batch, group, started.elapsed().as_secs_f64());
-        if let Some(flags) = flags {
-            let nodes = (group.nodes.as_slice(), batch.list.as_slice());
-            events::collect(
-                &flags,
-                (&group.origin, &group.twins),
-                nodes,
-                &mut batch.events,
-            );
+        if let Some(met) = met {
+            self.expect_events(batch, group, met);
         }
         self.settle(batch, &group.nodes);
         Ok(())

@@ -80,7 +80,8 @@ impl Engine {
             if let Some(flags) = bound.flags {
                 let nodes = (group.nodes.as_slice(), batch.list.as_slice());
                 let parts = (&*group.origin, &*group.twins);
-                events::collect(&flags, parts, nodes, &mut batch.events);
+                let told = |n: usize| batch.list[group.nodes[n] as usize].told;
+                events::collect(&flags, parts, nodes, told, &mut batch.events);
             }
             self.settle(batch, &group.nodes);
         }

@@ -4,7 +4,8 @@ use crate::bound::{Bound, views};
 use crate::driver::{self, CommandQueue, Context, DeviceId, Failure, Mark, Mem};
 use crate::programs::{Programs, Ready, Seat};
 use arrayloom_codegen::{
-    ArgValue, Entry, GROUP, ImageCache, Memory, Step, Steps, Target, abilities, operation, steps,
+    ArgValue, Entry, GROUP, ImageCache, Memory, Step, Steps, Target, Told, abilities, operation,
+    steps,
 };
 use arrayloom_device::{
     Blocks, Buf, Caps, Device, DeviceError, End, Event, ExtCall, FILTER_PASS, FILTER_WINDOW,
@@ -17,7 +18,7 @@ use cl3::device::{
     CL_DEVICE_VENDOR, CL_DEVICE_VERSION, CL_DRIVER_VERSION,
 };
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 const NAME: &str = "opencl";
@@ -63,6 +64,7 @@ pub struct OpenCl {
     programs: Programs,
     queues: Queues<CommandQueue>,
     marks: Marks<Mark>,
+    told: Told<Mark, Vec<u32>>,
     pub(crate) context: Context,
 }
 
@@ -168,6 +170,7 @@ impl OpenCl {
             programs: Programs::new(id, hardware, cache),
             queues: Queues::default(),
             marks: Marks::default(),
+            told: Told::default(),
             context: Context::new(id).map_err(trouble)?,
         })
     }
@@ -207,11 +210,23 @@ impl OpenCl {
         Ok(())
     }
 
+    /// Notes the conditions of launches that are done.
+    fn note_conditions(&self) -> Result<(), DeviceError> {
+        let noted = self.told.note(
+            |mark| mark.passed(false),
+            Vec::as_slice,
+            |words| {
+                let _left_to_it = words.leak();
+            },
+        );
+        noted.map_err(trouble)
+    }
+
     /// Puts steps into a queue, and keeps programs that are new.
     fn put_all(
         &self,
         queue: &CommandQueue,
-        list: &[Step],
+        list: &[&Step],
         bound: &Bound,
     ) -> Result<(), DeviceError> {
         let entries: Vec<_> = list.iter().map(|step| &step.entry).collect();
@@ -292,6 +307,13 @@ fn set_seated(
     kernel.set(number, &words).map_err(trouble)
 }
 
+impl Drop for OpenCl {
+    fn drop(&mut self) {
+        // Launches write into memory that goes with this.
+        drop(self.finish());
+    }
+}
+
 impl Device for OpenCl {
     fn caps(&self) -> &Caps {
         &self.caps
@@ -363,14 +385,14 @@ impl Device for OpenCl {
         self.scratch(&mut bound, &scratch)?;
         let queue = self.queue(queue)?;
         let (Some(watched), Some(flags)) = (&watched, launch.flags) else {
-            return self.put_all(&queue, &list, &bound);
+            return self.put_all(&queue, &list.iter().collect::<Vec<_>>(), &bound);
         };
         let at = &bound.scratch[watched.scratch];
         watched.run(
             (&list, flags),
             |words| {
-                let sent = queue.write(at, 0, words.as_ptr().cast(), size_of_val(words));
-                sent.map_err(trouble)
+                let zero = queue.zero(at, size_of_val(words));
+                zero.map_err(trouble)
             },
             |steps| self.put_all(&queue, steps, &bound),
             |words| {
@@ -379,6 +401,47 @@ impl Device for OpenCl {
                 sent.and_then(|()| queue.finish()).map_err(trouble)
             },
         )
+    }
+
+    fn run_watched(
+        &self,
+        queue: Queue,
+        kernel: &Kernel,
+        launch: &Launch<'_>,
+        met: &Arc<[AtomicU8]>,
+    ) -> Result<(), DeviceError> {
+        let flags = Some(&**met);
+        let launch = &Launch { flags, ..*launch };
+        let made = steps(&self.caps, kernel, launch, self.target)?;
+        let entries = || made.list.iter().map(|step| &step.entry);
+        let Some(watched) = made
+            .watched
+            .as_ref()
+            .filter(|_| self.programs.know(entries()))
+        else {
+            // What finds conditions is compiled for kernels that come again.
+            return self.run(queue, kernel, launch);
+        };
+        let mut bound = self.bind(&views(kernel, launch), launch.ins.len())?;
+        self.scratch(&mut bound, &made.scratch)?;
+        let queue = self.queue(queue)?;
+        let at = &bound.scratch[watched.scratch];
+        let mut words = vec![0u32; watched.words()];
+        let bytes = size_of_val(&*words);
+        queue.zero(at, bytes).map_err(trouble)?;
+        self.put_all(&queue, &watched.steps(&made.list), &bound)?;
+        let mark = queue
+            .read(at, 0, words.as_mut_ptr().cast(), bytes)
+            .and_then(|()| queue.mark());
+        match mark {
+            Ok(mark) => self.told.add(mark, words, watched, met),
+            Err(failure) => {
+                // The driver may still write to them.
+                let _left_to_it = words.leak();
+                return Err(trouble(failure));
+            }
+        }
+        Ok(())
     }
 
     fn foresee(&self, calls: &[(&Kernel, &Launch<'_>)]) -> Result<(), DeviceError> {
@@ -412,11 +475,13 @@ impl Device for OpenCl {
 
     fn poll(&self, event: Event, block: bool) -> Result<bool, DeviceError> {
         let Some(mark) = self.marks.get(event) else {
+            self.note_conditions()?;
             return Ok(true);
         };
         let passed = mark.passed(block).map_err(trouble)?;
         if passed {
             self.marks.passed(event);
+            self.note_conditions()?;
         }
         Ok(passed)
     }
@@ -431,7 +496,8 @@ impl Device for OpenCl {
         let views = made.ins.iter().chain(&made.outs).zip(ranges).collect();
         let mut bound = self.bind(&views, made.ins.len())?;
         self.scratch(&mut bound, &made.steps.scratch)?;
-        self.put_all(&*self.queue(queue)?, &made.steps.list, &bound)
+        let list: Vec<&Step> = made.steps.list.iter().collect();
+        self.put_all(&*self.queue(queue)?, &list, &bound)
     }
 
     fn host_ptr(&self, buf: Buf) -> Option<*mut u8> {

@@ -280,6 +280,25 @@ impl CommandQueue {
         failed("clEnqueueWriteBuffer", put).map(|event| drop(Mark(event)))
     }
 
+    /// Sets the first bytes of a block to zero; so many, a multiple of four.
+    pub(crate) fn zero(&self, block: &Mem, bytes: usize) -> Result<(), Failure> {
+        let nothing = 0u32;
+        // SAFETY: the driver copies the pattern, which is as long as it is told, and checks the range.
+        let put = unsafe {
+            command_queue::enqueue_fill_buffer(
+                self.0,
+                block.0,
+                (&raw const nothing).cast(),
+                size_of_val(&nothing),
+                0,
+                bytes,
+                0,
+                ptr::null(),
+            )
+        };
+        failed("clEnqueueFillBuffer", put).map(|event| drop(Mark(event)))
+    }
+
     /// Copies a block to host memory some time before a mark that is set later.
     pub(crate) fn read(
         &self,

@@ -55,6 +55,11 @@ impl Programs {
         self.all.kernels(entries, made)
     }
 
+    /// True if these kernels were made before.
+    pub(crate) fn know<'a>(&self, entries: impl IntoIterator<Item = &'a Entry>) -> bool {
+        self.all.know(entries)
+    }
+
     /// Makes the kernels of these entries, each of which will run a few times. Those whose items work apart
     /// share kernels.
     pub(crate) fn together(&self, context: &Context, entries: &[&Entry]) -> Result<(), String> {

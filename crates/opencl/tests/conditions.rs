@@ -2,13 +2,14 @@
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
-use arrayloom_device::{Arg, Buf, Device, Launch, Queue, ReduceArgs};
+use arrayloom_device::{Arg, Buf, Device, End, Launch, Queue, ReduceArgs};
 use arrayloom_ir::{Builder, Form, FpFlags, Kernel, Output, Prim, ReduceOp};
-use arrayloom_opencl::{Config, OpenCl};
+use arrayloom_opencl::{Config, OpenCl, Place};
 use arrayloom_plan::ReduceOrder;
 use arrayloom_reference::Reference;
 use arrayloom_types::{DType, Scalar};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// NumPy never reports underflow by default, and devices need not find it.
@@ -248,4 +249,84 @@ fn results_on_operands_tell_what_they_met() {
     assert_eq!(met, [0, FpFlags::DIVIDE.0, 0]);
     assert_eq!(f64::from_bits(own[77]).to_bits(), f64::INFINITY.to_bits());
     assert_eq!(f64::from_bits(own[78]).to_bits(), 2f64.to_bits());
+}
+
+/// A device with memory of its own tells what a kernel met when an event has passed, from the kernel's second
+/// launch on; the first one waits.
+#[test]
+fn conditions_come_with_an_event() {
+    let config = Config {
+        place: Place::Device,
+        ..Config::default()
+    };
+    let device = OpenCl::open(config).expect("an OpenCL driver");
+    let mut b = Builder::new();
+    let (x, y) = (b.input(0, DType::F64), b.input(1, DType::F64));
+    let ratio = b.bin(Prim::Div, x, y).0;
+    let fold = Form::Reduce {
+        op: ReduceOp::Add,
+        axes: 1,
+    };
+    let kernel = Kernel {
+        outputs: [Form::Store, fold]
+            .map(|form| Output { value: ratio, form })
+            .to_vec(),
+        inputs: vec![DType::F64; 2],
+        code: b.finish(),
+        rank: 1,
+    };
+    let n = 3000;
+    let bytes = 8 * n as u64;
+    let blocks = [bytes, bytes, bytes, 8].map(|bytes| device.alloc(bytes).expect("memory"));
+    let view = |buf, step| Arg::View {
+        buf,
+        offset: 0,
+        strides: [step].into_iter().collect(),
+    };
+    let order = ReduceOrder {
+        axes: [0].into_iter().collect(),
+        stream: 1,
+        piece: n,
+    };
+    let reduces = [
+        None,
+        Some(ReduceArgs {
+            order,
+            initial: None,
+        }),
+    ];
+    let put = |x: f64, y: f64| {
+        for (to, value) in blocks.iter().zip([x, y]) {
+            let mut all = vec![1.0; n];
+            all[n / 3] = value;
+            let host = End::Host(all.as_mut_ptr().cast());
+            let sent = device.copy(Queue(0), End::Dev(*to, 0), host, bytes);
+            sent.expect("a copy");
+        }
+        let met: Arc<[AtomicU8]> = kernel.code.iter().map(|_| AtomicU8::new(0)).collect();
+        let launch = Launch {
+            shape: &[n],
+            outs: &[view(blocks[2], 8), view(blocks[3], 0)],
+            ins: &[view(blocks[0], 8), view(blocks[1], 8)],
+            reduces: &reduces,
+            flags: None,
+        };
+        let run = device.run_watched(Queue(0), &kernel, &launch, &met);
+        run.expect("a kernel");
+        met
+    };
+    let told = |met: &Arc<[AtomicU8]>| met[2].load(Ordering::Relaxed) & COMPARED;
+    assert_eq!(told(&put(1.0, 0.0)), FpFlags::DIVIDE.0);
+    let pairs = [(0.0, 0.0), (1.0, 2.0), (1e300, 1e-300), (1.0, 0.0)];
+    let late = pairs.map(|(x, y)| put(x, y));
+    assert_eq!(late.each_ref().map(told), [0; 4]);
+    let event = device.record(Queue(0)).expect("an event");
+    assert_eq!(device.poll(event, true), Ok(true));
+    let expected = [
+        FpFlags::INVALID,
+        FpFlags::NONE,
+        FpFlags::OVERFLOW,
+        FpFlags::DIVIDE,
+    ];
+    assert_eq!(late.each_ref().map(told), expected.map(|flags| flags.0));
 }

@@ -180,9 +180,10 @@ KERNEL(k8849744cf97a9779, 128)(GLB const f64 * restrict pi0, const i64 oi0, GLB 
 
 #undef ix
 #define ix i32
-KERNEL(ka1fbe234b28b7c6e, 128)(GLB const f64 * restrict pi0, const i64 oi0, GLB const f64 * restrict pi1, const i64 oi1, const ix n0, GLB u32 *met) {
+KERNEL(kbd4c4ed7c6a452ab, 128)(GLB const f64 * restrict pi0, const i64 oi0, GLB const f64 * restrict pi1, const i64 oi1, const ix n0, GLB u32 *met) {
     pi0 += oi0;
     pi1 += oi1;
+    if (met[0] == 0u) return;
     u32 met2 = 0u;
     u32 met3 = 0u;
     u32 met4 = 0u;

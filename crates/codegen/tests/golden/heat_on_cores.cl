@@ -202,18 +202,19 @@ KERNEL(kfd5ac2cd0c4823d5, 128)(GLB f64 * restrict po0, const i64 oo0, const i64 
     if (LOCAL_ID == 0) {
         ix rest = (ix)item;
         store_f64(po0, sum);
-        if (class_f64(sum)) OR_INTO(met + slot, class_f64(sum));
+        if (class_f64(sum)) { OR_INTO(met + slot, class_f64(sum)); OR_INTO(met, 1u); }
     }
 }
 
 #undef ix
 #define ix i32
-KERNEL(k170e1d42ec63db5b, 128)(GLB const f64 * restrict pi0, const i64 oi0, const ix si0_0, GLB const f64 * restrict pi1, const i64 oi1, const ix si1_0, GLB const f64 * restrict pi2, const i64 oi2, const ix si2_0, GLB const f64 * restrict pi3, const i64 oi3, const ix si3_0, GLB const f64 * restrict pi4, const i64 oi4, const ix si4_0, const ix n0, const ix n1, GLB u32 *met) {
+KERNEL(ka6460b5e95528bac, 128)(GLB const f64 * restrict pi0, const i64 oi0, const ix si0_0, GLB const f64 * restrict pi1, const i64 oi1, const ix si1_0, GLB const f64 * restrict pi2, const i64 oi2, const ix si2_0, GLB const f64 * restrict pi3, const i64 oi3, const ix si3_0, GLB const f64 * restrict pi4, const i64 oi4, const ix si4_0, const ix n0, const ix n1, GLB u32 *met) {
     pi0 += oi0;
     pi1 += oi1;
     pi2 += oi2;
     pi3 += oi3;
     pi4 += oi4;
+    if (met[0] == 0u) return;
     u32 met5 = 0u;
     u32 met6 = 0u;
     u32 met7 = 0u;

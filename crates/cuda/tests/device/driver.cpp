@@ -369,6 +369,12 @@ API cuMemcpyDtoDAsync_v2(u64 to, u64 from, size_t bytes, Stream *stream) {
     put(stream, {[=] { move((void *)to, (void *)from, bytes, to, from); }, nullptr, nullptr, 0});
     return 0;
 }
+API cuMemsetD32Async(u64 to, unsigned value, size_t count, Stream *stream) {
+    ENTER; NUMBERED(stream);
+    const std::vector<unsigned> held(count, value);
+    put(stream, {[=] { move((void *)to, held.data(), 4 * count, to, to); }, nullptr, nullptr, 0});
+    return 0;
+}
 API cuMemcpyPeerAsync(u64 to, Device *mine, u64 from, Device *theirs, size_t bytes, Stream *stream) {
     ENTER; KNOWN(streams, stream);
     const bool known = mine == &devices[stream->device] && mine->retained > 0 && theirs->retained > 0;

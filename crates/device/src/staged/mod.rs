@@ -22,6 +22,7 @@ use arrayloom_ir::Kernel;
 use arrayloom_memory::{MemInfo, Vmm};
 use memory::DeviceMemory;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use store::Store;
 use work::{Work, all_stored, is_lack};
@@ -93,6 +94,8 @@ pub struct Staged {
     /// Copies may stay on the device when a series of kernels is over.
     stays: bool,
     stats: Mutex<StagedStats>,
+    /// The device has work that nobody waited for.
+    late: AtomicBool,
 }
 
 impl Staged {
@@ -122,6 +125,7 @@ impl Staged {
             private: OnceLock::new(),
             stays: !confined,
             stats: Mutex::default(),
+            late: AtomicBool::new(false),
         }
     }
 
@@ -169,13 +173,46 @@ impl Staged {
         lock(&self.store)
     }
 
+    /// Waits for work of the device that nobody waited for.
+    fn catch_up(&self) -> Result<(), DeviceError> {
+        if self.late.swap(false, Relaxed) {
+            finish(&*self.device)?;
+        }
+        Ok(())
+    }
+
+    /// Runs a kernel, and notes its conditions where they are wanted.
+    fn run_noted(
+        &self,
+        kernel: &Kernel,
+        launch: &Launch<'_>,
+        met: Option<&Arc<[AtomicU8]>>,
+    ) -> Result<(), DeviceError> {
+        let counted = met.is_none_or(|met| met.len() == kernel.code.len());
+        if !launch.fits(kernel) || !counted {
+            return Err(DeviceError::Unsupported {
+                device: self.caps.name,
+                what: "the launch does not fit the kernel".to_owned(),
+            });
+        }
+        if launch.outs.is_empty() || launch.shape.contains(&0) && all_stored(kernel) {
+            return Ok(());
+        }
+        self.run_boxed(kernel, launch, met)
+    }
+
     /// Runs a kernel, in boxes of rows where the device has not enough memory for the whole.
-    fn run_boxed(&self, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), DeviceError> {
+    fn run_boxed(
+        &self,
+        kernel: &Kernel,
+        launch: &Launch<'_>,
+        met: Option<&Arc<[AtomicU8]>>,
+    ) -> Result<(), DeviceError> {
         let rows = launch.shape.first().copied().unwrap_or(0);
         let limit = self.memory.limit().most();
         let divides = rows > 1 && rows_are_apart(kernel) && least(kernel, launch) <= limit;
         let mut store = self.store();
-        let mut work = Work::new(self, &mut store, (kernel, launch), divides);
+        let mut work = Work::new(self, &mut store, (kernel, launch, met), divides);
         let result = work.run();
         let stats = std::mem::take(&mut work.session.stats);
         drop(work);
@@ -200,7 +237,7 @@ impl Staged {
                 ins: &ins,
                 ..*launch
             };
-            self.run_boxed(kernel, &boxed)?;
+            self.run_boxed(kernel, &boxed, met)?;
         }
         Ok(())
     }
@@ -256,17 +293,31 @@ impl Device for Staged {
         self.host.copy(queue, dst, src, bytes)
     }
 
-    fn run(&self, _queue: Queue, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), DeviceError> {
-        if !launch.fits(kernel) {
-            return Err(DeviceError::Unsupported {
-                device: self.caps.name,
-                what: "the launch does not fit the kernel".to_owned(),
-            });
+    fn run(&self, queue: Queue, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), DeviceError> {
+        let Some(flags) = launch.flags else {
+            return self.run_noted(kernel, launch, None);
+        };
+        let met: Arc<[AtomicU8]> = flags.iter().map(|_| AtomicU8::new(0)).collect();
+        let launch = Launch {
+            flags: None,
+            ..*launch
+        };
+        self.run_watched(queue, kernel, &launch, &met)?;
+        self.catch_up()?;
+        for (flag, met) in flags.iter().zip(&*met) {
+            flag.fetch_or(met.load(Relaxed), Relaxed);
         }
-        if launch.outs.is_empty() || launch.shape.contains(&0) && all_stored(kernel) {
-            return Ok(());
-        }
-        self.run_boxed(kernel, launch)
+        Ok(())
+    }
+
+    fn run_watched(
+        &self,
+        _queue: Queue,
+        kernel: &Kernel,
+        launch: &Launch<'_>,
+        met: &Arc<[AtomicU8]>,
+    ) -> Result<(), DeviceError> {
+        self.run_noted(kernel, launch, Some(met))
     }
 
     fn sweep(&self, queue: Queue, sweep: &Sweep<'_>) -> Result<bool, DeviceError> {
@@ -286,7 +337,7 @@ impl Device for Staged {
     }
 
     fn poll(&self, _event: Event, _block: bool) -> Result<bool, DeviceError> {
-        Ok(true)
+        self.catch_up().map(|()| true)
     }
 
     fn host_ptr(&self, buf: Buf) -> Option<*mut u8> {

@@ -5,6 +5,7 @@ use super::{Staged, StagedStats, finish, pointer};
 use crate::{Arg, Buf, Device, DeviceError, End, Launch, Queue, joined};
 use arrayloom_ir::{Builder, Form, Kernel, Output};
 use arrayloom_types::{DType, Strides};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// A view of a region.
 #[derive(Clone)]
@@ -35,6 +36,11 @@ impl<'a> Session<'a> {
             regions: Vec::new(),
             stats: StagedStats::default(),
         }
+    }
+
+    /// The device has work that nobody waited for.
+    pub(super) fn is_late(&self) {
+        self.staged.late.store(true, Relaxed);
     }
 
     /// Makes regions of ranges; those that overlap are one. What the device has of them is used.

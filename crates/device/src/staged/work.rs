@@ -8,6 +8,7 @@ use crate::{Arg, Device, DeviceError, Launch, Queue, ReduceArgs};
 use arrayloom_ir::{Form, Kernel, Output, Prim};
 use arrayloom_types::{DType, Shape, contiguous_strides};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// A launch while it is worked on.
@@ -17,6 +18,8 @@ pub(super) struct Work<'a> {
     host: &'a dyn Device,
     kernel: &'a Kernel,
     launch: &'a Launch<'a>,
+    /// Where the conditions of the whole kernel are noted, if they are wanted.
+    met: Option<&'a Arc<[AtomicU8]>>,
     /// Regions of the values in between.
     values: BTreeMap<u32, usize>,
     /// Lack of device memory is told, not cured by the host.
@@ -37,14 +40,15 @@ struct Call<'a> {
     ins: Vec<Operand>,
     outs: Vec<Operand>,
     reduces: &'a [Option<ReduceArgs>],
-    flags: Option<&'a [AtomicU8]>,
+    /// Where the conditions are noted, if they are wanted.
+    met: Option<&'a Arc<[AtomicU8]>>,
 }
 
 impl<'a> Work<'a> {
     pub(super) fn new(
         staged: &'a Staged,
         store: &'a mut Store,
-        (kernel, launch): (&'a Kernel, &'a Launch<'a>),
+        (kernel, launch, met): (&'a Kernel, &'a Launch<'a>, Option<&'a Arc<[AtomicU8]>>),
         tells_lack: bool,
     ) -> Work<'a> {
         Work {
@@ -53,6 +57,7 @@ impl<'a> Work<'a> {
             host: &*staged.host,
             kernel,
             launch,
+            met,
             values: BTreeMap::new(),
             tells_lack,
         }
@@ -102,7 +107,7 @@ impl<'a> Work<'a> {
                 .map(|i| self.output(i))
                 .collect(),
             reduces: self.launch.reduces,
-            flags: self.launch.flags,
+            met: self.met,
         }
     }
 
@@ -147,22 +152,23 @@ impl<'a> Work<'a> {
             ins.push(operand);
         }
         let outs = vec![self.place(part.out)];
-        let wanted = self.launch.flags.zip(part.origin);
-        let flags: Vec<AtomicU8> = part.kernel.code.iter().map(|_| AtomicU8::new(0)).collect();
+        let wanted = self.met.zip(part.origin);
+        let met: Arc<[AtomicU8]> = part.kernel.code.iter().map(|_| AtomicU8::new(0)).collect();
         let reduces = [part.reduce.clone()];
         let call = Call {
             kernel: &part.kernel,
             ins,
             outs,
             reduces: &reduces,
-            flags: wanted.map(|_| flags.as_slice()),
+            met: wanted.map(|_| &met),
         };
         match self.on_device(&call) {
+            Ok(()) if wanted.is_some() => finish(self.device)?,
             Ok(()) => {}
             Err(lack) if self.tells_lack && is_lack(&lack) => return Err(lack),
             Err(refused) => self.on_host(&call, &refused)?,
         }
-        if let (Some((all, origin)), Some(met)) = (wanted, flags.last()) {
+        if let (Some((all, origin)), Some(met)) = (wanted, met.last()) {
             all[origin].fetch_or(met.load(Ordering::Relaxed), Ordering::Relaxed);
         }
         Ok(())
@@ -206,10 +212,15 @@ impl<'a> Work<'a> {
             ins: call.ins.clone(),
             outs: call.outs.clone(),
             reduces: call.reduces,
-            flags: call.flags.filter(|_| caps.abilities.flags),
+            met: call.met.filter(|_| caps.abilities.flags),
         };
         self.call(&without, true)?;
-        finish(self.device)
+        if caps.unified {
+            // The host may look at its memory at once.
+            return finish(self.device);
+        }
+        self.session.is_late();
+        Ok(())
     }
 
     /// Runs a call on the host, because the device said no.
@@ -252,10 +263,13 @@ impl<'a> Work<'a> {
             outs: &outs,
             ins: &ins,
             reduces: call.reduces,
-            flags: call.flags,
+            flags: None,
         };
         let side = if on_device { self.device } else { self.host };
-        side.run(Queue(0), call.kernel, &launch)?;
+        match call.met {
+            Some(met) => side.run_watched(Queue(0), call.kernel, &launch, met)?,
+            None => side.run(Queue(0), call.kernel, &launch)?,
+        }
         for operand in &call.outs {
             if let Operand::View(view) = operand {
                 self.session.wrote(view, on_device);
