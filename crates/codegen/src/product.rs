@@ -16,7 +16,7 @@ use crate::map::head;
 use crate::operation::Made;
 use arrayloom_device::{Arg, ExtCall, Launch, Tensor};
 use arrayloom_ir::{Builder, Form as IrForm, Kernel, Output, Prim};
-use arrayloom_types::{DType, Kind};
+use arrayloom_types::{DType, Kind, Strides};
 use std::fmt::Write as _;
 
 /// How the items of a group share the reading of a square of each operand.
@@ -29,11 +29,20 @@ pub struct Reading {
     pub right_along: bool,
 }
 
-/// A matrix over rows, columns and the shared axis; `axes` tells which of the three its own two are.
-fn spread(tensor: &Tensor, axes: [usize; 2]) -> Arg {
-    let mut strides = [0; 3];
-    for (&axis, &stride) in axes.iter().zip(&tensor.layout.strides) {
-        strides[axis] = stride;
+/// Axes of a stack of matrices that the kernel has, beside those of a matrix.
+const STACKED: usize = 2;
+
+/// A stack over its two axes, rows, columns and the shared axis; `axes` tells which of the last three those of a
+/// matrix are.
+fn spread(tensor: &Tensor, stack: &[Strides], at: usize, axes: [usize; 2]) -> Arg {
+    let mut strides = [0; STACKED + 3];
+    let skipped = STACKED - stack.len();
+    for (stride, steps) in strides[skipped..].iter_mut().zip(stack) {
+        *stride = steps[at];
+    }
+    let own = tensor.layout.strides.iter().rev().take(2).rev();
+    for (&axis, &stride) in axes.iter().zip(own) {
+        strides[STACKED + axis] = stride;
     }
     Arg::View {
         buf: tensor.buf,
@@ -42,23 +51,97 @@ fn spread(tensor: &Tensor, axes: [usize; 2]) -> Arg {
     }
 }
 
-/// The operation `matmul` of two matrices of one dtype.
+/// The axes of a stack of three arrays, outermost first, each its extent and its step in each array. Neighbours
+/// that all arrays walk as one are one.
+fn stack(tensors: [&Tensor; 3], axes: usize) -> (Vec<usize>, Vec<Strides>) {
+    let (mut extents, mut steps): (Vec<usize>, Vec<Strides>) = (Vec::new(), Vec::new());
+    for axis in 0..axes {
+        let extent = tensors[0].layout.shape[axis];
+        let own: Strides = tensors
+            .map(|t| t.layout.strides[axis])
+            .into_iter()
+            .collect();
+        let walks_on = |last: &Strides| {
+            let mut pairs = last.iter().zip(&own);
+            pairs.all(|(&outer, &inner)| outer == inner * extent.cast_signed())
+        };
+        if extent == 1 {
+            continue;
+        }
+        if let (Some(rows), Some(last)) = (extents.last_mut(), steps.last_mut())
+            && walks_on(last)
+        {
+            *rows *= extent;
+            *last = own;
+        } else {
+            extents.push(extent);
+            steps.push(own);
+        }
+    }
+    (extents, steps)
+}
+
+/// What a product is of.
+struct Sizes {
+    dtype: DType,
+    /// Rows, columns, and the shared axis.
+    matrix: [usize; 3],
+    /// The axes of the stack.
+    stack: [usize; STACKED],
+    /// Steps of those that are not skipped: of the result, the left and the right operand.
+    steps: Vec<Strides>,
+}
+
+impl Sizes {
+    fn of(call: &ExtCall<'_>) -> Result<Sizes, String> {
+        let none = || "no matmul of these arrays".to_owned();
+        let ([left, right], [out]) = (call.ins, call.outs) else {
+            return Err(none());
+        };
+        let dtype = out.layout.dtype;
+        let all = [out, left, right];
+        let ends = all.map(|t| t.layout.shape.split_last_chunk());
+        let [
+            Some((outer, &[rows, columns])),
+            Some((lefts, &[lines, inner])),
+            Some((rights, &[other, width])),
+        ] = ends
+        else {
+            return Err(none());
+        };
+        let same = all.iter().all(|t| t.layout.dtype == dtype) && outer == lefts;
+        if !same || outer != rights || [lines, inner, width] != [rows, other, columns] {
+            return Err(none());
+        }
+        let (extents, steps) = stack(all, outer.len());
+        if extents.len() > STACKED {
+            return Err(format!("no matmul of stacks of {} axes", extents.len()));
+        }
+        let mut stack = [1; STACKED];
+        stack[STACKED - extents.len()..].copy_from_slice(&extents);
+        Ok(Sizes {
+            dtype,
+            matrix: [rows, columns, inner],
+            stack,
+            steps,
+        })
+    }
+}
+
+/// The operation `matmul` of two matrices of one dtype, or of stacks of them. All three have the same outer extents.
 ///
 /// # Errors
 /// The words for arrays that it does not take.
 pub(crate) fn product(call: &ExtCall<'_>, target: Target) -> Result<Made, String> {
-    let none = || "no matmul of these arrays".to_owned();
+    let Sizes {
+        dtype,
+        matrix: [rows, columns, inner],
+        stack: [high, low],
+        steps,
+    } = Sizes::of(call)?;
     let ([left, right], [out]) = (call.ins, call.outs) else {
-        return Err(none());
+        return Ok(Made::default());
     };
-    let dtype = out.layout.dtype;
-    let (&[rows, inner], &[other, columns]) = (&*left.layout.shape, &*right.layout.shape) else {
-        return Err(none());
-    };
-    let same = [left, right].iter().all(|t| t.layout.dtype == dtype);
-    if !same || inner != other || *out.layout.shape != [rows, columns] {
-        return Err(none());
-    }
     let mut b = Builder::new();
     let (x, y) = (b.input(0, dtype), b.input(1, dtype));
     let value = b.bin(Prim::Mul, x, y).0;
@@ -67,18 +150,21 @@ pub(crate) fn product(call: &ExtCall<'_>, target: Target) -> Result<Made, String
         code: b.finish(),
         inputs: vec![dtype; 2],
         outputs: vec![Output { value, form }],
-        rank: 3,
+        rank: 5,
     };
     let mut made = Made {
-        ins: vec![spread(left, [0, 2]), spread(right, [2, 1])],
-        outs: vec![spread(out, [0, 1])],
+        ins: vec![
+            spread(left, &steps, 1, [0, 2]),
+            spread(right, &steps, 2, [2, 1]),
+        ],
+        outs: vec![spread(out, &steps, 0, [0, 1])],
         ..Made::default()
     };
-    if rows == 0 || columns == 0 {
+    if [rows, columns, high, low].contains(&0) {
         return Ok(made);
     }
     let launch = Launch {
-        shape: &[rows, columns, inner],
+        shape: &[high, low, rows, columns, inner],
         outs: &made.outs,
         ins: &made.ins,
         reduces: &[],
@@ -86,22 +172,22 @@ pub(crate) fn product(call: &ExtCall<'_>, target: Target) -> Result<Made, String
     };
     let mut work = Lowering::new(&kernel, &launch, target);
     let mut draft = work.draft(&[0], Form::Map);
-    draft.dims = work.dims(&draft, &[0, 1, 2]);
-    draft.kept = 2;
+    draft.dims = work.dims(&draft, &[0, 1, 2, 3, 4]);
+    draft.kept = 4;
     let nearer = |operand: usize, own: usize| {
         let step = |dim: &Dim| dim.strides[operand].unsigned_abs();
-        step(&draft.dims[2]) <= step(&draft.dims[own])
+        step(&draft.dims[4]) <= step(&draft.dims[own])
     };
     draft.form = Form::Product(Reading {
-        left_along: nearer(0, 0),
-        right_along: nearer(1, 1),
+        left_along: nearer(0, 2),
+        right_along: nearer(1, 3),
     });
     let side = Square::of(dtype).side;
     let groups = (rows.div_ceil(side) * columns.div_ceil(side)) as u64;
     if groups >= 1 << 31 {
         return Err("no matmul of so many elements".to_owned());
     }
-    work.push(&draft, [groups, 1, 1], &[], None)?;
+    work.push(&draft, [groups, low as u64, high as u64], &[], None)?;
     made.steps = work.steps;
     Ok(made)
 }
@@ -171,12 +257,13 @@ pub(crate) fn text(entry: &Entry, reading: Reading) -> String {
         text,
         "    LOC {kind} left[{depth} * {pitch}], right[{depth} * {pitch}];
     {kind} sum[PLACES][{rows}][{columns}];
-    const ix wide = (n1 - 1) / {side} + 1;
+    const ix wide = (n3 - 1) / {side} + 1;
     const ix top = (ix)GROUP_X / wide * {side}, start = (ix)GROUP_X % wide * {side};
+    EACH_Z(d0, n0) EACH_Y(d1, n1) {{
     for (u32 p = 0; p < PLACES; p++)
         for (u32 i = 0; i < {rows}; i++)
             for (u32 j = 0; j < {columns}; j++) sum[p][i][j] = {};
-    for (ix from = 0; from < n2; from += {depth}) {{
+    for (ix from = 0; from < n4; from += {depth}) {{
         for (u32 at = LOCAL_ID; at < {}; at += LOCAL_SIZE) {{",
         zero(entry.folded()),
         depth * side
@@ -185,7 +272,7 @@ pub(crate) fn text(entry: &Entry, reading: Reading) -> String {
     text.push_str(&brought(entry, "right", reading.right_along));
     let place = "const u32 place = LOCAL_ID * PLACES + p;";
     let sum = added(entry.folded(), ["sum[p][i][j]", "x[i]", "y[j]"]);
-    let index = ["row", "column", "0"].map(str::to_owned);
+    let index = ["d0", "d1", "row", "column", "0"].map(str::to_owned);
     let put = store(&entry.outs[0].1, "o0", &index, "sum[p][i][j]");
     let _ = writeln!(
         text,
@@ -210,8 +297,9 @@ pub(crate) fn text(entry: &Entry, reading: Reading) -> String {
             for (u32 j = 0; j < {columns}; j++) {{
                 const ix row = top + (ix)(place / {across} + i * {down});
                 const ix column = start + (ix)(place % {across} + j * {across});
-                if (row < n0 && column < n1) {put}
+                if (row < n2 && column < n3) {put}
             }}
+    }}
     }}
 }}",
         down = side / rows
@@ -240,9 +328,9 @@ fn brought(entry: &Entry, name: &str, along: bool) -> String {
         (format!("at % {side}"), format!("at / {side}"))
     };
     let (number, first, extent, index) = if name == "left" {
-        (0, "top", "n0", ["(top + line)", "0", "k"])
+        (0, "top", "n2", ["d0", "d1", "(top + line)", "0", "k"])
     } else {
-        (1, "start", "n1", ["0", "(start + line)", "k"])
+        (1, "start", "n3", ["d0", "d1", "0", "(start + line)", "k"])
     };
     let Some(Source::View(view)) = entry.ins.get(number) else {
         return String::new();
@@ -251,7 +339,7 @@ fn brought(entry: &Entry, name: &str, along: bool) -> String {
     format!(
         "            {{
                 const ix line = (ix)({line}), k = from + (ix)({k});
-                {name}[(k - from) * {pitch} + line] = {first} + line < {extent} && k < n2 ? {element} : {};
+                {name}[(k - from) * {pitch} + line] = {first} + line < {extent} && k < n4 ? {element} : {};
             }}
 ",
         zero(entry.folded())

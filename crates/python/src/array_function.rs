@@ -81,7 +81,7 @@ pub(crate) fn call<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         Outcome::Numpy(why) => functions::why_not(why, reason),
     };
     if let ("dot", [a, b], true) = (name, &items[..], kwargs.is_empty())
-        && let Some(result) = operations::matmul(py, a, b)?
+        && let Some(result) = operations::matmul(py, a, b, false)?
     {
         return Ok(result);
     }

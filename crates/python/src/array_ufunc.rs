@@ -122,7 +122,7 @@ fn in_numpy<'py>(
     }
     let name: String = ufunc.getattr("__name__")?.extract()?;
     if let ("matmul", "__call__", [a, b], None) = (name.as_str(), method, inputs, kwargs)
-        && let Some(result) = operations::matmul(ufunc.py(), a, b)?
+        && let Some(result) = operations::matmul(ufunc.py(), a, b, true)?
     {
         return Ok(result);
     }

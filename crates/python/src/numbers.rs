@@ -407,7 +407,7 @@ pub(crate) unsafe extern "C" fn matmul(a: *mut PyObject, b: *mut PyObject) -> *m
             return Ok(result);
         }
         let stranger = stranger(&a) || stranger(&b);
-        if !stranger && let Some(result) = operations::matmul(py, &a, &b)? {
+        if !stranger && let Some(result) = operations::matmul(py, &a, &b, true)? {
             return Ok(result);
         }
         let reason = if stranger {

@@ -7,14 +7,16 @@ use crate::np::Arr;
 use crate::operand::Reason;
 use crate::{backends, birth, error, state, sync};
 use arrayloom_device::{Buf, Device as _, DeviceError, ExtCall, Queue, Staged, Tensor};
-use arrayloom_types::DType;
+use arrayloom_types::{DType, Layout, Shape, broadcast};
 use pyo3::prelude::*;
 
-/// `a @ b` for two matrices of one dtype, if the backend in use has the operation `matmul`.
+/// `a @ b` for arrays of one dtype, if the backend in use has the operation `matmul`; of more than two axes if they
+/// may be `stacked`.
 pub(crate) fn matmul<'py>(
     py: Python<'py>,
     a: &Bound<'py, PyAny>,
     b: &Bound<'py, PyAny>,
+    stacked: bool,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let Some(staged) = backends::staged() else {
         return Ok(None);
@@ -22,15 +24,18 @@ pub(crate) fn matmul<'py>(
     let (Some(left), Some(right)) = (Arr::of(a), Arr::of(b)) else {
         return Ok(None);
     };
-    let Some((dtype, shape)) = shape_of(left, right) else {
+    // Those of npbackend know matrices only.
+    let stacked = stacked && !backends::needs_python();
+    let Some(factors) = Factors::of(left, right, stacked) else {
         return Ok(None);
     };
+    let (dtype, shape) = (factors.left.layout.dtype, &*factors.shape);
     let largest = left.nbytes().max(right.nbytes());
-    let size = birth::nbytes(dtype, &shape);
+    let size = birth::nbytes(dtype, shape);
     if largest.max(size.unwrap_or(0)) < state::min_bytes() {
         return Ok(None);
     }
-    let Some(born) = birth::ready(py, dtype, &shape, false)? else {
+    let Some(born) = birth::ready(py, dtype, shape, false)? else {
         return Ok(None);
     };
     sync::read(py, left)?;
@@ -38,13 +43,85 @@ pub(crate) fn matmul<'py>(
     let Some(result) = Arr::of(&born.array) else {
         return Ok(None);
     };
-    let call = Operation {
+    let out = Tensor {
+        buf: Buf(result.addr() as u64),
+        layout: Layout::contiguous(dtype, &factors.matrices),
+    };
+    let call = ExtCall {
         name: "matmul",
-        ins: &[(left, dtype), (right, dtype)],
-        outs: &[(result, dtype)],
+        outs: &[out],
+        ins: &[factors.left, factors.right],
         attrs: &[],
     };
-    Ok(call.run(py, staged)?.then_some(born.array))
+    Ok(done(py, staged, &call)?.then_some(born.array))
+}
+
+/// The operands of a product, as stacks of matrices that fit.
+struct Factors {
+    left: Tensor,
+    right: Tensor,
+    /// Of the result, as the device sees it.
+    matrices: Shape,
+    /// Of the result.
+    shape: Shape,
+}
+
+impl Factors {
+    fn of(left: Arr, right: Arr, stacked: bool) -> Option<Factors> {
+        let dtype = left.dtype().filter(|d| right.dtype() == Some(*d))?;
+        let layouts = [left, right].map(|array| array.layout(dtype, array.addr()));
+        let most = if stacked { usize::MAX } else { 2 };
+        let vectors = layouts.each_ref().map(|layout| layout.shape.len() == 1);
+        let fit = |l: &Layout| (1..=most).contains(&l.shape.len()) && !l.shape.contains(&0);
+        if !layouts.iter().all(fit) || vectors == [true; 2] {
+            return None;
+        }
+        let [mut x, mut y] = layouts;
+        // A vector is a row on the left, and a column on the right.
+        if vectors[0] {
+            x.shape.insert(0, 1);
+            x.strides.insert(0, 0);
+        }
+        if vectors[1] {
+            y.shape.push(1);
+            y.strides.push(0);
+        }
+        let (outer_x, &[rows, inner]) = x.shape.split_last_chunk()?;
+        let (outer_y, &[other, columns]) = y.shape.split_last_chunk()?;
+        let outer = broadcast(outer_x, outer_y).ok()?;
+        if inner != other {
+            return None;
+        }
+        let spread =
+            |layout: &Layout, own: [usize; 2]| layout.broadcast_to(&[&*outer, &own].concat());
+        let tensor = |array: Arr, layout| Tensor {
+            buf: Buf(array.addr() as u64),
+            layout,
+        };
+        let (left, right) = (
+            tensor(left, spread(&x, [rows, inner])),
+            tensor(right, spread(&y, [inner, columns])),
+        );
+        let matrices: Shape = outer.iter().copied().chain([rows, columns]).collect();
+        let own = [(rows, vectors[0]), (columns, vectors[1])];
+        let own = own.iter().filter(|(_, vector)| !vector).map(|(n, _)| *n);
+        let shape = outer.iter().copied().chain(own).collect();
+        Some(Factors {
+            left,
+            right,
+            matrices,
+            shape,
+        })
+    }
+}
+
+/// Runs an operation on the device. False if the device does not have it, or has no room for it.
+fn done(py: Python<'_>, staged: &Staged, call: &ExtCall<'_>) -> PyResult<bool> {
+    match sync::detached(py, || staged.ext(Queue(0), call)) {
+        Ok(()) => Ok(true),
+        Err(DeviceError::Unsupported { .. } | DeviceError::OutOfMemory { .. }) => Ok(false),
+        Err(failed) => Err(error::to_python(py, &failed.into())),
+    }
 }
 
 /// An operation on arrays whose values are computed.
@@ -70,11 +147,7 @@ impl Operation<'_> {
             ins: &ins,
             attrs: self.attrs,
         };
-        match sync::detached(py, || staged.ext(Queue(0), &call)) {
-            Ok(()) => Ok(true),
-            Err(DeviceError::Unsupported { .. } | DeviceError::OutOfMemory { .. }) => Ok(false),
-            Err(failed) => Err(error::to_python(py, &failed.into())),
-        }
+        done(py, staged, &call)
     }
 }
 
@@ -206,20 +279,10 @@ pub(crate) fn philox<'py>(
     Ok(call.run(py, staged)?.then_some(born.array))
 }
 
-/// Dtype and extents of the product, if both are matrices that fit.
-fn shape_of(left: Arr, right: Arr) -> Option<(DType, [usize; 2])> {
-    let dtype = left.dtype().filter(|d| right.dtype() == Some(*d))?;
-    let (&[rows, inner], &[other, columns]) = (left.shape(), right.shape()) else {
-        return None;
-    };
-    let fits = inner == other && ![rows, inner, columns].contains(&0);
-    fits.then_some((dtype, [rows, columns]))
-}
-
 /// `a.dot(b)`.
 pub(crate) fn dot<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
     let product = match (call.args, call.kwargs) {
-        ([other], None) => matmul(call.this.py(), call.this, other)?,
+        ([other], None) => matmul(call.this.py(), call.this, other, false)?,
         _ => None,
     };
     Ok(product.map_or(Outcome::Numpy(Reason::Library), Outcome::Done))

@@ -60,26 +60,27 @@ DEV void store_f64(GLB f64 *p, f64 x) { *p = x; }
 #ifndef PLACES
 #define PLACES 1
 #endif
-KERNEL(k714ca08cb421bcaa, 128)(GLB const f64 * restrict pi0, const i64 oi0, const ix si0_0, GLB const f64 * restrict pi1, const i64 oi1, const ix si1_1, const ix si1_2, GLB f64 * restrict po0, const i64 oo0, const ix so0_0, const ix so0_1, const ix n0, const ix n1, const ix n2) {
+KERNEL(k406a6fd2eebbfc9b, 128)(GLB const f64 * restrict pi0, const i64 oi0, const ix si0_2, GLB const f64 * restrict pi1, const i64 oi1, const ix si1_3, const ix si1_4, GLB f64 * restrict po0, const i64 oo0, const ix so0_2, const ix so0_3, const ix n0, const ix n1, const ix n2, const ix n3, const ix n4) {
     pi0 += oi0;
     pi1 += oi1;
     po0 += oo0;
     LOC f64 left[16 * 65], right[16 * 65];
     f64 sum[PLACES][4][8];
-    const ix wide = (n1 - 1) / 64 + 1;
+    const ix wide = (n3 - 1) / 64 + 1;
     const ix top = (ix)GROUP_X / wide * 64, start = (ix)GROUP_X % wide * 64;
+    EACH_Z(d0, n0) EACH_Y(d1, n1) {
     for (u32 p = 0; p < PLACES; p++)
         for (u32 i = 0; i < 4; i++)
             for (u32 j = 0; j < 8; j++) sum[p][i][j] = (f64)0;
-    for (ix from = 0; from < n2; from += 16) {
+    for (ix from = 0; from < n4; from += 16) {
         for (u32 at = LOCAL_ID; at < 1024; at += LOCAL_SIZE) {
             {
                 const ix line = (ix)(at / 16), k = from + (ix)(at % 16);
-                left[(k - from) * 65 + line] = top + line < n0 && k < n2 ? load_f64(pi0 + (top + line) * si0_0 + k) : (f64)0;
+                left[(k - from) * 65 + line] = top + line < n2 && k < n4 ? load_f64(pi0 + (top + line) * si0_2 + k) : (f64)0;
             }
             {
                 const ix line = (ix)(at % 64), k = from + (ix)(at / 64);
-                right[(k - from) * 65 + line] = start + line < n1 && k < n2 ? load_f64(pi1 + (start + line) * si1_1 + k * si1_2) : (f64)0;
+                right[(k - from) * 65 + line] = start + line < n3 && k < n4 ? load_f64(pi1 + (start + line) * si1_3 + k * si1_4) : (f64)0;
             }
         }
         SYNC;
@@ -102,7 +103,8 @@ KERNEL(k714ca08cb421bcaa, 128)(GLB const f64 * restrict pi0, const i64 oi0, cons
             for (u32 j = 0; j < 8; j++) {
                 const ix row = top + (ix)(place / 8 + i * 16);
                 const ix column = start + (ix)(place % 8 + j * 8);
-                if (row < n0 && column < n1) store_f64(po0 + row * so0_0 + column * so0_1, sum[p][i][j]);
+                if (row < n2 && column < n3) store_f64(po0 + row * so0_2 + column * so0_3, sum[p][i][j]);
             }
+    }
     }
 }

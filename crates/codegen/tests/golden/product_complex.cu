@@ -69,26 +69,27 @@ DEV void store_c128(GLB f64 *p, c128 z) {
 #ifndef PLACES
 #define PLACES 1
 #endif
-KERNEL(k70a9510242da80c3, 128)(GLB const f64 * restrict pi0, const i64 oi0, const ix si0_0, GLB const f64 * restrict pi1, const i64 oi1, const ix si1_1, const ix si1_2, GLB f64 * restrict po0, const i64 oo0, const ix so0_0, const ix so0_1, const ix n0, const ix n1, const ix n2) {
+KERNEL(k656f0c209f5b532b, 128)(GLB const f64 * restrict pi0, const i64 oi0, const ix si0_2, GLB const f64 * restrict pi1, const i64 oi1, const ix si1_3, const ix si1_4, GLB f64 * restrict po0, const i64 oo0, const ix so0_2, const ix so0_3, const ix n0, const ix n1, const ix n2, const ix n3, const ix n4) {
     pi0 += oi0;
     pi1 += oi1;
     po0 += oo0;
     LOC c128 left[16 * 33], right[16 * 33];
     c128 sum[PLACES][2][4];
-    const ix wide = (n1 - 1) / 32 + 1;
+    const ix wide = (n3 - 1) / 32 + 1;
     const ix top = (ix)GROUP_X / wide * 32, start = (ix)GROUP_X % wide * 32;
+    EACH_Z(d0, n0) EACH_Y(d1, n1) {
     for (u32 p = 0; p < PLACES; p++)
         for (u32 i = 0; i < 2; i++)
             for (u32 j = 0; j < 4; j++) sum[p][i][j] = c128_of((f64)0, (f64)0);
-    for (ix from = 0; from < n2; from += 16) {
+    for (ix from = 0; from < n4; from += 16) {
         for (u32 at = LOCAL_ID; at < 512; at += LOCAL_SIZE) {
             {
                 const ix line = (ix)(at / 16), k = from + (ix)(at % 16);
-                left[(k - from) * 33 + line] = top + line < n0 && k < n2 ? load_c128(pi0 + (top + line) * si0_0 + 2 * k) : c128_of((f64)0, (f64)0);
+                left[(k - from) * 33 + line] = top + line < n2 && k < n4 ? load_c128(pi0 + (top + line) * si0_2 + 2 * k) : c128_of((f64)0, (f64)0);
             }
             {
                 const ix line = (ix)(at % 32), k = from + (ix)(at / 32);
-                right[(k - from) * 33 + line] = start + line < n1 && k < n2 ? load_c128(pi1 + (start + line) * si1_1 + k * si1_2) : c128_of((f64)0, (f64)0);
+                right[(k - from) * 33 + line] = start + line < n3 && k < n4 ? load_c128(pi1 + (start + line) * si1_3 + k * si1_4) : c128_of((f64)0, (f64)0);
             }
         }
         SYNC;
@@ -111,7 +112,8 @@ KERNEL(k70a9510242da80c3, 128)(GLB const f64 * restrict pi0, const i64 oi0, cons
             for (u32 j = 0; j < 4; j++) {
                 const ix row = top + (ix)(place / 8 + i * 16);
                 const ix column = start + (ix)(place % 8 + j * 8);
-                if (row < n0 && column < n1) store_c128(po0 + row * so0_0 + column * so0_1, sum[p][i][j]);
+                if (row < n2 && column < n3) store_c128(po0 + row * so0_2 + column * so0_3, sum[p][i][j]);
             }
+    }
     }
 }

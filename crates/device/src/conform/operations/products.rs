@@ -19,6 +19,15 @@ const CASES: [([usize; 3], Pattern); 8] = [
     ([70, 5, 0], Pattern::Contiguous),
 ];
 
+/// Extents of stacks of three by five and five by four matrices: of the operands, where 1 repeats.
+const STACKS: [[&[usize]; 2]; 5] = [
+    [&[3], &[3]],
+    [&[2, 7], &[1, 1]],
+    [&[1, 7], &[2, 1]],
+    [&[4, 5, 3], &[1, 1, 3]],
+    [&[0], &[0]],
+];
+
 /// Multiplies matrices of the chosen dtypes (all if there are none).
 pub fn products(device: &dyn Device, dtypes: &[DType]) -> Vec<CaseResult> {
     let chosen = |d: &DType| dtypes.is_empty() || dtypes.contains(d);
@@ -27,6 +36,10 @@ pub fn products(device: &dyn Device, dtypes: &[DType]) -> Vec<CaseResult> {
             for (seed, (sizes, pattern)) in (0..).zip(CASES) {
                 let name = format!("matmul/{dtype}/{sizes:?}/{}", pattern.name());
                 suite.note(name, case(device, dtype, sizes, pattern, seed));
+            }
+            for (seed, outer) in (50..).zip(STACKS) {
+                let name = format!("matmul/{dtype}/stack{:?}x{:?}", outer[0], outer[1]);
+                suite.note(name, stack(device, dtype, outer, seed));
             }
         }
     })
@@ -50,6 +63,34 @@ fn case(
     let left = pattern.input(dtype, &[rows, inner], 0);
     let right = pattern.input(dtype, &[inner, columns], 1);
     let out = pattern.output(dtype, &[rows, columns]);
+    product(device, [left, right, out], seed)
+}
+
+/// A product of stacks, of which the left one has its matrices turned.
+fn stack(
+    device: &dyn Device,
+    dtype: DType,
+    outer: [&[usize]; 2],
+    seed: u64,
+) -> Result<(), Trouble> {
+    let both = outer[0].iter().zip(outer[1]);
+    let whole: Vec<usize> = both.map(|(&x, &y)| if x == 1 { y } else { x }).collect();
+    let layout =
+        |outer: &[usize], own: [usize; 2]| Layout::contiguous(dtype, &[outer, &own].concat());
+    let mut left = layout(outer[0], [5, 3]);
+    let rank = left.shape.len();
+    left.shape.swap(rank - 2, rank - 1);
+    left.strides.swap(rank - 2, rank - 1);
+    let left = left.broadcast_to(&[&*whole, &[3, 5]].concat());
+    let right = layout(outer[1], [5, 4]).broadcast_to(&[&*whole, &[5, 4]].concat());
+    product(device, [left, right, layout(&whole, [3, 4])], seed)
+}
+
+/// Multiplies the first two and compares every element of the last.
+fn product(device: &dyn Device, [left, right, out]: [Layout; 3], seed: u64) -> Result<(), Trouble> {
+    let dtype = out.dtype;
+    let end = |layout: &Layout| layout.shape[layout.shape.len() - 2..].to_vec();
+    let ([rows, inner], columns) = ([0, 1].map(|n| end(&left)[n]), end(&right)[1]);
     let filled = |layout: &Layout, seed| {
         block(
             layout,
@@ -61,17 +102,18 @@ fn case(
     let size = dtype.size();
     let element = |block: &[u8], at: usize| parts(dtype, &block[at..at + size]);
     let (lefts, rights, places) = (offsets(&left), offsets(&right), offsets(&out));
-    for row in 0..rows {
-        for column in 0..columns {
-            let pairs = (0..inner).map(|k| {
-                let (a, b) = (lefts[row * inner + k], rights[k * columns + column]);
-                (element(&x, a), element(&y, b))
-            });
-            let at = places[row * columns + column];
-            let got = element(&found[0], at);
-            if !agrees(dtype, got, pairs) {
-                return Err(format!("row {row}, column {column}: {got:?}").into());
-            }
+    for (number, &at) in places.iter().enumerate() {
+        let (line, column) = (number / columns, number % columns);
+        // Rows of all matrices count on.
+        let matrix = line / rows;
+        let pairs = (0..inner).map(|k| {
+            let a = lefts[line * inner + k];
+            let b = rights[(matrix * inner + k) * columns + column];
+            (element(&x, a), element(&y, b))
+        });
+        let got = element(&found[0], at);
+        if !agrees(dtype, got, pairs) {
+            return Err(format!("row {line}, column {column}: {got:?}").into());
         }
     }
     let mut kept = vec![super::GAP; block_bytes(&out)];
