@@ -76,14 +76,18 @@ class _Counted(Generator):
 
     def random(self, size: Any = None, dtype: Any = "float64", out: Any = None) -> Any:  # noqa: ANN401
         """Draw numbers from 0 to 1, as `numpy.random.Generator.random` does."""
-        if out is None and size is not None and dtype in ("float64", "d", "f8", float, np.float64):
-            drawn = _by_counter(self.bit_generator, size)
+        if out is None and size is not None and dtype in _DTYPES:
+            drawn = _by_counter(self.bit_generator, size, _DTYPES[dtype])
             if drawn is not None:
                 return drawn
         numpy_own: Any = super()
         return numpy_own.random(size, dtype, out)
 
 
+_DTYPES: dict[Any, str] = {
+    **dict.fromkeys(("float64", "d", "f8", float, np.float64), "float64"),
+    **dict.fromkeys(("float32", "f", "f4", np.float32), "float32"),
+}
 _Counted.__name__ = _Counted.__qualname__ = "Generator"
 
 
@@ -93,32 +97,47 @@ def _is_shape(shape: object) -> bool:
     )
 
 
-def _by_counter(bits: Any, size: Any) -> Any | None:  # noqa: ANN401 - of NumPy's types
+def _first(state: dict[str, Any], words: Any, dtype: str) -> Any:  # noqa: ANN401 - an array
+    """Make the numbers of what is left of a block: of whole words, or of the halves of words for ``float32``."""
+    if dtype == "float64":
+        return (words >> np.uint64(11)) * 2.0**-53
+    halves = np.stack((words & np.uint64(2**32 - 1), words >> np.uint64(32)), axis=1).ravel()
+    if state["has_uint32"]:
+        halves = np.concatenate([[np.uint64(state["uinteger"])], halves])
+    return (halves >> np.uint64(8)).astype("f4") * np.float32(2.0**-24)
+
+
+def _by_counter(bits: Any, size: Any, dtype: str) -> Any | None:  # noqa: ANN401 - of NumPy's types
     """Draw an array of numbers from a `Philox` by a device; `None` if there is none for it."""
     shape: Any = (size,) if isinstance(size, int) else size
     if not _is_shape(shape):
         return None
+    each = 1 if dtype == "float64" else 2
     with bits.lock:
         state = bits.state
-        words = state["buffer"][state["buffer_pos"] :]
-        blocks, rest = divmod(math.prod(shape) - len(words), 4)
+        first = _first(state, state["buffer"][state["buffer_pos"] :], dtype)
+        count = math.prod(shape) - len(first)
+        # Of a word that is drawn for one half only, the other one is kept.
+        drawn_words = -(-count // each)
+        blocks, rest = divmod(drawn_words, 4)
         if blocks <= 0:
             return None
         counter = [int(word) for word in state["state"]["counter"]]
         key = [int(word) for word in state["state"]["key"]]
-        drawn = philox([*counter, *key], 4 * blocks + rest, "float64")
+        drawn = philox([*counter, *key], count, dtype)
         if drawn is None:
             return None
-        if len(words):
-            drawn = np.concatenate([(words >> np.uint64(11)) * 2.0**-53, drawn])
+        if len(first):
+            drawn = np.concatenate([first, drawn])
         # NumPy draws the last words itself: what is left of their block is in the buffer afterwards.
-        last = rest or 4
         whole = sum(word << 64 * at for at, word in enumerate(counter)) + blocks - (rest == 0)
         after = [(whole >> 64 * at) & 2**64 - 1 for at in range(4)]
         state["state"]["counter"] = np.array(after, dtype=np.uint64)
         state["buffer_pos"] = 4
         bits.state = state
-        bits.random_raw(last)
+        last = int(bits.random_raw(rest or 4)[-1])
+        if each == 2:
+            bits.state = {**bits.state, "has_uint32": count % 2, "uinteger": last >> 32}
     return drawn.reshape(shape)
 
 

@@ -77,6 +77,8 @@ import numpy as np
 g = np.random.Generator(np.random.Philox(12))
 for size in (1, 50_000, 3, (40, 1001), (3, 5), 70_001, None, [2, 9000]):
     print(zlib.crc32(np.asarray(g.random(size)).tobytes()), g.bit_generator.state)
+for size, dtype in ((50_001, "f4"), (3, "f4"), (40_000, "f8"), ((40, 1001), np.float32), (7, "f4"), (30_002, "float32")):
+    print(zlib.crc32(np.asarray(g.random(size, dtype)).tobytes()), g.bit_generator.state)
 print(g.random(9, dtype="f4"), g.normal(size=5), isinstance(g, np.random.Generator), type(g).__name__)
 """
 
