@@ -40,7 +40,8 @@ fn dtypes(names: &[String]) -> PyResult<Vec<DType>> {
 #[pyo3(signature = (target, levels, dtype_names, seed, oracle=None, together=true, progress=None))]
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "lists come from Python by value"
+    clippy::too_many_arguments,
+    reason = "Python calls it by keywords, with lists by value"
 )]
 pub(crate) fn conform(
     target: &Bound<'_, PyAny>,
