@@ -414,12 +414,10 @@ impl Device for OpenCl {
         let launch = &Launch { flags, ..*launch };
         let made = steps(&self.caps, kernel, launch, self.target)?;
         let entries = || made.list.iter().map(|step| &step.entry);
-        let Some(watched) = made
-            .watched
-            .as_ref()
-            .filter(|_| self.programs.know(entries()))
-        else {
-            // What finds conditions is compiled for kernels that come again.
+        let again = !self.caps.unified && self.programs.know(entries());
+        let Some(watched) = made.watched.as_ref().filter(|_| again) else {
+            // What finds conditions is compiled for kernels that come again; and who works in the memory of the
+            // host waits for each launch anyway.
             return self.run(queue, kernel, launch);
         };
         let mut bound = self.bind(&views(kernel, launch), launch.ins.len())?;
