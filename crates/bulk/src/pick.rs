@@ -45,9 +45,39 @@ fn split<'a, T>(mut out: &'a mut [T], counts: &[usize]) -> Vec<&'a mut [T]> {
     parts
 }
 
-/// Writes what `value` gives for each true value's number to `out`. Eight equal values are common, and
-/// done together. Among others, whether a value is true decides only how far the place moves, not which way
-/// the program goes: they are seldom foreseeable.
+/// For each set of eight truth values, the numbers of the true ones in order.
+const CHOSEN: [[u8; 8]; 256] = {
+    let mut all = [[0; 8]; 256];
+    let mut set = 0;
+    while set < all.len() {
+        let (mut number, mut count) = (0, 0);
+        while number < 8 {
+            if set >> number & 1 == 1 {
+                all[set][count] = number;
+                count += 1;
+            }
+            number += 1;
+        }
+        set += 1;
+    }
+    all
+};
+
+/// Eight truth values as bits, the first one lowest, and how many are true.
+fn set_of(word: [u8; 8]) -> (u8, usize) {
+    let ones = u64::from_le_bytes(word.map(|m| u8::from(m != 0)));
+    // Each product brings all bytes to the highest one: each to a bit of its own, and as a sum.
+    let highest = |factor: u64| ones.wrapping_mul(factor).to_be_bytes()[0];
+    let (set, count) = (
+        highest(0x0102_0408_1020_4080),
+        highest(0x0101_0101_0101_0101),
+    );
+    (set, usize::from(count))
+}
+
+/// Writes what `value` gives for each true value's number to `out`. Truth values are seldom foreseeable, so they
+/// do not decide which way the program goes: of eight, a table tells the true ones; as many results are
+/// written, and the next ones go over those that were too many.
 fn fill<T: Copy>(mask: &[u8], out: &mut [T], value: impl Fn(usize) -> T) {
     let mut place = 0;
     let (words, rest) = mask.as_chunks::<8>();
@@ -55,12 +85,12 @@ fn fill<T: Copy>(mask: &[u8], out: &mut [T], value: impl Fn(usize) -> T) {
         if u64::from_ne_bytes(*word) == 0 {
             continue;
         }
-        if word.iter().all(|&m| m != 0) {
-            let rest = out.get_mut(place..).unwrap_or_default();
-            for (i, o) in rest.iter_mut().take(8).enumerate() {
-                *o = value(8 * number + i);
-            }
-            place += 8;
+        let (set, count) = set_of(*word);
+        let rest = out.get_mut(place..).unwrap_or_default();
+        if let Some(room) = rest.first_chunk_mut::<8>() {
+            let chosen = CHOSEN[usize::from(set)];
+            *room = chosen.map(|i| value(8 * number + usize::from(i)));
+            place += count;
             continue;
         }
         for (i, &m) in word.iter().enumerate() {

@@ -3,9 +3,9 @@
 //!
 //! Integers of up to 32 bits go through floats that hold them exactly. `(a + 1/2) / d` is at least
 //! `1 / 2d` away from every integer, more than the rounding of a quotient or of a product with `1 / d` can
-//! move it, so its floor is that of `a / d`. For 64 bits, one divisor for all becomes a multiplication
-//! (Granlund and Montgomery, "Division by invariant integers using multiplication", 1994; crate
-//! `strength_reduce`).
+//! move it, so its floor is that of `a / d`. So do blocks of 64-bit integers if all of them are small. For
+//! others, one divisor for all becomes a multiplication (Granlund and Montgomery, "Division by invariant
+//! integers using multiplication", 1994; crate `strength_reduce`).
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -86,7 +86,9 @@ small! {
 /// Which number is kept: the remainder, or the quotient.
 struct Division<T, const REST: bool>(PhantomData<T>);
 struct ByOne<T, const REST: bool>(PhantomData<T>);
-struct ByOneLong<T, const REST: bool>(PhantomData<T>);
+struct DivisionLong<T, const REST: bool>(PhantomData<T>);
+/// `FLOATS` where the processor rounds vectors of floats to whole numbers.
+struct ByOneLong<T, const REST: bool, const FLOATS: bool>(PhantomData<T>);
 
 impl<T: Small, const REST: bool> Body for Division<T, REST> {
     #[inline(always)]
@@ -146,9 +148,22 @@ fn conditions(by_zero: bool, over: bool) -> u8 {
     flag(by_zero, FpFlags::DIVIDE) | flag(over, FpFlags::OVERFLOW)
 }
 
+/// 64-bit integers that are looked at together.
+const BLOCK: usize = 64;
+/// The exponent of the numbers that are small: a quotient of theirs is rounded by less than a quarter of `1 / d`.
+const SMALL: u32 = 49;
+/// Small numbers stand in the low bits of their sum with this, signed ones too.
+const ABOVE: f64 = 6_755_399_441_055_744.0;
+
 /// 64-bit integers.
 trait Long: Copy {
     const ZERO: Self;
+    /// Zero for small numbers.
+    fn high(self) -> u64;
+    /// The float of a small number, and the number of a whole float.
+    fn float(self) -> f64;
+    fn whole(x: f64) -> Self;
+    fn is_positive(self) -> bool;
     /// The magnitude of a divisor that this way can take.
     fn divisor(self) -> Option<StrengthReducedU64>;
     fn floor_by(a: Self, d: StrengthReducedU64) -> Self;
@@ -160,6 +175,22 @@ trait Long: Copy {
 
 impl Long for u64 {
     const ZERO: u64 = 0;
+    #[inline(always)]
+    fn high(self) -> u64 {
+        self >> SMALL
+    }
+    #[inline(always)]
+    fn float(self) -> f64 {
+        f64::from_bits(self.wrapping_add(ABOVE.to_bits())) - ABOVE
+    }
+    #[inline(always)]
+    fn whole(x: f64) -> u64 {
+        (x + ABOVE).to_bits().wrapping_sub(ABOVE.to_bits())
+    }
+    #[inline(always)]
+    fn is_positive(self) -> bool {
+        self > 0
+    }
     fn divisor(self) -> Option<StrengthReducedU64> {
         Some(StrengthReducedU64::new(self))
     }
@@ -181,6 +212,22 @@ impl Long for u64 {
 
 impl Long for i64 {
     const ZERO: i64 = 0;
+    #[inline(always)]
+    fn high(self) -> u64 {
+        (self as u64).wrapping_add(1 << SMALL) >> (SMALL + 1)
+    }
+    #[inline(always)]
+    fn float(self) -> f64 {
+        (self as u64).float()
+    }
+    #[inline(always)]
+    fn whole(x: f64) -> i64 {
+        u64::whole(x) as i64
+    }
+    #[inline(always)]
+    fn is_positive(self) -> bool {
+        self > 0
+    }
     fn divisor(self) -> Option<StrengthReducedU64> {
         (self > 0).then(|| StrengthReducedU64::new(self.unsigned_abs()))
     }
@@ -208,7 +255,51 @@ impl Long for i64 {
     }
 }
 
-impl<T: Long, const REST: bool> Body for ByOneLong<T, REST> {
+/// The floor of a quotient of small numbers, or the remainder.
+#[inline(always)]
+fn near<T: Long, const REST: bool>(x: f64, quotient: f64, d: f64) -> T {
+    let q = quotient.floor();
+    // The product is at most `x` and `d` together, so it is exact.
+    T::whole(if REST { x - q * d } else { q })
+}
+
+impl<T: Long, const REST: bool> Body for DivisionLong<T, REST> {
+    #[inline(always)]
+    unsafe fn run(a: *const u8, b: *const u8, _: *const u8, out: *mut u8, n: usize) -> u8 {
+        // SAFETY: promised by the caller of `Body::run`.
+        let a = unsafe { tile::<T>(a, n) };
+        // SAFETY: as above.
+        let b = unsafe { tile::<T>(b, n) };
+        // SAFETY: as above.
+        let out = unsafe { tile_mut::<T>(out, n) };
+        let (mut by_zero, mut over) = (false, false);
+        let blocks = out.chunks_mut(BLOCK).zip(a.chunks(BLOCK));
+        for ((out, a), b) in blocks.zip(b.chunks(BLOCK)) {
+            let all = out.iter_mut().zip(a).zip(b);
+            let small = a.iter().chain(b).fold(0, |all, x| all | x.high()) == 0;
+            if small && b.iter().fold(true, |all, d| all & d.is_positive()) {
+                for ((o, &x), &d) in all {
+                    let (x, d) = (x.float(), d.float());
+                    *o = near::<T, REST>(x, (x + 0.5) / d, d);
+                }
+                continue;
+            }
+            for ((o, &x), &d) in all {
+                by_zero |= d.is_zero();
+                if d.is_zero() {
+                    *o = T::ZERO;
+                    continue;
+                }
+                let (q, r, overflows) = T::slowly(x, d);
+                *o = if REST { r } else { q };
+                over |= overflows;
+            }
+        }
+        conditions(by_zero, over && !REST)
+    }
+}
+
+impl<T: Long, const REST: bool, const FLOATS: bool> Body for ByOneLong<T, REST, FLOATS> {
     #[inline(always)]
     unsafe fn run(a: *const u8, b: *const u8, _: *const u8, out: *mut u8, n: usize) -> u8 {
         // SAFETY: promised by the caller of `Body::run`.
@@ -230,9 +321,22 @@ impl<T: Long, const REST: bool> Body for ByOneLong<T, REST> {
             }
             return conditions(false, over && !REST);
         };
-        for (o, &x) in out.iter_mut().zip(a) {
-            let q = T::floor_by(x, reduced);
-            *o = if REST { T::less_product(x, q, d) } else { q };
+        let floats = FLOATS && d.high() == 0;
+        let divisor = if floats { d.float() } else { 1.0 };
+        let inverse = 1.0 / divisor;
+        for (out, a) in out.chunks_mut(BLOCK).zip(a.chunks(BLOCK)) {
+            let all = out.iter_mut().zip(a);
+            if floats && a.iter().fold(0, |all, x| all | x.high()) == 0 {
+                for (o, &x) in all {
+                    let x = x.float();
+                    *o = near::<T, REST>(x, (x + 0.5) * inverse, divisor);
+                }
+                continue;
+            }
+            for (o, &x) in all {
+                let q = T::floor_by(x, reduced);
+                *o = if REST { T::less_product(x, q, d) } else { q };
+            }
         }
         0
     }
@@ -246,8 +350,13 @@ fn small<T: Small, const REST: bool>(isa: Isa, splat: Splat) -> Option<Kern> {
     }
 }
 
-fn long<T: Long, const REST: bool>(splat: Splat) -> Option<Kern> {
-    (splat == Splat::B).then(plain::<ByOneLong<T, REST>>)
+fn long<T: Long, const REST: bool>(isa: Isa, splat: Splat) -> Option<Kern> {
+    match (splat, isa) {
+        (Splat::B, Isa::Baseline) => Some(plain::<ByOneLong<T, REST, false>>()),
+        (Splat::B, _) => Some(pick::<ByOneLong<T, REST, true>>(isa)),
+        (Splat::No, Isa::Avx2 | Isa::Avx512) => Some(pick::<DivisionLong<T, REST>>(isa)),
+        _ => None,
+    }
 }
 
 fn typed<const REST: bool>(dtype: DType, isa: Isa, splat: Splat) -> Option<Kern> {
@@ -258,8 +367,8 @@ fn typed<const REST: bool>(dtype: DType, isa: Isa, splat: Splat) -> Option<Kern>
         DType::U8 => small::<u8, REST>(isa, splat),
         DType::U16 => small::<u16, REST>(isa, splat),
         DType::U32 => small::<u32, REST>(isa, splat),
-        DType::I64 => long::<i64, REST>(splat),
-        DType::U64 => long::<u64, REST>(splat),
+        DType::I64 => long::<i64, REST>(isa, splat),
+        DType::U64 => long::<u64, REST>(isa, splat),
         _ => None,
     }
 }
@@ -437,5 +546,21 @@ mod tests {
         ] {
             check(DType::U64, &near_multiples!(u64, d), &[d]);
         }
+    }
+
+    #[test]
+    fn small_numbers_near_multiples() {
+        let limit = 1i64 << SMALL;
+        for d in [1, 2, 3, 5, 7, 10, 641, 6_700_417, 1 << 40, limit - 1, limit] {
+            let most = limit / d;
+            let quotients = [0, 1, 2, most / 3, most / 2, most - 1, most];
+            let near = quotients.iter().flat_map(|q| [q * d - 1, q * d, q * d + 1]);
+            let both = near.flat_map(|x| [x, -x]);
+            let within: Vec<i64> = both.filter(|x| (-limit..limit).contains(x)).collect();
+            check(DType::I64, &within, &[d]);
+            let unsigned: Vec<u64> = within.iter().filter_map(|&x| x.try_into().ok()).collect();
+            check(DType::U64, &unsigned, &[d.unsigned_abs()]);
+        }
+        check(DType::I64, &[limit, 5, -limit, -limit - 1], &[7, -7, limit]);
     }
 }
