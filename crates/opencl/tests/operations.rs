@@ -2,7 +2,9 @@
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
-use arrayloom_device::conform::{CaseResult, Outcome, products, random, sorts, transforms};
+use arrayloom_device::conform::{
+    CaseResult, Outcome, filters, products, random, sorts, transforms,
+};
 use arrayloom_opencl::{Config, OpenCl, Place};
 use arrayloom_types::DType::{Bool, C64, F16, F64, I16};
 use std::path::PathBuf;
@@ -41,6 +43,11 @@ fn matrices_are_multiplied() {
 #[test]
 fn lines_are_transformed() {
     strict(&transforms(&open(), &[C64]));
+}
+
+#[test]
+fn windows_are_folded() {
+    strict(&filters(&open()));
 }
 
 #[test]
