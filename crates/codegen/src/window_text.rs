@@ -300,6 +300,17 @@ pub(crate) fn comparisons(points: usize, rank: usize) -> Vec<(usize, usize)> {
 mod tests {
     use super::*;
 
+    /// What stands at `rank` after the comparisons, for the zeros and ones in `bits`.
+    fn chosen(network: &[(usize, usize)], points: usize, rank: usize, bits: u32) -> u32 {
+        let mut keys: Vec<u32> = (0..points).map(|p| bits >> p & 1).collect();
+        for &(a, b) in network {
+            if keys[a] > keys[b] {
+                keys.swap(a, b);
+            }
+        }
+        keys[rank]
+    }
+
     #[test]
     fn networks_find_every_rank_of_zeros_and_ones() {
         // A network that is right for all of these is right for everything.
@@ -307,15 +318,9 @@ mod tests {
             for rank in 0..points {
                 let network = comparisons(points, rank);
                 for bits in 0..1u32 << points {
-                    let mut keys: Vec<u32> = (0..points).map(|p| bits >> p & 1).collect();
-                    for &(a, b) in &network {
-                        if keys[a] > keys[b] {
-                            keys.swap(a, b);
-                        }
-                    }
                     let zeros = points - bits.count_ones() as usize;
                     assert_eq!(
-                        keys[rank],
+                        chosen(&network, points, rank, bits),
                         u32::from(rank >= zeros),
                         "{points} {rank} {bits:b}"
                     );
