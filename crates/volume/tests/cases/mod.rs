@@ -173,7 +173,7 @@ const MODES: [Mode; 6] = [
     Mode::Renormalize,
 ];
 
-fn window(random: &mut Random, rank: usize, most: usize) -> Vec<WindowAxis> {
+pub(crate) fn window(random: &mut Random, rank: usize, most: usize) -> Vec<WindowAxis> {
     (0..rank)
         .map(|_| {
             let len = 1 + random.below(most);

@@ -1,0 +1,275 @@
+//! Filters on devices have the bits of those on the CPU: on the OpenCL driver that is installed, in the host's
+//! memory and in the device's own.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::result_large_err,
+    reason = "a failing test says where"
+)]
+
+mod cases;
+
+use arrayloom_device::Device;
+use arrayloom_opencl::{Config, OpenCl, Place};
+use arrayloom_types::DType;
+use arrayloom_volume::ops::{BoxExtremum, Extremum, Linear, LinearAxis};
+use arrayloom_volume::{
+    Expr, Meter, Mode, Op, Options, Report, Target, VolumeError, Worker, WorkerDevice, run,
+};
+use cases::{Memory, Once, Random, random_case, window};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+fn opencl(place: Place) -> Arc<dyn Device> {
+    let cache = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("kernels");
+    let config = Config {
+        place,
+        cache: Some((cache, 1 << 30)),
+        ..Config::default()
+    };
+    Arc::new(OpenCl::open(config).expect("an OpenCL driver"))
+}
+
+fn options(rank: usize, workers: Vec<Worker>) -> Options<'static> {
+    Options {
+        budget: 1 << 32,
+        threads: 1,
+        align: (0..rank).map(|_| 1).collect(),
+        done: Vec::new(),
+        watch: None,
+        written: None,
+        meter: None,
+        workers,
+    }
+}
+
+fn worker(device: &Arc<dyn Device>, queue: u32, budget: u64) -> Worker {
+    Worker {
+        budget: 1 << 30,
+        threads: 1,
+        meter: None,
+        device: Some(WorkerDevice {
+            device: Arc::clone(device),
+            queue,
+            meter: Meter::new(budget),
+        }),
+    }
+}
+
+fn compute(
+    expr: &Expr,
+    (shape, size): (&[i64], usize),
+    workers: Vec<Worker>,
+) -> Result<(Vec<u8>, Report), VolumeError> {
+    let sink = Once::new(shape, size);
+    let options = options(shape.len(), workers);
+    let report = run(expr, &mut Target::Sink(&sink), &options)?;
+    Ok((sink.state.into_inner().unwrap().0, report))
+}
+
+/// The bits of elements; those of NaN are not told apart.
+fn bits(dtype: DType, bytes: &[u8]) -> Vec<u64> {
+    let word = |b: &[u8]| {
+        let mut all = [0; 8];
+        all[..b.len()].copy_from_slice(b);
+        u64::from_le_bytes(all)
+    };
+    let nan = |w: u64| match dtype {
+        DType::F16 => w & 0x7fff > 0x7c00,
+        DType::F32 => w & 0x7fff_ffff > 0x7f80_0000,
+        DType::F64 => w & (u64::MAX >> 1) > 0x7ff0_0000_0000_0000,
+        _ => false,
+    };
+    let each = bytes.chunks_exact(dtype.size()).map(word);
+    each.map(|w| if nan(w) { u64::MAX } else { w }).collect()
+}
+
+const DTYPES: [DType; 12] = [
+    DType::Bool,
+    DType::U8,
+    DType::I8,
+    DType::U16,
+    DType::I16,
+    DType::U32,
+    DType::I32,
+    DType::U64,
+    DType::I64,
+    DType::F16,
+    DType::F32,
+    DType::F64,
+];
+
+/// Elements of any value of their dtype, a few NaN among floats; those of floats are of a modest size.
+fn elements(random: &mut Random, dtype: DType, count: usize) -> Vec<u8> {
+    let mut data = Vec::new();
+    for _ in 0..count {
+        let word = (random.small(1 << 30) << 34 ^ random.small(1 << 30) << 10).cast_unsigned();
+        let modest = f32::from(i16::try_from(random.small(4000) - 2000).unwrap()) / 7.0;
+        let modest = if random.below(500) == 0 {
+            f32::NAN
+        } else {
+            modest
+        };
+        match dtype {
+            DType::Bool => data.push(u8::from(word >> 63 == 1 || word >> 40 & 1 == 1)),
+            DType::F16 => data.extend(half::f16::from_f32(modest).to_bits().to_ne_bytes()),
+            DType::F32 => data.extend(modest.to_ne_bytes()),
+            DType::F64 => data.extend((f64::from(modest) / 3.0).to_ne_bytes()),
+            _ => data.extend(&(word >> 8 | word << 30).to_le_bytes()[8 - dtype.size()..]),
+        }
+    }
+    data
+}
+
+fn filter(random: &mut Random, rank: usize, dtype: DType, out: DType) -> Arc<dyn Op> {
+    let weight = |random: &mut Random| f64::from(u8::try_from(random.below(97)).unwrap()) / 97.0;
+    match random.below(4) {
+        0 => Arc::new(BoxExtremum::new(Extremum::Maximum, window(random, rank, 6), dtype).unwrap()),
+        kind => {
+            let odd = random.below(4) == 0;
+            let axes = window(random, rank, 7).into_iter().enumerate();
+            let axes = axes.map(|(axis, w)| {
+                let mut taps: Vec<f64> = (0..w.len).map(|_| weight(random) - 0.3).collect();
+                let (n, share) = (w.len, 1.0 / f64::from(u8::try_from(w.len).unwrap()));
+                if kind == 1 {
+                    taps = vec![share; n];
+                } else if odd && n % 2 == 1 {
+                    for t in 0..=n / 2 {
+                        taps[t] = -taps[n - 1 - t];
+                    }
+                    taps[n / 2] = 0.0;
+                }
+                LinearAxis {
+                    axis,
+                    derive: match kind {
+                        2 => (0..n).map(|_| weight(random) - 0.5).collect(),
+                        _ => Vec::new(),
+                    },
+                    taps,
+                    before: w.before,
+                    mode: match (kind, w.mode) {
+                        // Sums of whole numbers are exact beside whole constants.
+                        (1, Mode::Constant(_)) => Mode::Constant(1.0),
+                        (_, mode) => mode,
+                    },
+                }
+            });
+            Arc::new(Linear::new(rank, axes.collect(), out).unwrap())
+        }
+    }
+}
+
+#[test]
+fn filters_of_every_dtype_have_the_bits_of_the_cpu() {
+    let mut random = Random(11);
+    for place in [Place::Natural, Place::Device] {
+        let device = opencl(place);
+        let (mut blocks, mut left) = (0, 0);
+        for number in 0..48 {
+            let rank = 1 + random.below(3);
+            let most = [300, 30, 13][rank - 1];
+            let shape: Vec<i64> = (0..rank).map(|_| 1 + random.small(most)).collect();
+            let count = usize::try_from(shape.iter().product::<i64>()).unwrap();
+            let dtype = DTYPES[number % 12];
+            let mut out = DTYPES[random.below(12)];
+            let mut expr = Expr::new();
+            let data = elements(&mut random, dtype, count);
+            let memory = Memory::new(&shape, dtype.size(), data);
+            let source = expr.source(Arc::new(memory), &shape, dtype);
+            let op = filter(&mut random, rank, dtype, out);
+            let name = op.name().to_owned();
+            out = op.dtype();
+            expr.apply(op, &[source], &shape).unwrap();
+            let shaped = (&shape[..], out.size());
+            let (whole, _) = compute(&expr, shaped, Vec::new()).unwrap();
+            for budget in [1 << 30, 1 << (15 + random.below(4))] {
+                match compute(&expr, shaped, vec![worker(&device, 7, budget)]) {
+                    Ok((part, report)) => {
+                        let (wanted, got) = (bits(out, &whole), bits(out, &part));
+                        let wrong = wanted.iter().zip(&got).position(|(a, b)| a != b);
+                        assert_eq!(
+                            wrong.map(|i| (wanted[i], got[i])),
+                            None,
+                            "case {number}: {name} {shape:?} {dtype} to {out}, {wrong:?}"
+                        );
+                        blocks += report.blocks;
+                        left += report.left.values().sum::<u64>();
+                    }
+                    Err(VolumeError::TooSmall { .. }) => {}
+                    Err(other) => panic!("case {number}: {other}"),
+                }
+            }
+        }
+        assert!(blocks > 100 && left * 10 < blocks, "{left} of {blocks}");
+    }
+}
+
+#[test]
+fn graphs_have_the_bits_of_the_cpu_whatever_the_device_lacks() {
+    let mut random = Random(12);
+    let device = opencl(Place::Device);
+    let (mut blocks, mut left) = (0, 0);
+    for number in 0..60 {
+        let case = random_case(&mut random, &[300, 40, 20, 9]);
+        let last = case.expr.nodes().len() - 1;
+        let dtype = case.expr.dtype(last);
+        let shaped = (&case.shape[..], case.size);
+        let (whole, _) = compute(&case.expr, shaped, Vec::new()).unwrap();
+        let budget = 1 << (16 + random.below(8));
+        let mut workers = vec![worker(&device, 7, budget)];
+        if random.below(2) == 0 {
+            workers.push(worker(&device, 9, 1 << 20));
+        }
+        match compute(&case.expr, shaped, workers.clone()) {
+            Ok((part, report)) => {
+                assert_eq!(bits(dtype, &whole), bits(dtype, &part), "case {number}");
+                blocks += report.blocks;
+                left += report.left.values().sum::<u64>();
+            }
+            Err(VolumeError::TooSmall { .. }) => {}
+            Err(other) => panic!("case {number}: {other}"),
+        }
+        let devices = workers.iter().filter_map(|w| w.device.as_ref());
+        assert!(devices.into_iter().all(|d| d.meter.used() == 0));
+    }
+    assert!(blocks > 80 && left > 20, "{left} of {blocks}");
+}
+
+#[test]
+fn a_refusal_at_any_allocation_changes_nothing() {
+    let mut random = Random(13);
+    let device = opencl(Place::Device);
+    let shape = [40, 31, 17];
+    let data = elements(&mut random, DType::F32, 40 * 31 * 17);
+    let mut expr = Expr::new();
+    let source = expr.source(Arc::new(Memory::new(&shape, 4, data)), &shape, DType::F32);
+    let axis = |axis| LinearAxis {
+        axis,
+        taps: vec![0.1, 0.25, 0.3, 0.25, 0.1],
+        derive: Vec::new(),
+        before: 2,
+        mode: Mode::Mirror,
+    };
+    let smooth = Linear::new(3, (0..3).map(axis).collect(), DType::F32).unwrap();
+    let smooth = expr.apply(Arc::new(smooth), &[source], &shape).unwrap();
+    let boxed = BoxExtremum::new(Extremum::Minimum, window(&mut random, 3, 3), DType::F32);
+    expr.apply(Arc::new(boxed.unwrap()), &[smooth], &shape)
+        .unwrap();
+    let (whole, _) = compute(&expr, (&shape, 4), Vec::new()).unwrap();
+    let with = |fail: u64| {
+        let one = worker(&device, 7, 1 << 18);
+        let meter = Arc::clone(&one.device.as_ref().unwrap().meter);
+        meter.fail_at(fail);
+        let done = compute(&expr, (&shape, 4), vec![one]).unwrap();
+        assert_eq!(meter.used(), 0, "everything is given back");
+        (done, meter.allocations())
+    };
+    let ((_, report), all) = with(u64::MAX >> 1);
+    assert!(report.blocks > 2 && report.abroad == report.blocks);
+    for fail in 0..all {
+        let ((part, report), _) = with(fail);
+        assert!(part == whole, "failing at {fail}");
+        // What nobody needed was let go of, or the blocks became smaller.
+        assert!(report.halved <= 1, "{report:?}");
+    }
+}
