@@ -15,6 +15,8 @@ ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "crates" / "codegen" / "tests" / "golden"
 LIBRARIES = ("libhiprtc.so", "libamdhip64.so.6", "libamdhip64.so.5")
 ARCHITECTURES = ("gfx906", "gfx90a", "gfx1030")
+# Vector registers are spilled to memory; scalar ones to lanes of vector registers, so that a few cost little.
+SPILLED = {"vgpr_spill_count": 0, "sgpr_spill_count": 4}
 OPTIONS = ("-ffp-contract=off", "-O3")
 
 # Facts of a kernel are a map of words and numbers in the machine code (MessagePack).
@@ -81,8 +83,8 @@ def complaints(api: ctypes.CDLL) -> Iterator[str]:
             found = facts(compile_text(api, source, gpu))
             if len(found.get("vgpr_count", [])) != kernels:
                 yield f"{file.stem} on {gpu}: {kernels} kernels, and the code tells of {found}"
-            for kind in ("vgpr_spill_count", "sgpr_spill_count"):
-                if sum(found.get(kind, [])):
+            for kind, most in SPILLED.items():
+                if sum(found.get(kind, [])) > most:
                     yield f"{file.stem} on {gpu}: {kind} {found[kind]}"
 
 

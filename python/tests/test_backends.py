@@ -102,8 +102,8 @@ import arrayloom._ext as ext
 x = (np.arange(12000.0) % 13).reshape(100, 120)
 y = x[::-1].T + 1
 results = [x @ y, np.matmul(y, x), np.dot(x, y), x.dot(y), x[:, ::2] @ y[::2], x @ y[:, 0], y[:, 0] @ x.T]
-s, t = x.reshape(4, 25, 120), y.reshape(3, 4, 30, 100)
-results += [s @ y, s.reshape(4, 1, 5, 5, 120)[:, :, 1] @ t.reshape(3, 120, 100), s.swapaxes(1, 2) @ s]
+s, t = x.reshape(4, 25, 120), np.stack([y, y + 1, y - 2])
+results += [s @ y, s.reshape(4, 1, 5, 5, 120)[:, :, 1] @ t, s.swapaxes(1, 2) @ s]
 others = [np.matmul(x, y, dtype="f4"), x[:0] @ y, x.astype("i4") @ y, np.dot(s, y), y[:, 0] @ y[:, 1]]
 print([(p.shape, p.dtype.str, float(p.sum()), [float(v) for v in p.ravel()[:3]]) for p in results + others])
 print(json.dumps(ext.stats().get("backend")), file=sys.stderr)

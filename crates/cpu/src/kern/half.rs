@@ -67,7 +67,8 @@ fn to_odd(x: f64) -> f32 {
     let bits = near.to_bits();
     if back == x || near.is_nan() || bits & 1 == 1 {
         near
-    } else if back.abs() > x.abs() {
+    } else if back.abs().to_bits() > x.abs().to_bits() {
+        // Compared as integers: vectors compare NaN, too, which as floats would be an invalid value.
         f32::from_bits(bits - 1)
     } else {
         f32::from_bits(bits + 1)
