@@ -174,6 +174,21 @@ impl<F: Cut, W: Way<F>> Body for CutTile<W, F> {
     }
 }
 
+/// Numbers below 2 to the 51, signed ones too, stand in the low bits of their sum with this.
+const ABOVE: f64 = 6_755_399_441_055_744.0;
+
+/// The integer of a whole float below 2 to the 51, without the processor's conversion.
+#[inline(always)]
+pub(super) fn number_of(whole: f64) -> u64 {
+    (whole + ABOVE).to_bits().wrapping_sub(ABOVE.to_bits())
+}
+
+/// The float of an integer below 2 to the 51.
+#[inline(always)]
+pub(super) fn float_of(number: u64) -> f64 {
+    f64::from_bits(number.wrapping_add(ABOVE.to_bits())) - ABOVE
+}
+
 /// To 64 bits, where the processor rounds vectors but has no such conversion for them.
 struct NearTile<F>(PhantomData<F>);
 
@@ -183,8 +198,6 @@ const NEAR: usize = 64;
 impl<F: Cut + Into<f64>> Body for NearTile<F> {
     #[inline(always)]
     unsafe fn run(a: *const u8, _: *const u8, _: *const u8, out: *mut u8, n: usize) -> u8 {
-        // Whole numbers below 2 to the 51 stand in the low bits of their sum with this.
-        const ABOVE: f64 = 6_755_399_441_055_744.0;
         const LIMIT: f64 = 2_251_799_813_685_248.0;
         // SAFETY: promised by the caller of `Body::run`.
         let a = unsafe { tile::<F>(a, n) };
@@ -195,8 +208,7 @@ impl<F: Cut + Into<f64>> Body for NearTile<F> {
             let near = |&x: &F| Into::<f64>::into(x).abs() < LIMIT;
             if a.iter().fold(true, |all, x| all & near(x)) {
                 for (o, &x) in out.iter_mut().zip(a) {
-                    let whole = Into::<f64>::into(x).trunc() + ABOVE;
-                    *o = whole.to_bits().wrapping_sub(ABOVE.to_bits());
+                    *o = number_of(Into::<f64>::into(x).trunc());
                 }
             } else {
                 for (o, &x) in out.iter_mut().zip(a) {

@@ -15,6 +15,7 @@
 )]
 
 use super::binary::Splat;
+use super::cast::{float_of, number_of};
 use super::{Body, Kern, pick, plain, tile, tile_mut};
 use crate::Isa;
 use arrayloom_ir::{FpFlags, Prim};
@@ -152,8 +153,6 @@ fn conditions(by_zero: bool, over: bool) -> u8 {
 const BLOCK: usize = 64;
 /// The exponent of the numbers that are small: a quotient of theirs is rounded by less than a quarter of `1 / d`.
 const SMALL: u32 = 49;
-/// Small numbers stand in the low bits of their sum with this, signed ones too.
-const ABOVE: f64 = 6_755_399_441_055_744.0;
 
 /// 64-bit integers.
 trait Long: Copy {
@@ -181,11 +180,11 @@ impl Long for u64 {
     }
     #[inline(always)]
     fn float(self) -> f64 {
-        f64::from_bits(self.wrapping_add(ABOVE.to_bits())) - ABOVE
+        float_of(self)
     }
     #[inline(always)]
     fn whole(x: f64) -> u64 {
-        (x + ABOVE).to_bits().wrapping_sub(ABOVE.to_bits())
+        number_of(x)
     }
     #[inline(always)]
     fn is_positive(self) -> bool {
@@ -218,11 +217,11 @@ impl Long for i64 {
     }
     #[inline(always)]
     fn float(self) -> f64 {
-        (self as u64).float()
+        float_of(self as u64)
     }
     #[inline(always)]
     fn whole(x: f64) -> i64 {
-        u64::whole(x) as i64
+        number_of(x) as i64
     }
     #[inline(always)]
     fn is_positive(self) -> bool {
