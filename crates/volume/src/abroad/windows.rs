@@ -3,8 +3,10 @@
 use crate::abroad::recipe::{Call, Packed, Recipe, Slot};
 use crate::block::{View, axis_len};
 use crate::levels::places;
+use crate::load;
 use crate::op::Mode;
 use crate::ops::Neighbourhood;
+use crate::pixel::Key;
 use arrayloom_device::{FILTER_WINDOW, FilterWindow, Gather, Keys};
 use arrayloom_types::{DType, Region};
 use bytemuck::Pod;
@@ -103,6 +105,44 @@ impl<W: Pod> Windows<'_, W> {
         });
         Some(recipe)
     }
+}
+
+/// The operation that finds a key of each window of the box `region`: the smallest one, or one of a rank.
+pub(crate) fn of_keys(
+    window: &Neighbourhood,
+    wanted: (Gather, usize),
+    keys: load::Keys,
+    input: &View<'_>,
+    region: &Region,
+) -> Option<Recipe> {
+    match (input.dtype, input.dtype.size()) {
+        (DType::C64 | DType::C128, _) => None,
+        (_, 1) => of_keys_in::<u8>(window, wanted, (keys, DType::U8), input, region),
+        (_, 2) => of_keys_in::<u16>(window, wanted, (keys, DType::U16), input, region),
+        (_, 4) => of_keys_in::<u32>(window, wanted, (keys, DType::U32), input, region),
+        _ => of_keys_in::<u64>(window, wanted, (keys, DType::U64), input, region),
+    }
+}
+
+fn of_keys_in<K: Key>(
+    window: &Neighbourhood,
+    (gather, rank): (Gather, usize),
+    (keys, work): (load::Keys, DType),
+    input: &View<'_>,
+    region: &Region,
+) -> Option<Recipe> {
+    let constant = window.constant().map(|value| load::key_of(keys, value));
+    let windows = Windows {
+        window,
+        gather,
+        rank,
+        keys: keys.on_device(),
+        weights: &[],
+        nothing: constant.unwrap_or(K::MAX),
+        work,
+        out: keys.dtype,
+    };
+    windows.recipe(input, region)
 }
 
 /// Bytes of device memory that tables of such windows take.

@@ -15,7 +15,7 @@ use super::window::{self, Fill, LoadRow, Neighbourhood, Tile, tile_elems, tile_v
 use crate::VolumeError;
 use crate::block::{View, ViewMut};
 use crate::load::{doubles, singles};
-use crate::op::{Mode, Op, voxels, worth};
+use crate::op::{Op, voxels, worth};
 use crate::separable::{Ctx, Emit};
 use crate::strips::{Strips, strip, strip_mut, strips};
 use arrayloom_plan::AxisNeed;
@@ -56,10 +56,7 @@ impl Bilateral {
         load: LoadRow<'_, R>,
         emit: Emit<'_, R>,
     ) -> Result<(), VolumeError> {
-        let constant = self.window.axes.iter().find_map(|a| match a.mode {
-            Mode::Constant(value) => Some(value),
-            _ => None,
-        });
+        let constant = self.window.constant();
         let fill = Fill {
             axes: &self.window.axes,
             nothing: R::of(constant.unwrap_or(0.0)),

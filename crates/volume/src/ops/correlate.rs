@@ -8,7 +8,7 @@ use crate::abroad::windows::{self, Windows};
 use crate::block::{View, ViewMut};
 use crate::fold::{Real, Rule as _};
 use crate::load::{Plain, doubles, singles};
-use crate::op::{Mode, Op, voxels, worth};
+use crate::op::{Op, voxels, worth};
 use crate::rules::{Fir, is_odd};
 use crate::separable::Ctx;
 use arrayloom_device::{Gather, Keys};
@@ -49,11 +49,7 @@ impl Correlate {
 
     /// What stands outside where a constant does.
     fn constant(&self) -> f64 {
-        let constant = self.window.axes.iter().find_map(|a| match a.mode {
-            Mode::Constant(value) => Some(value),
-            _ => None,
-        });
-        constant.unwrap_or(0.0)
+        self.window.constant().unwrap_or(0.0)
     }
 
     fn windows_in<W: Real>(

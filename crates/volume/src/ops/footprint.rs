@@ -8,11 +8,11 @@ use super::extrema::Extremum;
 use super::window::{self, Fill, Neighbourhood, Tile, tile_elems, tile_voxels, tiles};
 use crate::VolumeError;
 use crate::abroad::recipe::{OnDevice, Recipe};
-use crate::abroad::windows::{self, Windows};
+use crate::abroad::windows;
 use crate::block::{View, ViewMut};
 use crate::load::{self, Keys, Load, emit_keys, key_of};
 use crate::low::Low;
-use crate::op::{Mode, Op, voxels, worth};
+use crate::op::{Op, voxels, worth};
 use crate::pixel::Key;
 use crate::separable::Ctx;
 use arrayloom_device::Gather;
@@ -66,7 +66,7 @@ impl FootprintExtremum {
         Keys: Load<K, K>,
     {
         let keys = self.which.keys(self.dtype);
-        let constant: Option<K> = self.constant(keys);
+        let constant: Option<K> = self.window.constant().map(|value| key_of(keys, value));
         let extents = out.region.extents();
         let padded = usize::try_from(tile_elems(&self.window.axes, &extents, self.dtype.size()))
             .unwrap_or(usize::MAX);
@@ -171,30 +171,7 @@ impl FootprintExtremum {
     }
 }
 
-impl FootprintExtremum {
-    /// The key of the constant that stands outside.
-    fn constant<K: Key>(&self, keys: Keys) -> Option<K> {
-        self.window.axes.iter().find_map(|a| match a.mode {
-            Mode::Constant(value) => Some(key_of(keys, value)),
-            _ => None,
-        })
-    }
-
-    fn windows_in<K: Key>(&self, work: DType, input: &View<'_>, region: &Region) -> Option<Recipe> {
-        let keys = self.which.keys(self.dtype);
-        let windows = Windows {
-            window: &self.window,
-            gather: Gather::Least,
-            rank: 0,
-            keys: keys.on_device(),
-            weights: &[],
-            nothing: self.constant(keys).unwrap_or(K::MAX),
-            work,
-            out: self.dtype,
-        };
-        windows.recipe(input, region)
-    }
-}
+impl FootprintExtremum {}
 
 impl OnDevice for FootprintExtremum {
     fn device_scratch(&self, extents: &[i64]) -> u64 {
@@ -202,14 +179,13 @@ impl OnDevice for FootprintExtremum {
     }
 
     fn recipe(&self, inputs: &[View<'_>], region: &Region) -> Option<Recipe> {
-        let input = &inputs[0];
-        match (input.dtype, input.dtype.size()) {
-            (DType::C64 | DType::C128, _) => None,
-            (_, 1) => self.windows_in::<u8>(DType::U8, input, region),
-            (_, 2) => self.windows_in::<u16>(DType::U16, input, region),
-            (_, 4) => self.windows_in::<u32>(DType::U32, input, region),
-            _ => self.windows_in::<u64>(DType::U64, input, region),
-        }
+        windows::of_keys(
+            &self.window,
+            (Gather::Least, 0),
+            self.which.keys(self.dtype),
+            &inputs[0],
+            region,
+        )
     }
 }
 

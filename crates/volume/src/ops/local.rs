@@ -9,7 +9,7 @@ use super::window::{self, Fill, Neighbourhood, Tile, tile_elems, tile_voxels, ti
 use crate::VolumeError;
 use crate::block::{View, ViewMut};
 use crate::load::doubles;
-use crate::op::{Mode, Op, voxels, worth};
+use crate::op::{Op, voxels, worth};
 use crate::separable::Ctx;
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::{Coords, DType};
@@ -66,10 +66,7 @@ impl Local {
     }
 
     fn run_in(&self, ctx: &Ctx, input: &View<'_>, out: ViewMut<'_>) -> Result<(), VolumeError> {
-        let constant = self.window.axes.iter().find_map(|a| match a.mode {
-            Mode::Constant(value) => Some(value),
-            _ => None,
-        });
+        let constant = self.window.constant();
         let fill = Fill {
             axes: &self.window.axes,
             nothing: self.statistic.load(constant.unwrap_or(0.0)),

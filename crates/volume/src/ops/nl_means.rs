@@ -102,10 +102,7 @@ impl NlMeans {
         load: LoadRow<'_, R>,
         emit: Emit<'_, R>,
     ) -> Result<(), VolumeError> {
-        let constant = self.axes.iter().find_map(|a| match a.mode {
-            Mode::Constant(value) => Some(value),
-            _ => None,
-        });
+        let constant = window::constant(&self.axes);
         let extents = out.region.extents();
         let padded = usize::try_from(tile_elems(&self.axes, &extents, 8)).unwrap_or(usize::MAX);
         let fill = Fill {

@@ -7,12 +7,12 @@
 use super::window::{self, Fill, Neighbourhood, Tile, tile_elems, tile_voxels, tiles};
 use crate::VolumeError;
 use crate::abroad::recipe::{OnDevice, Recipe};
-use crate::abroad::windows::{self, Windows};
+use crate::abroad::windows;
 use crate::block::{View, ViewMut, axis_len};
 use crate::columns::Square;
 use crate::histograms::Histograms;
 use crate::load::{self, Keys, Load, Order, emit_keys, key_of};
-use crate::op::{Mode, Op, voxels, worth};
+use crate::op::{Op, voxels, worth};
 use crate::pixel::Key;
 use crate::select::Selector;
 use crate::separable::Ctx;
@@ -74,7 +74,7 @@ impl Rank {
         let keys = self.keys();
         let n = self.window.points.len();
         let selector = Selector::<L>::new(n, self.place, K::BITS);
-        let constant: Option<K> = self.constant(keys);
+        let constant: Option<K> = self.window.constant().map(|value| key_of(keys, value));
         let longest = window::row_elems(&out.region.extents(), self.dtype.size());
         let fill = Fill {
             axes: &self.window.axes,
@@ -223,29 +223,6 @@ impl Rank {
             order: Order::Rising,
         }
     }
-
-    /// The key of the constant that stands outside.
-    fn constant<K: Key>(&self, keys: Keys) -> Option<K> {
-        self.window.axes.iter().find_map(|a| match a.mode {
-            Mode::Constant(value) => Some(key_of(keys, value)),
-            _ => None,
-        })
-    }
-
-    fn windows_in<K: Key>(&self, work: DType, input: &View<'_>, region: &Region) -> Option<Recipe> {
-        let keys = self.keys();
-        let windows = Windows {
-            window: &self.window,
-            gather: Gather::Rank,
-            rank: self.place,
-            keys: keys.on_device(),
-            weights: &[],
-            nothing: self.constant(keys).unwrap_or(K::MAX),
-            work,
-            out: self.dtype,
-        };
-        windows.recipe(input, region)
-    }
 }
 
 impl OnDevice for Rank {
@@ -254,14 +231,13 @@ impl OnDevice for Rank {
     }
 
     fn recipe(&self, inputs: &[View<'_>], region: &Region) -> Option<Recipe> {
-        let input = &inputs[0];
-        match (input.dtype, input.dtype.size()) {
-            (DType::C64 | DType::C128, _) => None,
-            (_, 1) => self.windows_in::<u8>(DType::U8, input, region),
-            (_, 2) => self.windows_in::<u16>(DType::U16, input, region),
-            (_, 4) => self.windows_in::<u32>(DType::U32, input, region),
-            _ => self.windows_in::<u64>(DType::U64, input, region),
-        }
+        windows::of_keys(
+            &self.window,
+            (Gather::Rank, self.place),
+            self.keys(),
+            &inputs[0],
+            region,
+        )
     }
 }
 

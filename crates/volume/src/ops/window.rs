@@ -36,6 +36,14 @@ pub(crate) fn check(axes: &[WindowAxis]) -> Result<(), VolumeError> {
     Ok(())
 }
 
+/// What stands outside where a constant does.
+pub(super) fn constant(axes: &[WindowAxis]) -> Option<f64> {
+    axes.iter().find_map(|a| match a.mode {
+        Mode::Constant(value) => Some(value),
+        _ => None,
+    })
+}
+
 pub(crate) fn needs(axes: &[WindowAxis]) -> Vec<AxisNeed> {
     let need = |(axis, a): (usize, &WindowAxis)| {
         let after = i64::try_from(a.len).unwrap_or(i64::MAX) - 1 - a.before;
@@ -114,6 +122,11 @@ impl Neighbourhood {
     /// True if some axis clips its windows.
     pub(crate) fn clips(&self) -> bool {
         self.axes.iter().any(|a| a.mode == Mode::Renormalize)
+    }
+
+    /// What stands outside where a constant does.
+    pub(crate) fn constant(&self) -> Option<f64> {
+        constant(&self.axes)
     }
 }
 
