@@ -1,7 +1,8 @@
 """Compile the text of kernels for AMD's GPUs, and count registers that are spilled.
 
 No GPU is needed, only HIP's run-time compiler: Debian's ``libamdhip64-5`` and ``libhiprtc-builtins5``. HIP's
-text is CUDA's: that of ``crates/codegen/tests/golden``. A kernel that does not compile, or spills, fails.
+text is CUDA's: that of ``crates/codegen/tests/golden``. A kernel that does not compile, or
+spills to memory, fails.
 """
 
 import argparse

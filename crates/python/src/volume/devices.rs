@@ -1,8 +1,7 @@
 //! Devices that compute volumes, by name. They stay open: what was compiled for them serves later calls.
 
-use crate::backends::{self, find_gpu};
+use crate::backends::find_gpu;
 use arrayloom_device::Device;
-use arrayloom_engine::EngineError;
 use arrayloom_volume::{Meter, Worker, WorkerDevice};
 use pyo3::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,7 +46,7 @@ pub(super) struct Crew {
 /// Opens the devices of workers.
 ///
 /// # Errors
-/// `SettingError` for a device that is not there, with those that are.
+/// What is missing of a device that is not there.
 pub(super) fn crew(py: Python<'_>, told: Vec<PyWorker>) -> PyResult<Crew> {
     let mut leases = Vec::new();
     let mut workers = Vec::new();
@@ -92,19 +91,7 @@ fn open(py: Python<'_>, name: &str) -> PyResult<Arc<dyn Device>> {
     if let Some(device) = known().get(&key) {
         return Ok(Arc::clone(device));
     }
-    let device = find_gpu(py, name).map_err(|error| {
-        let there = backends::gpus().join(", ");
-        let error = EngineError::BadSetting {
-            variable: "devices",
-            value: name.to_owned(),
-            takes: format!(
-                "cpu, sim{}{there}; {}",
-                if there.is_empty() { "" } else { ", " },
-                error.value(py)
-            ),
-        };
-        crate::error::to_python(py, &error)
-    })?;
+    let device = find_gpu(py, name)?;
     known().insert(key, Arc::clone(&device));
     Ok(device)
 }
