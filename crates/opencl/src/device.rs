@@ -250,9 +250,13 @@ fn put(queue: &CommandQueue, step: &Step, ready: &Ready, bound: &Bound) -> Resul
         .groups
         .map(|g| usize::try_from(g).unwrap_or(usize::MAX));
     let group = GROUP as usize;
-    queue
-        .launch(&kernel, [x * group, y, z], group)
-        .map_err(trouble)
+    let grid = [x * group, y, z];
+    let launch = || queue.launch(&kernel, grid, group);
+    match &ready.running {
+        Some(running) => running.launch(queue.number(), grid, launch),
+        None => launch().map(drop),
+    }
+    .map_err(trouble)
 }
 
 /// The number of elements from the start of its block to the first of an operand.

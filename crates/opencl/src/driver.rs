@@ -232,12 +232,17 @@ impl Kernel {
 }
 
 impl CommandQueue {
+    /// What tells queues apart.
+    pub(crate) fn number(&self) -> usize {
+        self.0.addr()
+    }
+
     pub(crate) fn launch(
         &self,
         kernel: &Kernel,
         global: [usize; 3],
         group: usize,
-    ) -> Result<(), Failure> {
+    ) -> Result<Mark, Failure> {
         let local = [group, 1, 1];
         // SAFETY: all parameters were set, the sizes have three numbers each, and whoever calls
         // `Device::run` vouches for the memory.
@@ -253,7 +258,7 @@ impl CommandQueue {
                 ptr::null(),
             )
         };
-        failed("clEnqueueNDRangeKernel", put).map(|event| drop(Mark(event)))
+        failed("clEnqueueNDRangeKernel", put).map(Mark)
     }
 
     /// Copies host memory to a block, and waits.

@@ -9,5 +9,6 @@ mod bound;
 mod device;
 mod driver;
 mod programs;
+mod running;
 
 pub use device::{Config, OpenCl, Place, count};

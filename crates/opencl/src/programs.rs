@@ -1,6 +1,7 @@
 //! Compiled kernels of an OpenCL device.
 
 use crate::driver::{CommandQueue, Context, DeviceId, Failure, Kernel, Program};
+use crate::running::Running;
 use arrayloom_codegen::{Board, Dialect, Entry, ImageCache, Words, is_seated, source};
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +14,8 @@ pub(crate) struct Ready {
     pub(crate) kernel: Arc<Mutex<Kernel>>,
     /// Its place, if the kernel is a board.
     pub(crate) seat: Option<Seat>,
+    /// The launches of its program, if the driver wants them counted.
+    pub(crate) running: Option<Arc<Running>>,
 }
 
 /// A place on a board, whose kernel has so many pointers and words.
@@ -23,24 +26,35 @@ pub(crate) struct Seat {
     pub(crate) words: usize,
 }
 
+/// A program that is not kept yet.
+struct Fresh {
+    key: String,
+    program: Program,
+    running: Option<Arc<Running>>,
+}
+
 /// The kernels of one device.
 pub(crate) struct Programs {
     device: DeviceId,
     options: CString,
     all: arrayloom_codegen::Programs<Ready>,
-    /// New programs by their keys. Some drivers finish a kernel when it runs first, so programs are kept
+    /// True if the driver is PoCL.
+    pocl: bool,
+    /// New programs. Some drivers finish a kernel when it runs first, so programs are kept
     /// after that.
-    fresh: Mutex<Vec<(String, Program)>>,
+    fresh: Mutex<Vec<Fresh>>,
 }
 
 impl Programs {
     /// For a device whose hardware and driver are these words.
     pub(crate) fn new(device: DeviceId, hardware: String, cache: Option<ImageCache>) -> Programs {
         let options = Dialect::OpenCl.options().join(" ");
+        let pocl = hardware.to_lowercase().contains("pocl");
         Programs {
             device,
             options: CString::new(options.as_str()).unwrap_or_default(),
             all: arrayloom_codegen::Programs::new(Words { hardware, options }, cache),
+            pocl,
             fresh: Mutex::default(),
         }
     }
@@ -81,6 +95,7 @@ impl Programs {
         } = Board::of(entries)?;
         self.program(context, &text, |program| {
             let kernel = Arc::new(Mutex::new(program.kernel(Board::NAME)?));
+            let running = self.running(&text);
             let seats = (0..).zip(entries).map(|(number, _)| Ready {
                 kernel: Arc::clone(&kernel),
                 seat: Some(Seat {
@@ -88,6 +103,7 @@ impl Programs {
                     pointers,
                     words,
                 }),
+                running: running.clone(),
             });
             Ok(seats.collect())
         })
@@ -96,13 +112,19 @@ impl Programs {
     fn build(&self, context: &Context, entries: &[&Entry]) -> Result<Vec<Ready>, String> {
         let text = source(entries, Dialect::OpenCl)?;
         self.program(context, &text, |program| {
+            let running = self.running(&text);
             let all = entries.iter().map(|e| program.kernel(&e.name()));
             let ready = |kernel| Ready {
                 kernel: Arc::new(Mutex::new(kernel)),
                 seat: None,
+                running: running.clone(),
             };
             all.map(|kernel| kernel.map(ready)).collect()
         })
+    }
+
+    fn running(&self, text: &str) -> Option<Arc<Running>> {
+        self.pocl.then(|| Running::of(text))
     }
 
     /// The kernels of a program with this text, from the disk if it is kept there.
@@ -124,7 +146,12 @@ impl Programs {
         let made = kernels(&program).map_err(|failure| failure.to_string())?;
         if self.all.cache().is_some() {
             let mut fresh = self.fresh.lock().unwrap_or_else(PoisonError::into_inner);
-            fresh.push((key, program));
+            let running = self.running(text);
+            fresh.push(Fresh {
+                key,
+                program,
+                running,
+            });
         }
         Ok(made)
     }
@@ -136,9 +163,13 @@ impl Programs {
             return queue.flush();
         };
         queue.finish()?;
-        for (key, program) in new {
-            if let Some(image) = program.image() {
-                cache.put(&key, &image);
+        for new in new {
+            let image = match &new.running {
+                Some(running) => running.without(|| new.program.image()),
+                None => new.program.image(),
+            };
+            if let Some(image) = image {
+                cache.put(&new.key, &image);
             }
         }
         Ok(())
