@@ -8,6 +8,7 @@ its shape and dtype. Computing it goes block by block through a memory limit, in
 # pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false, reportImplicitOverride=false
 # Arrays and file objects of many libraries come in; their element types are known at run time only.
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
@@ -125,7 +126,7 @@ class Volume(np.lib.mixins.NDArrayOperatorsMixin):
         build: Callable[[VolumeExpr, list[int]], int],
         source: object = None,
     ) -> None:
-        self.shape = tuple(int(n) for n in shape)
+        self.shape = tuple(map(int, shape))
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.inputs = list(inputs)
         self.build = build
@@ -136,9 +137,10 @@ class Volume(np.lib.mixins.NDArrayOperatorsMixin):
         self.axes: tuple[str, ...] | None = None
         self.spacing: tuple[float, ...] | None = None
         self.units: tuple[str | None, ...] = ()
-        named = next((v for v in inputs if v.axes is not None and v.shape == self.shape), None)
-        if named is not None:
-            self.axes, self.spacing, self.units = named.axes, named.spacing, named.units
+        for named in inputs:
+            if named.axes is not None and named.shape == self.shape:
+                self.axes, self.spacing, self.units = named.axes, named.spacing, named.units
+                break
         if self.dtype.char not in _LETTERS:
             message = f"volumes have no elements of dtype {self.dtype}; convert them first"
             raise TypeError(message)
@@ -151,7 +153,7 @@ class Volume(np.lib.mixins.NDArrayOperatorsMixin):
     @property
     def size(self) -> int:
         """Number of voxels."""
-        return int(np.prod(self.shape, dtype=object))
+        return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
@@ -357,16 +359,24 @@ def as_volume(x: object) -> Volume:
         mapped = isinstance(x, np.memmap)
         if mapped and not (x.flags.c_contiguous and x.flags.aligned and x.dtype.isnative):
             return _read_volume(cast("Readable", x))
-        array = np.require(np.asarray(cast("Array", x)), requirements=["C", "A"])
-        if not array.dtype.isnative:
-            array = array.astype(array.dtype.newbyteorder("="))
-        array = array.reshape(cast("Array", x).shape)
+        array = _plain(cast("Array", x))
 
         def build(expr: VolumeExpr, _: list[int]) -> int:
             return expr.array(array, array.dtype.char, mapped)
 
         return Volume(array.shape, array.dtype, [], build, source=x if mapped else array)
     return _read_volume(cast("Readable", x))
+
+
+def _plain(x: Array) -> Array:
+    """`x` as an array of no subclass, in C order and native bytes."""
+    flags = x.flags
+    if type(x) is np.ndarray and flags.c_contiguous and flags.aligned and x.dtype.isnative:
+        return x
+    array = np.require(np.asarray(x), requirements=["C", "A"])
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return array.reshape(x.shape)
 
 
 def _of_framework(x: object) -> object:
@@ -449,14 +459,9 @@ def leaves(volume: Volume) -> "list[Volume]":
     return found
 
 
-def read_arrays(volume: Volume) -> list[Array]:
-    """The arrays in memory, or mapped, that `volume` is computed from."""
-    return [v.source for v in leaves(volume) if isinstance(v.source, np.ndarray)]
-
-
-def in_memory(volume: Volume) -> bool:
-    """True if everything that `volume` is computed from lies in memory."""
-    return all(
-        isinstance(v.source, np.ndarray) and not isinstance(v.source, np.memmap)
-        for v in leaves(volume)
-    )
+def read_arrays(volume: Volume) -> tuple[list[Array], bool]:
+    """The arrays in memory, or mapped, that `volume` is computed from; and whether all of it lies in memory."""
+    sources = [v.source for v in leaves(volume)]
+    arrays = [x for x in sources if isinstance(x, np.ndarray)]
+    mapped = any(isinstance(x, np.memmap) for x in arrays)
+    return arrays, len(arrays) == len(sources) and not mapped

@@ -5,6 +5,7 @@
 
 import os
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from arrayloom._volume import (
     Build,
     Progress,
     Volume,
-    in_memory,
     read_arrays,
     window_of,
 )
@@ -55,9 +55,10 @@ def compute(
     MemoryError
         If the result does not fit the memory; `arrayloom.volumes.save` needs no memory for it.
     """
+    own = out is None
     if out is None:
         out = _room_for(volume)
-    if out.shape != volume.shape or out.dtype != volume.dtype:
+    elif out.shape != volume.shape or out.dtype != volume.dtype:
         message = f"an output of shape {out.shape} and dtype {out.dtype} for {volume!r}"
         raise ValueError(message)
     if volume.size == 0:
@@ -65,13 +66,14 @@ def compute(
     if volume.ndim == 0:
         volume = _lifted(volume)
     limit = _IN_MEMORY_LIMIT if memory_limit is None else nbytes(memory_limit)
-    if memory_limit is None and (devices is not None or not in_memory(volume)):
+    arrays, in_memory = read_arrays(volume)
+    if memory_limit is None and (devices is not None or not in_memory):
         limit = default_limit()
     shared = workers(devices, limit)
     build = Build()
-    straight = out.flags.c_contiguous and out.flags.aligned and out.dtype.isnative
+    straight = own or (out.flags.c_contiguous and out.flags.aligned and out.dtype.isnative)
     # What is read must not be written over.
-    straight = straight and not any(np.may_share_memory(out, x) for x in read_arrays(volume))
+    straight = straight and (own or not any(np.may_share_memory(out, x) for x in arrays))
     target = out if straight else np.empty(out.shape, volume.dtype)
     window = window_of(volume)
     plain = memory_limit is None and progress is None and devices is None
@@ -92,8 +94,14 @@ def compute(
     return out
 
 
+@cache
+def _memory_bytes() -> int:
+    """Bytes of memory that this machine has."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
 def _room_for(volume: Volume) -> Array:
-    if volume.nbytes > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
+    if volume.nbytes > _memory_bytes():
         message = (
             f"the result takes {volume.nbytes} bytes, more than this machine has; "
             "stream it to a file with arrayloom.volumes.save"

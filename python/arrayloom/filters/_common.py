@@ -114,7 +114,7 @@ def filtered_axes(volume: Volume, axes: int | Sequence[int] | None) -> list[int]
 
 def one_each(name: str, value: Any, count: int) -> list[Any]:
     """One value for each filtered axis."""
-    if isinstance(value, str) or np.ndim(value) == 0:
+    if isinstance(value, (str, int, float)) or np.ndim(value) == 0:
         return [value] * count
     values = list(value)
     if len(values) != count:
