@@ -35,6 +35,36 @@ def test_outputs_of_floats_that_no_integer_holds():
     assert f.maximum_filter(x[:3].astype("f2"), 1, output="u2").tolist() == [0, 65535, 0]
 
 
+IN_DOUBLES = {
+    "gaussian": lambda m, x, **to: m.gaussian_filter(x, 1.3, mode="mirror", **to),
+    "gaussian1d": lambda m, x, **to: m.gaussian_filter1d(x, 2, order=1, **to),
+    "gaussian_laplace": lambda m, x, **to: m.gaussian_laplace(x, 1, **to),
+    "gradient": lambda m, x, **to: m.gaussian_gradient_magnitude(x, 1, **to),
+    "uniform": lambda m, x, **to: m.uniform_filter(x, (3, 4), **to),
+    "correlate": lambda m, x, **to: m.correlate(x, [[0.3, -1.1], [7.0, 0.1]], **to),
+    "convolve1d": lambda m, x, **to: m.convolve1d(x, [0.3, -1.1, 0.7], **to),
+    "sobel": lambda m, x, **to: m.sobel(x, 0, **to),
+    "prewitt": lambda m, x, **to: m.prewitt(x, mode="wrap", **to),
+    "laplace": lambda m, x, **to: m.laplace(x, **to),
+}
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1", "i2", "e", "f"])
+@pytest.mark.parametrize("name", IN_DOUBLES)
+def test_outputs_of_doubles_have_their_precision(name, dtype):
+    x = np.random.default_rng(3).integers(0, 200, (13, 17)).astype(dtype)
+    if x.dtype.kind == "f":
+        x = x / x.dtype.type(7)
+    source = x.astype("f") if dtype == "e" else x  # SciPy has no filters of halves.
+    want = IN_DOUBLES[name](nd, source, output=np.float64)
+    found = IN_DOUBLES[name](f, x, output=np.float64)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, want, rtol=1e-12, atol=1e-12 * np.abs(want).max())
+    place = np.empty(x.shape)
+    assert IN_DOUBLES[name](f, x, output=place) is place
+    assert np.array_equal(place, found)
+
+
 @pytest.mark.parametrize(
     ("a", "b", "expected"),
     [

@@ -11,7 +11,8 @@ mode
     (``c b | a b c d | c b``), ``nearest``, ``wrap``, ``constant`` (`cval`), or ``renormalize``: windows
     are clipped, and weights scaled to what is left. One mode, or one for each filtered axis.
 output
-    A dtype, or an array of the result's shape.
+    A dtype, or an array of the result's shape. Small integers, ``float16`` and ``float32`` are filtered in single
+    precision, by linear filters in double precision if the output is ``float64``.
 axes
     The axes to filter; all by default. Windows, weights, origins and modes have one entry for each, in this
     order. (SciPy takes footprints and weights in the order of the array's axes.)

@@ -68,6 +68,14 @@ def linear_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.float32) if dtype.kind == "b" else dtype
 
 
+def precise(volume: Volume, output: Output) -> Volume:
+    """`volume` in double precision where doubles are wanted of a dtype that is filtered in single precision."""
+    single = volume.dtype.kind in "biuf" and np.can_cast(volume.dtype, np.float32)
+    if single and wanted_dtype(output, volume.dtype) == np.float64:
+        return volume.astype(np.float64)
+    return volume
+
+
 def as_output(volume: Volume, output: Output) -> Volume:
     """`volume` in the dtype that was asked for."""
     return rounded(volume, wanted_dtype(output, volume.dtype))

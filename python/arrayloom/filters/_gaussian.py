@@ -25,6 +25,7 @@ from arrayloom.filters._common import (
     linear_of,
     modes_of,
     one_each,
+    precise,
     rounded,
     wanted_dtype,
 )
@@ -136,7 +137,7 @@ def gaussian_filter(
     >>> float(gaussian_filter(x, 1).sum().round(5))
     1.0
     """
-    volume = as_volume(input)
+    volume = precise(as_volume(input), output)
     signed = np.any(np.asarray(order) > 0)
     default = float_of(volume.dtype) if signed else linear_of(volume.dtype)
     dtype = wanted_dtype(output, default)
@@ -200,7 +201,7 @@ def gaussian_laplace(
     >>> bool(abs(gaussian_laplace(np.ones((6, 6)), 1)).max() < 0.01)
     True
     """
-    volume = as_volume(input)
+    volume = precise(as_volume(input), output)
     dtype = wanted_dtype(output, float_of(volume.dtype))
     which = filtered_axes(volume, axes)
     taps: list[tuple[Taps, list[float]]] = []
@@ -238,7 +239,7 @@ def gaussian_gradient_magnitude(
     >>> float(gaussian_gradient_magnitude(ramp, 1)[10].round(3))
     1.0
     """
-    volume = as_volume(input)
+    volume = precise(as_volume(input), output)
     which = filtered_axes(volume, axes)
     orders = [[1 if a == b else 0 for b in which] for a in which]
     parts = [
@@ -285,7 +286,7 @@ def difference_of_gaussians(
     >>> bool(abs(difference_of_gaussians(np.full((4, 4), 3.0), 1)).max() < 1e-12)
     True
     """
-    volume = as_volume(input)
+    volume = precise(as_volume(input), output)
     high = np.multiply(low_sigma, 1.6).tolist() if high_sigma is None else high_sigma
     kind = float_of(volume.dtype)
     low, far = (

@@ -25,6 +25,7 @@ from arrayloom.filters._common import (
     modes_of,
     one_each,
     points_before,
+    precise,
     rounded,
     sizes_of,
     wanted_dtype,
@@ -52,6 +53,8 @@ def uniform_filter(
     [1.333, 3.0, 4.667]
     """
     volume = as_volume(input)
+    if volume.dtype.kind == "f":  # Sums of whole numbers are exact.
+        volume = precise(volume, output)
     which = filtered_axes(volume, axes)
     count = len(which)
     rows = zip(
@@ -134,7 +137,7 @@ def mean_filter(
             memory_limit=memory_limit,
             devices=devices,
         )
-    volume = as_volume(input)
+    volume = precise(as_volume(input), output)
     mask = np.asarray(footprint, bool)
     weights = mask / max(mask.sum(), 1)
     result = weighted_sums(
@@ -174,7 +177,7 @@ def correlate(
     >>> correlate([1.0, 2.0, 4.0], [-1, 0, 1]).tolist()
     [1.0, 3.0, 2.0]
     """
-    volume = as_volume(input)
+    volume = precise(as_volume(input), output)
     values = _real(weights)
     result = weighted_sums(
         volume,
@@ -242,7 +245,7 @@ def correlate1d(
     >>> correlate1d([2, 8, 0, 4, 1, 9, 9, 0], weights=[1, 3]).tolist()
     [8, 26, 8, 12, 7, 28, 36, 9]
     """
-    volume = as_volume(input)
+    volume = precise(as_volume(input), output)
     values = _real(weights)
     before = points_before(len(values), origin)
     taps = [(filtered_axes(volume, axis)[0], values.tolist(), before, modes_of(mode, 1)[0], cval)]
@@ -316,7 +319,7 @@ def sobel(
     >>> sobel(np.array([10, 20, 5], np.uint8)).tolist()
     [10.0, -5.0, -15.0]
     """
-    volume = as_volume(input)
+    volume = precise(as_volume(input), output)
     dtype = wanted_dtype(output, float_of(volume.dtype))
     return finish(
         input,
@@ -344,7 +347,7 @@ def prewitt(
     >>> prewitt([1.0, 2.0, 4.0]).tolist()
     [1.0, 3.0, 2.0]
     """
-    volume = as_volume(input)
+    volume = precise(as_volume(input), output)
     dtype = wanted_dtype(output, float_of(volume.dtype))
     return finish(
         input,
@@ -372,7 +375,7 @@ def laplace(
     >>> laplace([0.0, 0.0, 1.0, 0.0, 0.0]).tolist()
     [0.0, 1.0, -2.0, 1.0, 0.0]
     """
-    volume = as_volume(input)
+    volume = precise(as_volume(input), output)
     kind = float_of(volume.dtype)
     which = filtered_axes(volume, axes)
     modes = modes_of(mode, len(which))
