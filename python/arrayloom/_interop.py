@@ -4,6 +4,9 @@ HDF5 reads and writes by system calls, which do not fault; numexpr's workers blo
 fault there is the end of the process. Under ``python -m arrayloom`` the shim helps both. For a plain
 ``import arrayloom``, the functions of these libraries that take arrays are wrapped when the library
 is imported: arrays among the arguments get their values first.
+
+NumPy's own masked arrays keep the type of their data. Where they show it or write it into a pickle, they
+are wrapped too, and name NumPy's type.
 """
 
 import contextlib
@@ -17,6 +20,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from arrayloom._ext import LazyArray
 
 if TYPE_CHECKING:
     from importlib.abc import Loader
@@ -34,6 +39,8 @@ _TAKES = {
     "h5py._hl.attrs": ("AttributeManager.create", "AttributeManager.modify"),
 }
 _GIVES = {"numexpr.necompiler": ("getArguments",)}
+# For each module the methods of masked arrays that tell the type of the data.
+_TELLS = {"numpy.ma.core": ("MaskedArray.__repr__", "MaskedArray.__reduce__")}
 
 
 def _settle(values: Iterable[object]) -> None:
@@ -68,9 +75,32 @@ def _settles_result(function: Callable[..., Any]) -> Callable[..., Any]:
     return settled
 
 
+def _tells_numpys_type(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def told(masked: Any) -> Any:  # noqa: ANN401 - masked arrays and what they tell
+        known: dict[str, Any] = vars(masked)
+        kind = known.get("_baseclass")
+        if kind is not LazyArray:
+            return function(masked)
+        known["_baseclass"] = np.ndarray
+        try:
+            return function(masked)
+        finally:
+            known["_baseclass"] = kind
+
+    return told
+
+
+_WRAPPERS = (
+    (_TAKES, _settles_arguments),
+    (_GIVES, _settles_result),
+    (_TELLS, _tells_numpys_type),
+)
+
+
 def _wrap(module: ModuleType) -> None:
     """Wrap the functions of a module that stand in the tables and exist."""
-    for table, wrapper in ((_TAKES, _settles_arguments), (_GIVES, _settles_result)):
+    for table, wrapper in _WRAPPERS:
         for path in table.get(module.__name__, ()):
             *outer, name = path.split(".")
             owner: Any = functools.reduce(lambda o, n: getattr(o, n, None), outer, module)
@@ -92,7 +122,7 @@ class _Wrapper:
         target: ModuleType | None = None,  # noqa: ARG002 - the interface of finders
     ) -> ModuleSpec | None:
         """Answer for the modules of the tables, with the spec that the other finders give."""
-        if self.busy or (fullname not in _TAKES and fullname not in _GIVES):
+        if self.busy or all(fullname not in table for table, _ in _WRAPPERS):
             return None
         self.busy = True
         try:
@@ -113,7 +143,7 @@ class _Wrapper:
 
 def install() -> None:
     """Wrap what is imported already, and the rest when it is."""
-    for name in (*_TAKES, *_GIVES):
+    for name in (name for table, _ in _WRAPPERS for name in table):
         module = sys.modules.get(name)
         if module is not None:
             _wrap(module)

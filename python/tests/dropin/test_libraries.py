@@ -186,6 +186,28 @@ def test_pillow(xp_both):
     check(body, xp_both)
 
 
+def test_masked_arrays_tell_numpys_type(xp_both):
+    import copy
+    import pickle
+
+    class Named(np.ma.MaskedArray):
+        pass
+
+    def body(m):
+        a = image(m)
+        masked = np.ma.masked_array(a, mask=a > 3)
+        kept = masked.view(Named)
+        kept.name = "kept"
+        copies = [pickle.loads(pickle.dumps(x, p)) for x in (masked, kept) for p in (2, 5)]
+        copies += [copy.deepcopy(masked), copy.copy(kept) * 2]
+        return (
+            repr(masked), repr(masked[:1, :3]), repr(np.ma.array(a[0])), repr(kept[:1, :2]),
+            [(np.asarray(c.data), np.ma.getmaskarray(c), repr(c), type(c).__name__) for c in copies],
+        )  # fmt: skip
+
+    check(body, xp_both)
+
+
 def test_numpys_own_python_code(xp_both):
     check(lambda m: m.polyfit(m.arange(130.0), image(m)[:, 0], 3), xp_both)
     check(lambda m: m.gradient(image(m)), xp_both)
