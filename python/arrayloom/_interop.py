@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -78,7 +78,7 @@ def _settles_result(function: Callable[..., Any]) -> Callable[..., Any]:
 def _tells_numpys_type(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def told(masked: Any) -> Any:  # noqa: ANN401 - masked arrays and what they tell
-        known: dict[str, Any] = vars(masked)
+        known = cast("dict[str, object]", vars(masked))
         kind = known.get("_baseclass")
         if kind is not LazyArray:
             return function(masked)
