@@ -307,13 +307,18 @@ def elementwise(ufunc: np.ufunc, inputs: Sequence[object], dtype: DTypeLike | No
 
 
 def blockwise(
-    function: Callable[..., Array],
+    function: Callable[..., Any],
     volumes: Sequence[Volume],
     shape: Sequence[int],
     dtype: DTypeLike,
     name: str,
+    *,
+    writes: bool = False,
 ) -> Volume:
-    """The volume of an element-wise `function` of arrays, with results of `shape` and `dtype`."""
+    """The volume of an element-wise `function` of arrays, with results of `shape` and `dtype`.
+
+    With `writes` it writes its result to the array that it is given as ``out``.
+    """
     rank, kind = len(shape), np.dtype(dtype)
 
     def needs(v: Volume) -> list[tuple[int, int, int]]:
@@ -329,7 +334,10 @@ def blockwise(
         values = [box_of(b, v, t) for b, v, t in zip(boxes, views, dtypes, strict=True)]
         to = np.frombuffer(out, kind).reshape([hi - lo for lo, hi in zip(*box, strict=True)])
         with np.errstate(all="ignore"):
-            to[...] = function(*values)
+            if writes:
+                function(*values, out=to)
+            else:
+                to[...] = function(*values)
 
     def build(expr: VolumeExpr, of: list[int]) -> int:
         return expr.call(

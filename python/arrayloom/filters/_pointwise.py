@@ -32,9 +32,11 @@ def subtracted(left: Volume, right: Volume) -> Volume:
     """`left` minus `right` in the dtype of `left`; integers saturate."""
     kind, other = left.dtype, right.dtype
 
+    def of_unsigned(x: NDArray[Any], y: NDArray[Any], out: NDArray[Any]) -> None:
+        np.maximum(x, y, out=out)
+        np.subtract(out, y, out=out)
+
     def of_integers(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
-        if kind.kind == "u":
-            return np.maximum(x, y) - y
         plain = x - y
         info = np.iinfo(kind)
         over = ((x < 0) != (y < 0)) & ((plain < 0) != (x < 0))
@@ -53,10 +55,11 @@ def subtracted(left: Volume, right: Volume) -> Volume:
         message = f"the difference of {kind} and {other} is no {kind}; convert one of them first"
         raise TypeError(message)
     # One subtraction is rounded once, in whichever width.
-    alike = {"i": of_integers, "u": of_integers, "f": np.subtract}
+    alike = {"i": of_integers, "u": of_unsigned, "f": np.subtract}
     call = alike.get(kind.kind, of_others) if kind == other else of_others
     shape = np.broadcast_shapes(left.shape, right.shape)
-    return blockwise(call, [left, right], shape, kind, "difference")
+    writes = call in (of_unsigned, np.subtract)
+    return blockwise(call, [left, right], shape, kind, "difference", writes=writes)
 
 
 def identity(input: Input, *, memory_limit: Limit = None, devices: Devices = None) -> Result:
