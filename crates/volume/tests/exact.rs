@@ -9,7 +9,7 @@ mod cases;
 
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::{DType, Region};
-use arrayloom_volume::ops::{BoxExtremum, Extremum, WindowAxis};
+use arrayloom_volume::ops::{BoxExtremum, Extremum, Neighbourhood, Rank, WindowAxis};
 use arrayloom_volume::{
     Ctx, Expr, Meter, Mode, Node, Op, Options, Report, Sink, Source, Target, View, ViewMut,
     VolumeError, Worker, plan_for, run,
@@ -446,5 +446,80 @@ fn errors_name_block_and_box() {
         let text = failed.to_string();
         assert!(text.contains(block) && text.contains(why), "{text}");
         assert_eq!(failed.kind(), arrayloom_types::ErrorKind::Io);
+    }
+}
+
+/// Medians of `region` of bytes that fill an array of this shape.
+fn medians_in(shape: &[i64], region: &Region, threads: usize) -> Vec<u8> {
+    let axis = WindowAxis {
+        len: 3,
+        before: 1,
+        mode: Mode::Reflect,
+    };
+    let flat = WindowAxis {
+        len: 1,
+        before: 0,
+        ..axis
+    };
+    let last = shape.len() - 2;
+    let axes: Vec<WindowAxis> = (0..shape.len())
+        .map(|d| if d < last { flat } else { axis })
+        .collect();
+    let op = Rank::new(Neighbourhood::new(axes, &[true; 9]).unwrap(), 4, DType::U8).unwrap();
+    let whole = Region::whole(shape);
+    let mut random = Random(9);
+    let data: Vec<u8> = (0..whole.voxels())
+        .map(|_| u8::try_from(random.below(256)).unwrap())
+        .collect();
+    let mut out = vec![0; usize::try_from(region.voxels()).unwrap()];
+    let ctx = Ctx {
+        threads,
+        meter: Meter::new(1 << 30),
+    };
+    let view = View {
+        region: &whole,
+        shape,
+        dtype: DType::U8,
+        data: &data,
+    };
+    let to = ViewMut {
+        region,
+        dtype: DType::U8,
+        data: &mut out,
+    };
+    op.run(&ctx, &[view], to).unwrap();
+    out
+}
+
+#[test]
+fn tiles_beside_one_another_are_those_that_follow_one_another() {
+    // Rows of the whole are cut into several tiles, those of the parts are not.
+    for shape in [&[75i64, 2500][..], &[9, 40, 300]] {
+        let (whole, last) = (Region::whole(shape), shape.len() - 1);
+        let row = usize::try_from(shape[last]).unwrap();
+        let found = medians_in(shape, &whole, 1);
+        assert!(found.iter().any(|&v| v != found[0]), "medians differ");
+        assert_eq!(found, medians_in(shape, &whole, 3), "with several threads");
+        for (lo, hi) in [
+            (0, 100),
+            (100, 128),
+            (128, 256),
+            (256, shape[last].min(1200)),
+        ] {
+            let part = whole.with_axis(last, lo, hi);
+            let (lo, hi) = (usize::try_from(lo).unwrap(), usize::try_from(hi).unwrap());
+            let wanted: Vec<u8> = found
+                .chunks(row)
+                .flat_map(|r| &r[lo..hi])
+                .copied()
+                .collect();
+            for threads in [1, 3] {
+                assert_eq!(
+                    medians_in(shape, &part, threads),
+                    wanted,
+                    "{shape:?} {part}"
+                );
+            }
+        }
     }
 }

@@ -113,6 +113,12 @@ impl Rank {
                     .unwrap_or_default();
                 for (row, base, at) in tile.rows() {
                     let place = row * len * size..(row + 1) * len * size;
+                    if let (Some(s), true) = (square, keys.are_elements() && !tile.clipped)
+                        && let Ok(to) = bytemuck::try_cast_slice_mut(&mut result[place.clone()])
+                    {
+                        s.row::<K, V>(&tile.data[base..], &starts, work, to);
+                        continue;
+                    }
                     match square {
                         _ if histograms.is_some() => {
                             found.copy_from_slice(bytemuck::cast_slice(&result[place.clone()]));

@@ -12,7 +12,9 @@ use crate::{Scratch, VolumeError};
 use arrayloom_plan::{AxisNeed, Edge, Window};
 use arrayloom_types::{Coords, DType, Region};
 use bytemuck::Pod;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::iter::Zip;
+use std::ops::{Range, RangeFrom};
+use std::slice::ChunksMut;
 use std::sync::{Mutex, PoisonError};
 
 /// The window along one axis.
@@ -133,13 +135,13 @@ impl Neighbourhood {
 /// The extents of a tile for a box with these extents, and elements of `size` bytes. Several arrays of it fit
 /// a level-2 cache; rows of images are longer than those of volumes.
 fn tile_extents(extents: &[i64], size: usize) -> Coords {
-    let most: &[i64] = match (extents.len(), size <= 2) {
-        (1, true) => &[32_768],
-        (1, false) => &[16_384],
-        (2, true) => &[1024, 32],
-        (2, false) => &[512, 32],
-        (_, true) => &[128, 32, 8],
-        (_, false) => &[128, 16, 8],
+    let most: &[i64] = match (extents.len(), size) {
+        (1, 1 | 2) => &[32_768],
+        (1, _) => &[16_384],
+        (2, 1..=4) => &[1024, 32],
+        (2, _) => &[512, 32],
+        (_, 1 | 2) => &[128, 32, 8],
+        _ => &[128, 16, 8],
     };
     let rank = extents.len();
     (0..rank)
@@ -255,7 +257,12 @@ pub(crate) fn tiles<W: Pod + Send + Sync>(
     fill: &Fill<'_, W>,
     compute: impl Fn(&Tile<'_, W>, &mut [W], &mut [u8]) + Sync,
 ) -> Result<(), VolumeError> {
-    let extents = out.region.extents();
+    let ViewMut {
+        region: whole,
+        dtype,
+        data,
+    } = out;
+    let extents = whole.extents();
     let elem = size_of::<W>();
     let tile = tile_extents(&extents, elem);
     let grid: Vec<u64> = extents
@@ -264,19 +271,33 @@ pub(crate) fn tiles<W: Pod + Send + Sync>(
         .map(|(&e, &t)| e.unsigned_abs().div_ceil(t.max(1).unsigned_abs()))
         .collect();
     let count: u64 = grid.iter().product();
-    let next = AtomicU64::new(0);
-    let (whole, size) = (out.region, out.dtype.size());
-    let data = Mutex::new(out.data);
+    let size = dtype.size();
+    let plane: i64 = extents[1..].iter().product();
+    let slab = usize::try_from(plane * tile[0]).unwrap_or(usize::MAX) * size;
+    let in_place = grid[1..].iter().all(|&n| n <= 1) && slab > 0;
+    let results = Mutex::new(if in_place {
+        Results::InPlace((0..).zip(data.chunks_mut(slab)))
+    } else {
+        Results::Copied(0..count, data)
+    });
     let padded = usize::try_from(tile_elems(fill.axes, &extents, elem)).unwrap_or(usize::MAX);
-    let result_bytes = usize::try_from(tile_voxels(&extents, elem)).unwrap_or(usize::MAX) * size;
+    let copied = if in_place {
+        0
+    } else {
+        tile_voxels(&extents, elem)
+    };
+    let result_bytes = usize::try_from(copied).unwrap_or(usize::MAX) * size;
     in_threads(ctx.threads, || {
         let mut space: Scratch<W> = Scratch::new(&ctx.meter, padded * inputs.len() + fill.extra)?;
         let mut result: Scratch<u8> = Scratch::new(&ctx.meter, result_bytes)?;
         loop {
-            let number = next.fetch_add(1, Relaxed);
-            if number >= count {
+            let taken = results
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take();
+            let Some((number, place)) = taken else {
                 return Ok(());
-            }
+            };
             let region = tile_region(whole, &tile, &grid, number);
             let (data_in, extra) = space.get_mut().split_at_mut(padded * inputs.len());
             let mut one = Tile {
@@ -291,13 +312,37 @@ pub(crate) fn tiles<W: Pod + Send + Sync>(
                 fill_tile(input, &one, fill, to);
             }
             one.data = data_in;
+            if let Some(place) = place {
+                compute(&one, extra, place);
+                continue;
+            }
             let bytes = usize::try_from(one.region.voxels()).unwrap_or(0) * size;
             let result = &mut result.get_mut()[..bytes];
             compute(&one, extra, result);
-            let mut data = data.lock().unwrap_or_else(PoisonError::into_inner);
-            copy_box((&one.region, result), (whole, &mut data), &one.region, size);
+            let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Results::Copied(_, data) = &mut *results {
+                copy_box((&one.region, result), (whole, data), &one.region, size);
+            }
         }
     })
+}
+
+/// The tiles that are left, and where their results go.
+enum Results<'o> {
+    /// Tiles of whole planes: each to its own part.
+    InPlace(Zip<RangeFrom<u64>, ChunksMut<'o, u8>>),
+    /// The numbers of tiles, whose results are copied.
+    Copied(Range<u64>, &'o mut [u8]),
+}
+
+impl<'o> Results<'o> {
+    /// The number of the next tile, and the place of its result if it has one.
+    fn take(&mut self) -> Option<(u64, Option<&'o mut [u8]>)> {
+        match self {
+            Results::InPlace(each) => each.next().map(|(number, place)| (number, Some(place))),
+            Results::Copied(numbers, _) => numbers.next().map(|number| (number, None)),
+        }
+    }
 }
 
 fn tile_region(whole: &Region, tile: &[i64], grid: &[u64], mut number: u64) -> Region {
