@@ -97,17 +97,23 @@ def _prepare_script(program: Program, module: ModuleType) -> CodeType:
     if os.path.isdir(path) or _is_archive(path):
         _set_first_path(os.path.abspath(path))
         return _module_code("__main__", f"can't find '__main__' module in {path!r}", module)
+    full = _full_path(path)
     try:
-        with io.open_code(os.path.abspath(path)) as file:
+        with io.open_code(full) as file:
             source = file.read()
     except OSError as error:
-        message = f"can't open file {os.path.abspath(path)!r}: {_reason(error)}"
+        message = f"can't open file {full!r}: {_reason(error)}"
         raise _CannotStartError(message) from error
     _set_first_path(os.path.dirname(os.path.realpath(path)))
-    module.__file__ = os.path.abspath(path)
+    module.__file__ = full
     module.__loader__ = importlib.machinery.SourceFileLoader("__main__", module.__file__)
     vars(module)["__cached__"] = None
-    return compile(source, path, "exec", dont_inherit=True)
+    return compile(source, full, "exec", dont_inherit=True)
+
+
+def _full_path(path: str) -> str:
+    """Return the path that Python shows in tracebacks: from the root, otherwise as it was given."""
+    return os.path.join(os.getcwd(), path)
 
 
 def _reason(error: OSError) -> str:

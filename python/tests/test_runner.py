@@ -64,6 +64,15 @@ def test_script(same, tmp_path):
     same("sub/app.py")
 
 
+def test_scripts_have_their_full_path(same, tmp_path):
+    write(tmp_path, "inner/app.py", ABOUT + "print((lambda: 0).__code__.co_filename)\nprint(1 / 0)")
+    write(tmp_path, "broken.py", "x = = 1")
+    for path in ("inner/app.py", "./inner/app.py", "inner/../inner/app.py"):
+        assert f'File "{tmp_path}' in same(path, "a").stderr
+    assert f'File "{tmp_path}' in same("broken.py").stderr
+    assert same("missing.py").returncode == 2
+
+
 def test_module_and_package(same, tmp_path):
     write(tmp_path, "pkg/__init__.py", "")
     write(tmp_path, "pkg/tool.py", ABOUT)
