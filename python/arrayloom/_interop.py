@@ -10,6 +10,7 @@ are wrapped too, and name NumPy's type.
 """
 
 import contextlib
+import copyreg
 import functools
 import importlib
 import importlib.util
@@ -141,8 +142,14 @@ class _Wrapper:
         return spec
 
 
+def _pickled_kind(_: type) -> tuple[type, tuple[object]]:
+    """How the type of lazy arrays goes into a pickle: as NumPy's, which needs no arrayloom to be read."""
+    return type, (np.empty(0),)
+
+
 def install() -> None:
     """Wrap what is imported already, and the rest when it is."""
+    copyreg.pickle(type(LazyArray), _pickled_kind)
     for name in (name for table, _ in _WRAPPERS for name in table):
         module = sys.modules.get(name)
         if module is not None:

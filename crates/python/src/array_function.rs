@@ -7,7 +7,7 @@ use crate::map::Outcome;
 use crate::methods::Call;
 use crate::np;
 use crate::operand::Reason;
-use crate::{creation, delegate, functions, operations, parts};
+use crate::{creation, delegate, functions, operations, parts, state};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
@@ -54,6 +54,9 @@ pub(crate) fn call<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
     let [function, types, args, kwargs] = call.args else {
         return base(call);
     };
+    if overridden(types)? {
+        return Ok(py.NotImplemented().into_bound(py));
+    }
     let name = function.getattr("__name__");
     let name = name.and_then(|n| Ok(n.cast_into::<PyString>()?));
     let (Ok(name), Ok(args), Ok(kwargs)) = (
@@ -110,6 +113,27 @@ fn only_arrays(types: &Bound<'_, PyAny>) -> PyResult<bool> {
         }
     }
     Ok(true)
+}
+
+/// True if a kind of `ndarray` wants to do the call itself: NumPy asks it before `ndarray`, but not before us,
+/// of whom it does not derive.
+fn overridden(types: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = types.py();
+    let array = np::array_class(py);
+    let ours = state::state().lazy_type.bind(py);
+    for kind in types.try_iter()? {
+        let kind = kind?;
+        if kind.is(&array) || kind.is(ours) || !kind.cast::<PyType>()?.is_subclass(&array)? {
+            continue;
+        }
+        let theirs = kind.getattr("__array_function__")?;
+        if !theirs.is(np::method(py, "__array_function__")?)
+            && !theirs.is(ours.getattr("__array_function__")?)
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// `ndarray`'s own answer.

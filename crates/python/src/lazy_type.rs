@@ -9,7 +9,7 @@
 
 use crate::np::{self, Arr};
 use crate::slot::{lend, object};
-use crate::{buffer, delegate, index, methods, numbers, power, sync};
+use crate::{buffer, delegate, index, kind_of_types, methods, numbers, power, sync};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use std::ffi::{c_int, c_void};
@@ -36,7 +36,9 @@ pub(crate) fn make(py: Python<'_>) -> PyResult<Py<PyAny>> {
     let bases = pyo3::types::PyTuple::new(py, [base])?;
     // SAFETY: the spec and its slots live during the call; names and tables live for good.
     let made = unsafe { ffi::PyType_FromSpecWithBases(&raw mut spec, bases.as_ptr()) };
-    crate::slot::owned(py, made).map(Bound::unbind)
+    let made = crate::slot::owned(py, made)?;
+    kind_of_types::equal_to_base(&made)?;
+    Ok(made.unbind())
 }
 
 /// A slot of a type.

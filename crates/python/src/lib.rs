@@ -25,6 +25,7 @@ mod host_loops;
 mod index;
 mod join;
 mod keywords;
+mod kind_of_types;
 mod lazy_type;
 mod lift;
 mod lifting;

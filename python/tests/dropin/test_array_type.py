@@ -194,6 +194,28 @@ def test_out_of_band_pickle_buffers(xp_default):
     check(body, xp_default)
 
 
+def test_the_type_equals_numpys(xp_both):
+    """Identity cannot be had for a type of our own; equality, tables and pickles can."""
+
+    class Derived(np.ndarray):
+        pass
+
+    def body(m):
+        a = made(m) * 2
+        kind = type(a)
+        return (
+            kind == np.ndarray, np.ndarray == kind, kind != np.ndarray, np.ndarray != kind,
+            kind in (list, np.ndarray), np.ndarray in {kind}, {np.ndarray: 1, list: 2}[kind],
+            hash(kind) == hash(np.ndarray), kind == Derived, Derived == kind, operator.eq(kind, list), kind != 3,
+            operator.eq(kind, type(a[:9000] + 1)), repr(kind), kind.__name__, isinstance(kind, type),
+            issubclass(kind, np.ndarray), issubclass(Derived, kind) or issubclass(Derived, np.ndarray),
+            [pickle.loads(pickle.dumps(kind, p)) is np.ndarray for p in range(6)],
+            copy.deepcopy(kind) is kind, callable(kind),
+        )  # fmt: skip
+
+    check(body, xp_both)
+
+
 def test_subclasses_of_ndarray_still_work(xp_both):
     class Tagged(np.ndarray):
         def __array_finalize__(self, other):
@@ -240,6 +262,26 @@ def test_other_classes_win_over_ours(xp_both):
             m.add(a, other), m.concatenate([a, other]), a + Refuses(), a * np.ma.array([2.0]),
             a + Reflected(),
         )  # fmt: skip
+
+    check(body, xp_both)
+
+
+def test_subclasses_that_take_over_functions_are_asked_before_us(xp_both):
+    class Counting(np.ndarray):
+        calls = ()
+
+        def __array_function__(self, func, types, args, kwargs):
+            Counting.calls += (func.__name__,)
+            return super().__array_function__(func, types, args, kwargs)
+
+    def body(m):
+        Counting.calls = ()
+        a, other = made(m), made(m).view(Counting)
+        results = (
+            np.concatenate([a, other]), np.stack([a, other]), np.where(a > 1, a, other), np.outer(a[:9], other[:9]),
+            np.array_equal(a, other), np.searchsorted(a, other[:5]),
+        )  # fmt: skip
+        return results, Counting.calls
 
     check(body, xp_both)
 
