@@ -95,6 +95,9 @@ fn fold_loop(entry: &OpEntry, op: ReduceOp, from: DType, asked: Option<DType>) -
     if logical && asked.is_some_and(|d| d != DType::Bool) {
         return None;
     }
+    if !logical && from.is_complex() && !dtype.is_complex() {
+        return None; // NumPy warns that the imaginary part is dropped.
+    }
     let loop_sig = entry.resolve_to(dtype)?;
     Some(LoopSig {
         ins: smallvec![loop_sig.ins[0]],

@@ -85,6 +85,8 @@ mod ext {
     #[pymodule_export]
     use super::runner::enable_runner_patches;
     #[pymodule_export]
+    use super::site::warn_at_once;
+    #[pymodule_export]
     use super::stats::{configure, devices, flush, reset_stats, stats, trim};
 
     #[pymodule_export]

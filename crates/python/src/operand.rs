@@ -5,7 +5,7 @@
 )]
 
 use crate::np::{self, Arr};
-use crate::{state, sync};
+use crate::{site, state, sync};
 use arrayloom_ir::SlotId;
 use arrayloom_types::{DType, Layout, Operand, Scalar};
 use num_complex::Complex64;
@@ -62,7 +62,7 @@ pub(crate) enum Reason {
     Mismatch,
     /// The operation is not in the table.
     Operation,
-    /// `np.errstate` asks for errors or calls.
+    /// `np.errstate` asks for errors or calls, or filters want warnings at the line of their operation.
     ErrState,
     /// Work that NumPy's own code does on computed values and that nothing here would do better.
     /// Counted apart, without a warning.
@@ -82,7 +82,7 @@ impl Reason {
             Reason::Keyword => "a keyword argument without native support",
             Reason::Mismatch => "operands that do not fit",
             Reason::Operation => "no native version of this operation",
-            Reason::ErrState => "np.errstate asks for raise, call, print or log",
+            Reason::ErrState => "np.errstate or a filter of warnings wants to know at once",
             Reason::Delegated => "NumPy's own code does it on computed values",
             Reason::Library => "NumPy's own library does it",
         }
@@ -97,8 +97,9 @@ impl Reason {
     }
 
     /// Whether such a call is a fallback that the program's author should know of.
-    pub(crate) const fn warns(self) -> bool {
-        self.counts() && !matches!(self, Reason::Delegated)
+    pub(crate) fn warns(self) -> bool {
+        let asked = matches!(self, Reason::ErrState) && site::at_once();
+        self.counts() && !asked && !matches!(self, Reason::Delegated)
     }
 }
 

@@ -12,6 +12,7 @@ use pyo3::types::{PyDict, PyString};
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Conditions in NumPy's order, with the words of its warnings.
@@ -36,6 +37,19 @@ static SEEN: Mutex<Seen> = Mutex::new(Seen {
     registries: BTreeMap::new(),
 });
 static ERRSTATE: OnceLock<Py<PyAny>> = OnceLock::new();
+/// Set while filters of `warnings` want a warning at the line of its operation.
+static AT_ONCE: AtomicBool = AtomicBool::new(false);
+
+/// Whether floating-point warnings must come at the line of their operation.
+pub(crate) fn at_once() -> bool {
+    AT_ONCE.load(Ordering::Relaxed)
+}
+
+/// Lets floating-point warnings come at the line of their operation, or when it is computed.
+#[pyfunction]
+pub(crate) fn warn_at_once(wanted: bool) {
+    AT_ONCE.store(wanted, Ordering::Relaxed);
+}
 
 /// Finds NumPy's variable that holds `np.errstate`.
 pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
@@ -50,11 +64,14 @@ fn seen() -> MutexGuard<'static, Seen> {
     SEEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The number of the current place, or none when `np.errstate` wants errors at once.
+/// The number of the current place, or none when `np.errstate` or a filter wants errors at once.
 pub(crate) fn capture(py: Python<'_>) -> PyResult<Option<u32>> {
     let Some(warn) = warning_conditions(py)? else {
         return Ok(None);
     };
+    if warn != 0 && at_once() {
+        return Ok(None);
+    }
     // SAFETY: the interpreter is attached; the frame is borrowed.
     let frame = unsafe { ffi::PyEval_GetFrame() };
     if frame.is_null() {

@@ -5,6 +5,16 @@ import warnings
 import numpy as np
 import pytest
 from support.compare import differences, observe
+from support.process import output
+
+from arrayloom import _warnings
+
+
+@pytest.fixture(autouse=True, params=["at once", "late"])
+def attention(request, monkeypatch):
+    """Collected warnings come at once; without that rule they come when operations are computed."""
+    if request.param == "late":
+        monkeypatch.setattr(_warnings, "_wanted", lambda **_: False)
 
 
 def collect(body, m):
@@ -76,6 +86,25 @@ def test_a_block_may_make_the_warning_an_error(xp_both):
     assert list(warnings.filters) == filters
     with pytest.warns(RuntimeWarning, match="overflow encountered in multiply"):
         a = (xp_both.arange(60000.0) + 1) * 1e308
+
+
+def imaginary_parts_dropped(m):
+    a = m.arange(20000.0) + 1j
+    return [
+        a.sum(dtype="d"), a.mean(dtype="f"), m.add.reduce(a.reshape(2, -1), axis=0, dtype="d")[3],
+        m.add.accumulate(a, dtype="d")[3], a.cumsum(dtype="f")[3], (a[:9] + a[:9]).prod(dtype="d"),
+        a.astype("d")[3], m.add.reduce(a, dtype=bool), a.any(),
+    ]  # fmt: skip
+
+
+def test_folds_that_drop_imaginary_parts(xp_both):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        want, got = imaginary_parts_dropped(np), imaginary_parts_dropped(xp_both)
+    assert got == want
+    want, got = collect(imaginary_parts_dropped, np), collect(imaginary_parts_dropped, xp_both)
+    assert len(want) == 7
+    assert got == want
 
 
 def nothing_wrong(m):
@@ -280,3 +309,52 @@ def test_lines_of_a_program_that_makes_code_without_end(xp):
         with xp.errstate(all="ignore"):
             exec(made, {"a": zero})
     assert [(w.filename, w.lineno) for w in log] == [("made", 7)]
+
+
+FILTERED = """
+import warnings
+import numpy as np
+{start}
+x = np.linspace(0, 1, 100_000)
+
+
+def errors(name, body):
+    try:
+        kept = body()
+        print(name, "no error")
+    except RuntimeWarning as error:
+        print(name, "caught", error)
+
+
+warnings.simplefilter("error")
+errors("kept", lambda: x / 0)
+errors("in place", lambda: np.divide(x, 0, out=x.copy()))
+errors("fold", lambda: (x * 1e308).sum())
+errors("dropped", lambda: (np.log(x), None)[1])
+warnings.resetwarnings()
+with warnings.catch_warnings(record=True) as log:
+    warnings.simplefilter("always")
+    x / 0
+    np.sqrt(-x)
+    print(len(log), [str(w.message) for w in log], [w.lineno for w in log])
+for action in ("ignore", "default", "error"):
+    with warnings.catch_warnings():
+        warnings.filterwarnings(action, category=RuntimeWarning)
+        errors(action, lambda: 1 / x)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            errors("inner", lambda: 1 / x)
+        errors("after", lambda: 1 / x)
+warnings.filterwarnings("error", message="divide")
+errors("message", lambda: 1 / x)
+with np.errstate(all="ignore"):
+    errors("errstate", lambda: 1 / x)
+"""
+
+
+@pytest.mark.parametrize("runner", [True, False])
+def test_filters_that_want_warnings_at_once(runner):
+    want = output(FILTERED.format(start=""))
+    start = "" if runner else "import arrayloom as np"
+    assert output(FILTERED.format(start=start), runner=runner) == want
+    assert want.count("caught") == 7
