@@ -7,6 +7,7 @@
 //! the same, and a single time that it meets another operation makes the place lazy again.
 
 use crate::engine::unknown;
+use crate::run::Wanted;
 use crate::{Engine, EngineError};
 use arrayloom_fuse::split;
 use arrayloom_ir::{Action, Node, SlotId};
@@ -122,7 +123,7 @@ impl Engine {
             table.list.push(part);
         }
         drop(table);
-        self.run_list(None)
+        self.run_list(Wanted::All)
     }
 }
 

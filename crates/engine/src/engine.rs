@@ -6,6 +6,7 @@ use crate::explain::Dumps;
 use crate::ladder::Rungs;
 use crate::pending::Bits;
 use crate::rename::Places;
+use crate::run::Wanted;
 use crate::scopes::Scopes;
 use crate::table::{Home, Leftover, Table, give_back};
 use crate::turn::Turns;
@@ -406,7 +407,7 @@ impl Engine {
     /// The first failure; what did not run stays recorded.
     pub fn flush(&self) -> Result<(), EngineError> {
         let _turn = self.turns.take();
-        self.run_list(None)
+        self.run_list(Wanted::All)
     }
 
     /// Number of recorded operations that have not run.

@@ -1,5 +1,6 @@
 //! Memory of the caller as a slot.
 
+use crate::run::Wanted;
 use crate::table::{Home, Table, accesses};
 use crate::{Engine, EngineError};
 use arrayloom_device::{Buf, End, Queue};
@@ -47,7 +48,7 @@ impl Engine {
     pub fn forget_external(&self, slot: SlotId) {
         if is_needed(&self.table(), slot) {
             let _turn = self.turns.take();
-            if let Err(error) = self.run_list(None) {
+            if let Err(error) = self.run_list(Wanted::All) {
                 self.keep_failure(error);
                 self.detach(slot);
             }

@@ -4,6 +4,7 @@
 //! is made when somebody needs it there: never, if the program drops the slot first. If the borrower goes
 //! first, the slot gets the pages themselves back.
 
+use crate::run::Wanted;
 use crate::table::{Entry, Home, Leftover, Table};
 use crate::{Engine, EngineError};
 use arrayloom_guard::Block;
@@ -40,7 +41,7 @@ impl Engine {
         let turn = self.turns.take();
         let touched = |entry: &Entry| entry.reads + entry.writes > 0 || entry.block.is_some();
         if self.table().get(slot).is_some_and(touched) {
-            self.run_list(None)?;
+            self.run_list(Wanted::All)?;
         }
         let mut table = self.table();
         let nbytes = whole.shape.iter().product::<usize>() * whole.dtype.size();

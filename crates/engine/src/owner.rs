@@ -1,6 +1,7 @@
 //! What the guard's service thread asks for when the program touches memory.
 
 use crate::Engine;
+use crate::run::Wanted;
 use arrayloom_guard::{Owner, Slot};
 use std::sync::atomic::Ordering;
 
@@ -27,7 +28,7 @@ impl Owner for Engine {
     fn before_write(&self, _slot: Slot) -> Result<(), ()> {
         let _turn = self.turns.take_for_service();
         let done = self
-            .run_list(None)
+            .run_list(Wanted::All)
             .map_err(|error| self.keep_failure(error));
         self.give_notice();
         done

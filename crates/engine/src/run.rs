@@ -109,18 +109,38 @@ impl Slots for Apart<'_> {
     }
 }
 
+/// Why a list runs.
+#[derive(Clone, Copy)]
+pub(crate) enum Wanted {
+    /// For the sake of all that it does.
+    All,
+    /// Somebody reads a slot.
+    Value(SlotId),
+    /// Somebody writes to a slot, so that nothing may be left that reads its old value.
+    Memory(SlotId),
+}
+
+impl Wanted {
+    fn slot(self) -> Option<SlotId> {
+        match self {
+            Wanted::All => None,
+            Wanted::Value(slot) | Wanted::Memory(slot) => Some(slot),
+        }
+    }
+}
+
 impl Engine {
-    /// Runs the list, for the sake of `wanted` if one slot is waited for. The caller has the turn.
-    pub(crate) fn run_list(&self, wanted: Option<SlotId>) -> Result<(), EngineError> {
+    /// Runs the list for the sake of what is wanted. The caller has the turn.
+    pub(crate) fn run_list(&self, wanted: Wanted) -> Result<(), EngineError> {
         let started = Instant::now();
         let mut batch = self.take_list();
         if batch.list.is_empty() {
             return Ok(());
         }
-        if let Some(wanted) = wanted {
-            self.put_off(&mut batch, wanted);
+        if let Wanted::Value(slot) = wanted {
+            self.put_off(&mut batch, slot);
         }
-        self.alone.learn(&batch.list, wanted);
+        self.alone.learn(&batch.list, wanted.slot());
         let result = self.run_batch(&mut batch);
         let result = result.and(self.collect_events(&mut batch));
         self.settle_device(true);

@@ -3,6 +3,7 @@
 use crate::engine::{lock, unknown};
 use crate::holdings::Owner;
 use crate::ladder::Rung;
+use crate::run::Wanted;
 use crate::table::Home;
 use crate::{Engine, EngineError};
 use arrayloom_ir::SlotId;
@@ -121,7 +122,7 @@ impl Engine {
     /// What running the operations that still need the value gave.
     pub fn free_now(&self, slot: SlotId, place: String) -> Result<bool, EngineError> {
         let _turn = self.turns.take();
-        self.run_list(None)?;
+        self.run_list(Wanted::All)?;
         let mut table = self.table();
         let Some(entry) = table.get_mut(slot) else {
             return Err(unknown(slot));

@@ -1,6 +1,7 @@
 //! Makes the bytes at a slot's address what the program expects, before it reads or writes them.
 
 use crate::engine::unknown;
+use crate::run::Wanted;
 use crate::table::Home;
 use crate::{Engine, EngineError};
 use arrayloom_device::{Buf, End, Queue};
@@ -33,7 +34,7 @@ impl Engine {
     /// slot with its value is none of the caller's concern and comes back at the next flush.
     pub(crate) fn evaluate_slot(&self, slot: SlotId) -> Result<(), EngineError> {
         loop {
-            let ran = self.run_list(Some(slot));
+            let ran = self.run_list(Wanted::Value(slot));
             let writes = self.table().get(slot).map(|entry| entry.writes);
             match writes {
                 None => return Err(unknown(slot)),
@@ -52,7 +53,7 @@ impl Engine {
     pub fn sync_write(&self, slot: SlotId) -> Result<(), EngineError> {
         while !self.open(slot)? {
             let _turn = self.turns.take();
-            self.run_list(None)?;
+            self.run_list(Wanted::Memory(slot))?;
             self.with_room(|| self.materialise(slot))?;
         }
         Ok(())

@@ -277,7 +277,7 @@ fn copied<'py>(
     };
     let mut draft = Draft::new();
     draft.view(py, view, &view.layout.shape)?;
-    let (birth, run) = record::way(view.pending, site);
+    let (birth, run) = record::way(record::at_once(view.pending, site));
     let Some(born) = birth(py, dtype, shape, strides)? else {
         leave!(Off)
     };

@@ -152,13 +152,17 @@ impl Call<'_> {
         if self.shape.is_empty() || self.shape.contains(&0) || !(worth || self.pending) {
             leave!(Small)
         }
-        let Some(draft) = self.draft(py)? else {
-            leave!(Mismatch)
-        };
         let Some(site) = site::capture(py)? else {
             leave!(ErrState)
         };
-        let (birth, run) = record::way(self.pending, site);
+        let at_once = record::at_once(self.pending, site);
+        if at_once && self.is_numpys() {
+            leave!(Small)
+        }
+        let Some(draft) = self.draft(py)? else {
+            leave!(Mismatch)
+        };
+        let (birth, run) = record::way(at_once);
         let op = (self.entry, &self.sig);
         let Some(born) = record::results(py, op, &self.shape, &self.inputs, birth)? else {
             leave!(Off)
@@ -237,30 +241,49 @@ impl Call<'_> {
     /// True for a small write into memory that the program uses itself, of values that it has: recorded,
     /// it would run at once, alone. A quick operation on what a cache holds is not worth other threads either.
     fn is_quicker_now(&self, target: &View) -> bool {
-        let there = |input: &Input| match input {
-            Input::View(view) => sync::is_there(view.array),
-            Input::Scalar(_) | Input::Weak(_) => true,
-        };
         let (bytes, least) = (target.array.nbytes(), state::min_bytes());
-        (bytes < least || bytes < IN_CACHE * least && self.is_plain(target))
+        (bytes < least || bytes < IN_CACHE * least && self.is_plain_into(target))
             && !self.pending
-            && self.inputs.iter().all(there)
+            && self.values_are_there()
             && sync::is_settled(target.array)
     }
 
-    /// True for a quick operation that casts nothing and that nothing recorded later could join.
-    fn is_plain(&self, target: &View) -> bool {
+    /// True where NumPy is done before we begin: a quick operation on values that are there and that a cache
+    /// holds, of a line that wants each result at once.
+    fn is_numpys(&self) -> bool {
+        let most = IN_CACHE * state::min_bytes();
+        let few = |input: &Input| match input {
+            Input::View(view) => view.array.nbytes() < most,
+            Input::Scalar(_) | Input::Weak(_) => true,
+        };
+        birth::nbytes(self.sig.outs[0], &self.shape).is_some_and(|bytes| bytes < most)
+            && self.inputs.iter().all(few)
+            && self.is_plain()
+            && self.values_are_there()
+    }
+
+    fn values_are_there(&self) -> bool {
+        self.inputs.iter().all(|input| match input {
+            Input::View(view) => sync::is_there(view.array),
+            Input::Scalar(_) | Input::Weak(_) => true,
+        })
+    }
+
+    /// True for a plain operation that nothing recorded later could join.
+    fn is_plain_into(&self, target: &View) -> bool {
+        let fresh = target
+            .slot
+            .is_some_and(|(slot, _)| state::engine().is_fresh(slot));
+        !fresh && self.sig.outs[0] == target.layout.dtype && self.is_plain()
+    }
+
+    /// True for a quick operation that casts nothing.
+    fn is_plain(&self) -> bool {
         let alike = |(input, &dtype): (&Input, &DType)| match input {
             Input::View(view) => view.layout.dtype == dtype,
             Input::Scalar(_) | Input::Weak(_) => true,
         };
-        let fresh = target
-            .slot
-            .is_some_and(|(slot, _)| state::engine().is_fresh(slot));
-        !fresh
-            && self.sig.outs[0] == target.layout.dtype
-            && self.inputs.iter().zip(&self.sig.ins).all(alike)
-            && self.entry.def.is_quick(&self.sig)
+        self.inputs.iter().zip(&self.sig.ins).all(alike) && self.entry.def.is_quick(&self.sig)
     }
 
     /// True if every Python number is in the range of the loop's dtype.

@@ -221,10 +221,15 @@ pub(crate) type Birth<'py> =
 pub(crate) type Run<'py> =
     fn(Draft, Python<'py>, Action, LoopSig, SmallVec<[(SlotId, Layout); 1]>, u32) -> PyResult<()>;
 
-/// How an operation of this line comes to new arrays: recorded, or run at once where nothing is gained by
-/// waiting. With operands that are pending it is recorded.
-pub(crate) fn way<'py>(pending: bool, site: u32) -> (Birth<'py>, Run<'py>) {
-    if !pending && state::engine().runs_at_once(site) {
+/// True if an operation of this line, whose operands are pending or not, had better run when it is called:
+/// nothing is gained by waiting.
+pub(crate) fn at_once(pending: bool, site: u32) -> bool {
+    !pending && state::engine().runs_at_once(site)
+}
+
+/// How an operation comes to new arrays: run at once, or recorded.
+pub(crate) fn way<'py>(at_once: bool) -> (Birth<'py>, Run<'py>) {
+    if at_once {
         (birth::blank, Draft::run_now)
     } else {
         (birth::lazy, Draft::record)

@@ -43,6 +43,36 @@ def test_a_known_line_moves_no_pages(xp, a):
     assert _publishes(xp, a, 20) == 0
 
 
+def test_handing_out_the_memory_teaches_too(a):
+    def run():
+        c = a * 2.0
+        return c.__array_interface__["data"][0], c
+
+    for _ in range(10):
+        run()
+    before = _ext.stats()["publishes"]
+    for _ in range(20):
+        run()
+    assert _ext.stats()["publishes"] == before
+
+
+def test_what_a_cache_holds_is_left_to_numpy(xp_default):
+    for count, left in [(20_000, True), (50_000, False)]:
+        b = xp_default.arange(float(count))
+        float(b[0])
+
+        def run(b=b):
+            c = b * 2.0
+            return float(c[3])
+
+        for _ in range(10):
+            run()
+        before = _ext.stats()["recorded"]
+        for _ in range(20):
+            assert run() == 6.0
+        assert (_ext.stats()["recorded"] == before) == left
+
+
 def test_it_runs_at_once_and_gives_the_same(xp, a):
     _learn(xp, a)
     c = _line(xp, a, look=False)
