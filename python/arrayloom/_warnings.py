@@ -10,10 +10,12 @@ its own line, also if nobody looks at the result. There operations are not recor
 
 import functools
 import inspect
+import re
 import sys
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Collection, Iterable
+from types import FrameType
+from typing import Any, cast
 
 from arrayloom import _ext
 
@@ -22,38 +24,50 @@ __all__ = ["install"]
 # Those who set filters for a whole program, in which they wait for no warning themselves.
 _HOSTS = ("_pytest.config", "_pytest.warnings")
 
+_Category = type[Warning] | tuple[type[Warning], ...]
+_Filter = tuple[str, re.Pattern[str] | None, _Category, re.Pattern[str] | None, int]
+
 
 class _Attention:
-    """Whether warnings must come at once, and the blocks that change it."""
+    """Whether warnings must come at once.
+
+    That follows from the filters alone, whoever set them in whatever order or thread; those of a host are
+    known by identity and passed over.
+    """
 
     def __init__(self) -> None:
-        self.at_once = False
-        self.collecting = 0
-        self.before: dict[int, tuple[bool, int]] = {}
-
-    def set(self, *, at_once: bool) -> None:
-        self.at_once = at_once
-        _ext.warn_at_once(at_once)
+        self.collecting: set[int] = set()
+        self.of_hosts: dict[_Filter, _Filter] = {}
 
     def look(self) -> None:
         """Read the filters again."""
-        self.set(at_once=_wanted(collecting=self.collecting > 0))
+        filters = (entry for entry in warnings.filters if self.of_hosts.get(entry) is not entry)
+        _ext.warn_at_once(_wanted(filters, collecting=bool(self.collecting)))
 
-    def enter(self, block: object) -> None:
-        self.before[id(block)] = self.at_once, self.collecting
-        self.collecting += bool(getattr(block, "_record", False))
+    def entered(self, block: object, *, by_host: bool) -> None:
+        if getattr(block, "_record", False) and not by_host:
+            self.collecting.add(id(block))
+        self.look()
 
-    def leave(self, block: object) -> None:
-        at_once, self.collecting = self.before.pop(id(block), (self.at_once, self.collecting))
-        self.set(at_once=at_once)
+    def left(self, block: object) -> None:
+        self.collecting.discard(id(block))
+        self.look()
+
+    def host_set(self, before: Collection[_Filter]) -> None:
+        """Take the filters that are not among those `before` for a host's; equal ones become one object."""
+        known = {id(entry) for entry in before}
+        filters = cast("list[_Filter]", warnings.filters)
+        for index, entry in enumerate(filters):
+            if id(entry) not in known:
+                filters[index] = self.of_hosts.setdefault(entry, entry)
 
 
 _attention = _Attention()
 
 
-def _wanted(*, collecting: bool) -> bool:
+def _wanted(filters: Iterable[_Filter], *, collecting: bool) -> bool:
     """Whether the filters make a warning about numbers an error, or a block collects every one."""
-    for action, message, category, module, line in warnings.filters:
+    for action, message, category, module, line in filters:
         if not issubclass(RuntimeWarning, category):
             continue
         if action == "error":
@@ -63,16 +77,19 @@ def _wanted(*, collecting: bool) -> bool:
     return False
 
 
+def _called_by_host(wrapper: FrameType | None) -> bool:
+    """Whether the caller of the function in this frame is a host."""
+    caller = wrapper.f_back if wrapper is not None else None
+    return caller is not None and caller.f_globals.get("__name__") in _HOSTS
+
+
 def _entered(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def called(self: object) -> Any:  # noqa: ANN401 - as the method
         _ext.flush()
-        _attention.enter(self)
-        try:
-            return method(self)
-        except BaseException:
-            _attention.leave(self)
-            raise
+        entered = method(self)
+        _attention.entered(self, by_host=_called_by_host(inspect.currentframe()))
+        return entered
 
     return called
 
@@ -85,7 +102,7 @@ def _left(method: Callable[..., Any]) -> Callable[..., Any]:
             _ext.flush()
         finally:
             method(self, *args)
-            _attention.leave(self)
+            _attention.left(self)
 
     return called
 
@@ -94,11 +111,11 @@ def _changed(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - any function
         _ext.flush()
+        before = tuple(warnings.filters)
         function(*args, **kwargs)
-        here = inspect.currentframe()
-        caller = here.f_back if here is not None else None
-        if caller is None or caller.f_globals.get("__name__") not in _HOSTS:
-            _attention.look()
+        if _called_by_host(inspect.currentframe()):
+            _attention.host_set(before)
+        _attention.look()
 
     return called
 
@@ -110,5 +127,6 @@ def install() -> None:
     block.__exit__ = _left(block.__exit__)
     for name in ("simplefilter", "filterwarnings", "resetwarnings"):
         setattr(warnings, name, _changed(getattr(warnings, name)))
-    if not any(host in sys.modules for host in _HOSTS):
-        _attention.look()
+    if any(host in sys.modules for host in _HOSTS):
+        _attention.host_set(())
+    _attention.look()

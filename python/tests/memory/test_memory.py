@@ -78,6 +78,7 @@ def test_many_times_the_limit_in_temporaries_runs_steadily() -> None:
 @pytest.mark.slow
 def test_eight_gigabytes_a_step_run_under_one() -> None:
     before = live()
+    spilled = memory.report().rungs["spill"].times
     with memory.limit(before + 1024 * MIB):
         peaks: list[int] = []
         for step in range(3):
@@ -90,7 +91,7 @@ def test_eight_gigabytes_a_step_run_under_one() -> None:
                     del a
             assert scope.allocated >= 8192 * MIB
             peaks.append(scope.peak)
-        assert memory.report().rungs["spill"].times == 0
+        assert memory.report().rungs["spill"].times == spilled
     assert max(peaks) <= 1024 * MIB
     assert len(set(peaks[1:])) == 1, "later steps need what the one before needed"
 

@@ -14,7 +14,7 @@ from arrayloom import _warnings
 def attention(request, monkeypatch):
     """Collected warnings come at once; without that rule they come when operations are computed."""
     if request.param == "late":
-        monkeypatch.setattr(_warnings, "_wanted", lambda **_: False)
+        monkeypatch.setattr(_warnings, "_wanted", lambda *_, **__: False)
 
 
 def collect(body, m):
