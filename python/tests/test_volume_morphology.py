@@ -6,6 +6,7 @@ import scipy.ndimage as nd
 
 from arrayloom import filters as f
 from arrayloom import volumes as v
+from arrayloom._volume import as_volume
 
 MODES = ["reflect", "mirror", "nearest", "constant", "wrap"]
 GREY = [
@@ -46,6 +47,20 @@ def test_heights_are_scipys(name, mode):
         common = {"footprint": footprint, "structure": heights, "mode": mode, "cval": 3.0}
         ours, theirs = getattr(f, name)(x, **common), getattr(nd, name)(x, **common)
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("dtype", ["?", "u1", "i1", "u2", "i4", "u8", "f2", "f4", "f8"])
+def test_gradients_of_boxes_are_differences_of_their_steps(dtype, mode):
+    # Of an array both are found together, of a volume one after the other.
+    for shape, size in (((40,), 5), ((7, 90), 3), ((6, 1, 70), (3, 1, 5)), ((5, 6, 7), 1)):
+        x = image(shape, dtype, 3)
+        if np.dtype(dtype).kind == "f":
+            x.flat[5] = np.nan
+        found = f.morphological_gradient(x, size, mode=mode, cval=1)
+        volume = np.asarray(f.morphological_gradient(as_volume(x), size, mode=mode, cval=1))
+        assert found.dtype == x.dtype
+        assert np.array_equal(found, volume, equal_nan=found.dtype.kind == "f")
 
 
 def test_integers_with_heights_saturate():

@@ -18,8 +18,9 @@ pub(crate) struct Low<K> {
     kind: PhantomData<K>,
 }
 
+/// Of two keys the smaller one.
 #[derive(Clone, Copy)]
-struct Lower;
+pub(crate) struct Lower;
 
 impl<K: Key> Join<K> for Lower {
     #[inline(always)]

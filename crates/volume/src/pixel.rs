@@ -27,6 +27,8 @@ pub(crate) trait Pixel: Pod + Send + Sync + PartialOrd {
     fn key(self, nan_first: bool) -> Self::Key;
     /// The value of a key.
     fn of_key(key: Self::Key) -> Self;
+    /// The difference; that of integers saturates.
+    fn minus(self, other: Self) -> Self;
 }
 
 /// An unsigned integer that stands for a value.
@@ -120,6 +122,8 @@ macro_rules! integer {
             fn key(self, _: bool) -> $key { (self as $key) ^ $flip }
             #[inline(always)]
             fn of_key(key: $key) -> Self { (key ^ $flip) as $t }
+            #[inline(always)]
+            fn minus(self, other: Self) -> Self { self.saturating_sub(other) }
         }
     )*};
 }
@@ -158,6 +162,8 @@ macro_rules! float {
                 let sign = (key as $int >> (<$int>::BITS - 1)) as $key;
                 <$t>::from_bits(key ^ (!sign | (1 << (<$int>::BITS - 1))))
             }
+            #[inline(always)]
+            fn minus(self, other: Self) -> Self { self - other }
         }
     )*};
 }

@@ -5,15 +5,15 @@ mod cases;
 
 use arrayloom_types::Region;
 use arrayloom_volume::{Options, Report, Target, VolumeError, run};
-use cases::{Case, Once, Random, random_case};
+use cases::{Case, Once, Random, bits, random_case};
 
-/// Computes the box `wanted` of the result within `budget`.
+/// Computes the box `wanted` of the result within `budget`: its bits, and how.
 fn compute(
     case: &Case,
     wanted: &Region,
     budget: u64,
     threads: usize,
-) -> Result<(Vec<u8>, Report), Box<VolumeError>> {
+) -> Result<(Vec<u64>, Report), Box<VolumeError>> {
     let sink = Once::new(&case.shape, case.size);
     let options = Options {
         budget,
@@ -29,7 +29,8 @@ fn compute(
     let (bytes, written) = sink.state.into_inner().unwrap();
     let written: u64 = written.iter().map(Region::voxels).sum();
     assert_eq!(written, wanted.voxels(), "every voxel is written");
-    Ok((bytes, report))
+    let dtype = case.expr.dtype(case.expr.nodes().len() - 1);
+    Ok((bits(dtype, &bytes), report))
 }
 
 /// A small box somewhere in a volume, at its faces as often as inside.

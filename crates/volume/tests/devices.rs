@@ -16,7 +16,7 @@ use arrayloom_volume::ops::{BoxExtremum, Extremum, Linear, LinearAxis};
 use arrayloom_volume::{
     Expr, Meter, Mode, Op, Options, Report, Target, VolumeError, Worker, WorkerDevice, run,
 };
-use cases::{Memory, Once, Random, random_case, window};
+use cases::{Memory, Once, Random, bits, random_case, window};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -65,23 +65,6 @@ fn compute(
     let options = options(shape.len(), workers);
     let report = run(expr, &mut Target::Sink(&sink), &options)?;
     Ok((sink.state.into_inner().unwrap().0, report))
-}
-
-/// The bits of elements; those of NaN are not told apart.
-fn bits(dtype: DType, bytes: &[u8]) -> Vec<u64> {
-    let word = |b: &[u8]| {
-        let mut all = [0; 8];
-        all[..b.len()].copy_from_slice(b);
-        u64::from_le_bytes(all)
-    };
-    let nan = |w: u64| match dtype {
-        DType::F16 => w & 0x7fff > 0x7c00,
-        DType::F32 => w & 0x7fff_ffff > 0x7f80_0000,
-        DType::F64 => w & (u64::MAX >> 1) > 0x7ff0_0000_0000_0000,
-        _ => false,
-    };
-    let each = bytes.chunks_exact(dtype.size()).map(word);
-    each.map(|w| if nan(w) { u64::MAX } else { w }).collect()
 }
 
 const DTYPES: [DType; 12] = [

@@ -14,7 +14,7 @@ use arrayloom_volume::{
     Ctx, Expr, Meter, Mode, Node, Op, Options, Report, Sink, Source, Target, View, ViewMut,
     VolumeError, Worker, plan_for, run,
 };
-use cases::{Case, Memory, Once, Random, random_case};
+use cases::{Case, Memory, Once, Random, bits, random_case};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
@@ -42,7 +42,8 @@ fn names(expr: &Expr) -> Vec<&str> {
     each.collect()
 }
 
-fn compute(case: &Case, options: &Options<'_>) -> Result<(Vec<u8>, Report), VolumeError> {
+/// The bits of the result, and how it was computed.
+fn compute(case: &Case, options: &Options<'_>) -> Result<(Vec<u64>, Report), VolumeError> {
     let sink = Once::new(&case.shape, case.size);
     let report = run(&case.expr, &mut Target::Sink(&sink), options)?;
     let (bytes, written) = sink.state.into_inner().unwrap();
@@ -52,7 +53,8 @@ fn compute(case: &Case, options: &Options<'_>) -> Result<(Vec<u8>, Report), Volu
         Region::whole(&case.shape).voxels(),
         "every voxel is written"
     );
-    Ok((bytes, report))
+    let dtype = case.expr.dtype(case.expr.nodes().len() - 1);
+    Ok((bits(dtype, &bytes), report))
 }
 
 #[test]
@@ -246,7 +248,8 @@ fn boxes_that_are_done_are_not_written_again() {
         let mut second = options(rank, 1 << 15, 1);
         second.done = done.into_inner().unwrap();
         run(&case.expr, &mut Target::Sink(&sink), &second).unwrap();
-        assert!(sink.state.into_inner().unwrap().0 == whole);
+        let dtype = case.expr.dtype(case.expr.nodes().len() - 1);
+        assert!(bits(dtype, &sink.state.into_inner().unwrap().0) == whole);
         resumed += 1;
     }
     assert!(resumed > 20, "{resumed}");

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arrayloom._ext import VolumeExpr
 from arrayloom._volume import Volume, as_volume, elementwise
 from arrayloom.filters._common import (
     Devices,
@@ -27,9 +28,11 @@ from arrayloom.filters._common import (
     finish,
     float_of,
     footprint_of,
+    is_lazy,
     one_each,
     rounded,
     wanted_dtype,
+    window_of,
 )
 from arrayloom.filters._pointwise import subtracted
 from arrayloom.filters._rank import extremum
@@ -64,6 +67,20 @@ class _Element:
             moved = found.astype(np.float64) + (height if dilates else -height)
             total = moved if total is None else elementwise(join, [total, moved])
         return volume if total is None else rounded(total, volume.dtype)
+
+    def range(self, volume: Volume) -> Volume | None:
+        """The dilation minus the erosion, both found together; for boxes with the voxel in their middle only."""
+        shape = self.points.shape
+        origins = one_each("origin", self.origin, len(shape))
+        middle = all(n % 2 for n in shape) and not any(origins)
+        if self.heights is not None or not middle or not self.points.all():
+            return None
+        window = window_of(volume, shape, self.mode, self.cval, 0, self.axes)
+
+        def build(expr: VolumeExpr, of: list[int]) -> int:
+            return expr.range(of[0], window)
+
+        return Volume(volume.shape, volume.dtype, [volume], build)
 
     def steps(self, volume: Volume, kinds: str) -> Volume:
         """Erosions and dilations one after the other, such as ``"ed"`` for an opening."""
@@ -291,6 +308,11 @@ def morphological_gradient(
     """
     volume = as_volume(input)
     element = _element(volume, (size, footprint, structure), mode, cval, origin, axes)
+    # Devices find the two one after the other.
+    if devices is None and not is_lazy(input):
+        both = element.range(volume)
+        if both is not None:
+            return finish(input, as_output(both, output), output, memory_limit)
     high, low = element.step(volume, "d"), element.step(volume, "e")
     return _compared(input, high, low, output, memory_limit, devices)
 

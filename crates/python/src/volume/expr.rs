@@ -16,7 +16,7 @@ use crate::np::Arr;
 use arrayloom_plan::{AxisNeed, Window};
 use arrayloom_types::{DType, Region};
 use arrayloom_volume::ops::{
-    BoxExtremum, Correlate, Distance, Extremum, FootprintExtremum, Linear, LinearAxis,
+    BoxExtremum, BoxRange, Correlate, Distance, Extremum, FootprintExtremum, Linear, LinearAxis,
     Neighbourhood, NlMeans, Rank, WindowAxis, local,
 };
 use arrayloom_volume::{Expr, Mode, Node, Op, Target, VolumeError, plan_for, run};
@@ -212,6 +212,13 @@ impl VolumeExpr {
                 self.add(py, op, input)
             }
         }
+    }
+
+    /// The greatest value of a box minus the smallest one.
+    fn range(&mut self, py: Python<'_>, input: usize, axes: Vec<PyAxis>) -> PyResult<usize> {
+        self.check(input)?;
+        let op = BoxRange::new(window_axes(axes)?, self.expr.dtype(input));
+        self.add(py, op, input)
     }
 
     /// The value of one rank among the points of `mask`.

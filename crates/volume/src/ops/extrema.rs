@@ -77,8 +77,13 @@ impl BoxExtremum {
         })
     }
 
+    /// The filtered axes.
+    pub(super) fn passes(&self) -> &[Pass] {
+        &self.passes
+    }
+
     /// What stands where only the places `there` of a window exist.
-    fn edge_taps<K: Key>(&self, pass: usize, there: &[usize]) -> EdgeTaps<K> {
+    pub(super) fn edge_taps<K: Key>(&self, pass: usize, there: &[usize]) -> EdgeTaps<K> {
         let bias = match self.axes[self.passes[pass].axis].mode {
             Mode::Constant(value) => key_of(self.which.keys(self.dtype), value),
             _ => K::MAX,

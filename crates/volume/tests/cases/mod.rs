@@ -4,7 +4,7 @@
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::{Coords, DType, Region};
 use arrayloom_volume::ops::{
-    BoxExtremum, Correlate, Distance, Extremum, FootprintExtremum, Linear, LinearAxis,
+    BoxExtremum, BoxRange, Correlate, Distance, Extremum, FootprintExtremum, Linear, LinearAxis,
     Neighbourhood, NlMeans, Rank, Statistic, WindowAxis, local,
 };
 use arrayloom_volume::{Ctx, Expr, Mode, Op, Sink, Source, View, ViewMut, VolumeError, copy_box};
@@ -242,6 +242,9 @@ fn random_op(random: &mut Random, rank: usize, dtype: DType) -> Arc<dyn Op> {
             });
             Arc::new(Linear::new(rank, axes.collect(), dtype).unwrap())
         }
+        1 if random.below(2) == 0 => {
+            Arc::new(BoxRange::new(window(random, rank, 6), dtype).unwrap())
+        }
         1 => Arc::new(BoxExtremum::new(Extremum::Minimum, window(random, rank, 6), dtype).unwrap()),
         2 => Arc::new(FootprintExtremum::new(
             Extremum::Maximum,
@@ -297,6 +300,24 @@ pub(crate) struct Case {
     pub(crate) expr: Expr,
     pub(crate) shape: Vec<i64>,
     pub(crate) size: usize,
+}
+
+/// The bits of elements; those of NaN are not told apart: its sign is that of whichever operand comes first, which
+/// is the compiler's choice.
+pub(crate) fn bits(dtype: DType, bytes: &[u8]) -> Vec<u64> {
+    let word = |b: &[u8]| {
+        let mut all = [0; 8];
+        all[..b.len()].copy_from_slice(b);
+        u64::from_le_bytes(all)
+    };
+    let nan = |w: u64| match dtype {
+        DType::F16 => w & 0x7fff > 0x7c00,
+        DType::F32 => w & 0x7fff_ffff > 0x7f80_0000,
+        DType::F64 => w & (u64::MAX >> 1) > 0x7ff0_0000_0000_0000,
+        _ => false,
+    };
+    let each = bytes.chunks_exact(dtype.size()).map(word);
+    each.map(|w| if nan(w) { u64::MAX } else { w }).collect()
 }
 
 fn push(data: &mut Vec<u8>, random: &mut Random, dtype: DType) {

@@ -1,0 +1,248 @@
+//! The greatest value of a box minus the smallest one: both ends are found together, one axis after the other, so
+//! nothing but the input is read, and nothing but the result written.
+#![expect(
+    clippy::inline_always,
+    reason = "inlined into code compiled for wide vectors"
+)]
+
+use super::extrema::{BoxExtremum, Extremum};
+use crate::VolumeError;
+use crate::block::{View, ViewMut};
+use crate::fold::{EdgeTaps, GROUP, Rule};
+use crate::joined::{Join, joined};
+use crate::load::{Keys, Load};
+use crate::low::Lower;
+use crate::op::{Op, voxels, worth};
+use crate::ops::WindowAxis;
+use crate::pixel::{Key, Pixel, with_pixel};
+use crate::separable::{Ctx, Separable, scratch_elems};
+use arrayloom_cpu::{Wide, wide};
+use arrayloom_plan::AxisNeed;
+use arrayloom_types::DType;
+use bytemuck::Pod;
+use smallvec::SmallVec;
+use std::marker::PhantomData;
+
+/// The greatest value of a box minus the smallest one. Differences of integers saturate, those of booleans are true
+/// where both occur, and a NaN in the box gives NaN.
+#[derive(Clone, Debug)]
+pub struct BoxRange {
+    lowest: BoxExtremum,
+    highest: BoxExtremum,
+}
+
+impl BoxRange {
+    /// The range over the box of `axes`, one entry for each axis of the array.
+    ///
+    /// # Errors
+    /// [`VolumeError::Argument`] for a window that does not hold its center.
+    pub fn new(axes: Vec<WindowAxis>, dtype: DType) -> Result<BoxRange, VolumeError> {
+        Ok(BoxRange {
+            lowest: BoxExtremum::new(Extremum::Minimum, axes.clone(), dtype)?,
+            highest: BoxExtremum::new(Extremum::Maximum, axes, dtype)?,
+        })
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "a box is written once")]
+    fn run_in<K: Key>(
+        &self,
+        ctx: &Ctx,
+        input: &View<'_>,
+        out: ViewMut<'_>,
+    ) -> Result<(), VolumeError>
+    where
+        Keys: Load<K, K>,
+    {
+        let (passes, dtype) = (self.lowest.passes(), self.lowest.dtype());
+        let edge_taps = |pass: usize, there: &[usize]| {
+            let low: EdgeTaps<K> = self.lowest.edge_taps(pass, there);
+            let high: EdgeTaps<K> = self.highest.edge_taps(pass, there);
+            EdgeTaps {
+                bias: [low.bias[0], high.bias[0]],
+                ..low
+            }
+        };
+        let emit = |found: &[&[K]], out: &mut [u8]| differences(dtype, found, out);
+        let engine = Separable {
+            rule: Ends {
+                lens: passes.iter().map(|p| p.len).collect(),
+                flip: Flipped {
+                    nan: matches!(dtype, DType::F16 | DType::F32 | DType::F64),
+                },
+                kind: PhantomData,
+            },
+            passes,
+            edge_taps: &edge_taps,
+            emit: &emit,
+            plain: false,
+            out_size: dtype.size(),
+        };
+        let keys = Extremum::Minimum.keys(dtype);
+        engine.run::<K, _>(ctx, input, keys, (out.region, out.data))
+    }
+}
+
+/// Keys of which the smallest one is the maximum, of keys of which the smallest one is the minimum.
+#[derive(Clone, Copy, Debug)]
+struct Flipped {
+    /// True if the key zero is that of a NaN, which comes before all others here and there.
+    nan: bool,
+}
+
+impl<K: Key> Join<K> for Flipped {
+    #[inline(always)]
+    fn lift<const N: usize>(self, mut values: [K; N]) -> [K; N] {
+        for value in &mut values {
+            let flipped = *value ^ K::MAX;
+            *value = if self.nan && *value == K::MIN {
+                K::MIN
+            } else {
+                flipped
+            };
+        }
+        values
+    }
+
+    #[inline(always)]
+    fn join<const N: usize>(self, a: [K; N], b: [K; N]) -> [K; N] {
+        Lower.join(a, b)
+    }
+}
+
+/// The smallest key of a window, and the smallest one of the flipped keys.
+struct Ends<K> {
+    /// Points of the window along each filtered axis.
+    lens: Vec<usize>,
+    flip: Flipped,
+    kind: PhantomData<K>,
+}
+
+impl<K: Key> Ends<K> {
+    /// Joins the rows of windows of `n` rows: those of voxels, or of both ends.
+    fn joined<S: Pod, L: Load<S, K>>(
+        &self,
+        pass: usize,
+        n: usize,
+        rows: &[&[S]],
+        load: L,
+        outs: &mut [&mut [K]],
+    ) {
+        let mut lows: SmallVec<[&mut [K]; GROUP]> = SmallVec::new();
+        let mut highs: SmallVec<[&mut [K]; GROUP]> = SmallVec::new();
+        for pair in outs.chunks_exact_mut(2) {
+            if let [low, high] = pair {
+                lows.push(low);
+                highs.push(high);
+            }
+        }
+        if pass == 0 {
+            joined(Lower, n, rows, load, &mut lows);
+            joined(self.flip, n, rows, load, &mut highs);
+        } else {
+            let (first, second) = rows.split_at(rows.len() / 2);
+            joined(Lower, n, first, load, &mut lows);
+            joined(Lower, n, second, load, &mut highs);
+        }
+    }
+}
+
+impl<K: Key> Rule for Ends<K> {
+    type W = K;
+
+    fn channels(&self, pass: usize) -> usize {
+        if pass == 0 { 1 } else { 2 }
+    }
+
+    fn fold<S: Pod, L: Load<S, K>>(
+        &self,
+        pass: usize,
+        rows: &[&[S]],
+        load: L,
+        outs: &mut [&mut [K]],
+    ) {
+        self.joined(pass, self.lens[pass], rows, load, outs);
+    }
+
+    fn fold_edge<S: Pod, L: Load<S, K>>(
+        &self,
+        pass: usize,
+        edge: &EdgeTaps<K>,
+        rows: &[&[S]],
+        load: L,
+        outs: &mut [&mut [K]],
+    ) {
+        let n = rows.len() / self.channels(pass);
+        self.joined(pass, n, rows, load, outs);
+        for (out, bias) in outs.iter_mut().zip(edge.bias) {
+            for v in &mut **out {
+                *v = v.lower(bias);
+            }
+        }
+    }
+}
+
+/// The greatest values minus the smallest ones, of their keys.
+struct Differences<'a, T: Pixel> {
+    low: &'a [T::Key],
+    high: &'a [T::Key],
+    to: &'a mut [T],
+}
+
+impl<T: Pixel> Wide for Differences<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for ((to, &low), &high) in self.to.iter_mut().zip(self.low).zip(self.high) {
+            // Flipped back, the key zero of a NaN is the greatest one, which stands for NaN as well.
+            *to = T::of_key(high ^ T::Key::MAX).minus(T::of_key(low));
+        }
+    }
+}
+
+fn differences<K: Key>(dtype: DType, found: &[&[K]], out: &mut [u8]) {
+    with_pixel!(dtype, T => wide(Differences::<T> {
+        low: bytemuck::cast_slice(found[0]),
+        high: bytemuck::cast_slice(found[1]),
+        to: bytemuck::cast_slice_mut(out),
+    }), complex => ());
+}
+
+impl Op for BoxRange {
+    fn name(&self) -> &'static str {
+        "morphological_gradient"
+    }
+
+    fn dtype(&self) -> DType {
+        self.lowest.dtype()
+    }
+
+    fn needs(&self, operand: usize) -> Vec<AxisNeed> {
+        self.lowest.needs(operand)
+    }
+
+    fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
+        let threads = worth(threads, voxels(extents)) as u64;
+        let elems = scratch_elems(self.lowest.passes(), 2, extents);
+        threads * (self.dtype().size() as u64 * elems + 64)
+    }
+
+    fn cost_ns(&self) -> f64 {
+        2.0 * self.lowest.cost_ns()
+    }
+
+    fn run(&self, ctx: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {
+        let input = &inputs[0];
+        let refused = Err(VolumeError::DType {
+            op: "morphological_gradient",
+            dtype: input.dtype,
+        });
+        match (input.dtype, input.dtype.size()) {
+            (DType::C64 | DType::C128, _) => refused,
+            (_, 1) => self.run_in::<u8>(ctx, input, out),
+            (_, 2) => self.run_in::<u16>(ctx, input, out),
+            (_, 4) => self.run_in::<u32>(ctx, input, out),
+            _ => self.run_in::<u64>(ctx, input, out),
+        }
+    }
+}
