@@ -319,8 +319,9 @@ def test_values_close_to_edges(xp_default, fallbacks):
         )
         return *few, m.bincount(picture.ravel())
 
-    report(differences(observe(body, np), observe(body, xp_default)))
+    body(xp_default)
     assert not {"histogram", "bincount"} & set(fallbacks())
+    report(differences(observe(body, np), observe(body, xp_default)))
     assert xp_default.histogram(xp_default.ones(MANY)[::2], 3)[0].sum() == MANY // 2
     assert "histogram" in fallbacks()
 
