@@ -102,14 +102,13 @@ def test_bits_are_the_same_however_they_are_computed(settings):
 
 
 _CONDITIONS = """
-import warnings
 import numpy, arrayloom
+from support.heard import all_warnings
 from support.math_proof import PAIRS, RANGES
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, 1.5, 1e300, -1e300, 800.0, -800.0, 40.0]
 SPECIAL += [numpy.inf, -numpy.inf, numpy.nan, 5e-324, 1e-310, 2e9]
 def met(module, name, args):
-    with warnings.catch_warnings(record=True) as heard, numpy.errstate(all="warn", under="ignore"):
-        warnings.simplefilter("always")
+    with all_warnings() as heard, numpy.errstate(all="warn", under="ignore"):
         numpy.asarray(getattr(module, name)(*(module.array([arg] * 40) for arg in args))).tobytes()
     return sorted(str(one.message).split(" enc")[0] for one in heard)
 for name in (*RANGES, *PAIRS):

@@ -9,9 +9,10 @@ between its loops.
 import collections
 import dataclasses
 import sys
-import warnings
 
 import numpy as np
+
+from support.heard import all_warnings
 
 # Differing elements that a message shows.
 _SHOWN = 4
@@ -93,8 +94,7 @@ def _settle():
 def observe(body, *args):
     """Run ``body(*args)`` and write down what it did; all warnings are recorded."""
     values, error = (), None
-    with warnings.catch_warnings(record=True) as log:
-        warnings.simplefilter("always")
+    with all_warnings() as log:
         try:
             values = see(body(*args))
             _settle()

@@ -1,8 +1,8 @@
 """A program that meets floating-point conditions of every kind, for devices other than the CPU."""
 
 CONDITIONS = """
-import warnings
 import numpy as np
+from support.heard import all_warnings
 x = np.arange(40_000, dtype=np.float64) + 1
 x[7] = 0
 for name, work in {
@@ -13,8 +13,7 @@ for name, work in {
     "sum": lambda: (x * 4e303).sum(),
     "below": lambda: x.__itruediv__(x * 0).size,
 }.items():
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
+    with all_warnings() as told:
         value = work()
     print(name, value, sorted({str(w.message) for w in told}))
 y = np.arange(40_000, dtype=np.float64)
