@@ -147,6 +147,7 @@ mod tests {
             mask: None,
             site,
             told: false,
+            part: false,
         }
     }
 

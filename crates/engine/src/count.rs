@@ -40,7 +40,7 @@ impl Engine {
         for (&place, part) in group.nodes.iter().zip(parts) {
             let node = &batch.list[place as usize];
             let op = stats.ops.entry(name_of(node)).or_default();
-            op.calls += 1;
+            op.calls += u64::from(!node.part);
             op.elements += node.domain().iter().product::<usize>() as u64;
             let operands = views(&node.ins).map(|(_, layout)| layout);
             op.bytes += operands

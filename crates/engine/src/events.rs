@@ -19,7 +19,7 @@ pub struct FpEvent {
     pub site: u32,
 }
 
-/// An event with the place of its node in the list.
+/// An event with the place of its node in the list, for a part that of the first part.
 pub(crate) type Placed = (u32, FpEvent);
 
 /// Conditions of a group that its device notes later.
@@ -60,7 +60,9 @@ pub(crate) fn collect(
             op: warning_name(node),
             site: node.site,
         };
-        events.push((place, event));
+        let parts = (0..=place).rev().take_while(|&at| list[at as usize].part);
+        let first = place - u32::try_from(parts.count()).unwrap_or(place);
+        events.push((first, event));
     }
 }
 

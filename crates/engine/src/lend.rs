@@ -59,6 +59,7 @@ impl Engine {
             mask: None,
             site: 0,
             told: false,
+            part: false,
         };
         let must_run = self.append(&mut table, node, false)?;
         drop(table);

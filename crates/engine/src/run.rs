@@ -8,7 +8,7 @@ use crate::stats::name_of;
 use crate::table::{Entry, Home, Leftover, Table, accesses};
 use crate::{Engine, EngineError};
 use arrayloom_device::{Arg, Buf, DeviceError, Launch, ReduceArgs};
-use arrayloom_fuse::{Cache, Fold, Fused, Group, Options, Pass, Slots, fuse};
+use arrayloom_fuse::{Cache, Fold, Fused, Group, Options, Pass, Slots, fuse, propagate};
 use arrayloom_guard::State;
 use arrayloom_ir::{FpFlags, Node, Operand, SlotId};
 use arrayloom_types::{Layout, Queue};
@@ -71,6 +71,13 @@ impl Batch {
             events: Vec::new(),
             late: Vec::new(),
         }
+    }
+
+    /// Lets operations on arrays made of pieces read where these come from. The list before, if that changed it.
+    fn propagate(&mut self, options: &Options) -> Option<Vec<Node>> {
+        let list = propagate(&self.list, self, options)?;
+        self.done = vec![false; list.len()];
+        Some(std::mem::replace(&mut self.list, list))
     }
 
     /// What needs memory all the same, because another kernel reads it, is not put off. True if there
@@ -137,10 +144,11 @@ impl Engine {
         if batch.list.is_empty() {
             return Ok(());
         }
+        self.alone.learn(&batch.list, wanted.slot());
+        self.propagate(&mut batch);
         if let Wanted::Value(slot) = wanted {
             self.put_off(&mut batch, slot);
         }
-        self.alone.learn(&batch.list, wanted.slot());
         let result = self.run_batch(&mut batch);
         let result = result.and(self.collect_events(&mut batch));
         self.settle_device(true);
@@ -217,7 +225,27 @@ impl Engine {
     /// The list as it is, for a plan that does not run.
     pub(crate) fn copy_of_list(&self) -> Batch {
         let table = self.table();
-        Batch::new(table.list.clone(), &table)
+        let mut batch = Batch::new(table.list.clone(), &table);
+        drop(table);
+        batch.propagate(&self.options());
+        batch
+    }
+
+    /// Propagates copies in a list that is to run.
+    fn propagate(&self, batch: &mut Batch) {
+        let Some(before) = batch.propagate(&self.options()) else {
+            return;
+        };
+        let mut table = self.table();
+        for node in &batch.list {
+            table.count(node);
+        }
+        let mut left = Vec::new();
+        for node in &before {
+            table.settle(node, &mut left);
+        }
+        drop(table);
+        self.give_back(left);
     }
 
     /// Counts results as dead that need not be stored now.
@@ -237,17 +265,22 @@ impl Engine {
         self.settings.fuse && self.device.caps().fused
     }
 
-    /// The kernels and passes of the list.
-    pub(crate) fn fuse_batch(&self, batch: &mut Batch, cache: &mut Cache) -> Fused {
-        let options = Options {
+    fn options(&self) -> Options {
+        Options {
             fuse: self.fuses(),
+            seam_bytes: self.settings.seam_bytes,
             sweep: self.fuses() && self.settings.sweep,
             sweep_points: self.settings.sweep_points,
             sweep_columns: self.settings.sweep_columns,
             sweep_least: self.settings.sweep_bytes,
             sweep_planes: self.settings.sweep_planes,
             ..Options::default()
-        };
+        }
+    }
+
+    /// The kernels and passes of the list.
+    pub(crate) fn fuse_batch(&self, batch: &mut Batch, cache: &mut Cache) -> Fused {
+        let options = self.options();
         let fused = fuse(&batch.list, batch, cache, &options);
         if batch.claim_stored(&fused.groups) {
             return fuse(&batch.list, batch, cache, &options);
@@ -500,6 +533,11 @@ impl Engine {
 
     fn report(&self, mut events: Vec<Placed>) {
         events.sort_by_key(|(place, _)| *place);
+        events.dedup_by(|(place, event), (first, of_first)| {
+            let same = place == first && (event.op, event.site) == (of_first.op, of_first.site);
+            of_first.flags.0 |= if same { event.flags.0 } else { 0 };
+            same
+        });
         self.tell(events.into_iter().map(|(_, event)| event));
     }
 }

@@ -135,6 +135,8 @@ settings! {
     max_pending_bytes: u64 = 16 << 30, "ARRAYLOOM_MAX_PENDING_BYTES";
     /// Several operations in one kernel.
     fuse: bool = true, "ARRAYLOOM_FUSE";
+    /// Bytes that each part must have on average where an array made of pieces is read where these come from.
+    seam_bytes: usize = 32 << 10, "ARRAYLOOM_SEAM_BYTES";
     /// Kernels that depend on each other at shifted rows in one pass over memory.
     sweep: bool = true, "ARRAYLOOM_SWEEP";
     /// Points of a kernel that may take part in such a pass.

@@ -24,11 +24,11 @@ struct Names<'a> {
     written: Vec<Written<'a>>,
 }
 
-/// The group of a draft. A result in a slot that is not `needed` afterwards gets no memory.
+/// The group of a draft. A result in a view that is not `needed` afterwards gets no memory.
 pub(crate) fn bind(
     items: &[Item<'_>],
     draft: &Draft<'_>,
-    needed: &dyn Fn(SlotId) -> bool,
+    needed: &dyn Fn(SlotId, &Layout) -> bool,
     cache: &mut Cache,
 ) -> Group {
     let members: Vec<&Item<'_>> = draft.items.iter().map(|&i| &items[i]).collect();
@@ -41,7 +41,11 @@ pub(crate) fn bind(
     }
     let (mut outs, mut folds, mut stored) = (Vec::new(), Vec::new(), Vec::new());
     let results = names.written.len();
-    for value in names.written.into_iter().filter(|w| needed(w.slot)) {
+    for value in names
+        .written
+        .into_iter()
+        .filter(|w| needed(w.slot, w.layout))
+    {
         stored.push((value.step, value.result));
         outs.push((value.slot, value.layout.clone()));
         folds.push(fold_of(members[value.step as usize]));

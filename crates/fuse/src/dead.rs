@@ -1,9 +1,43 @@
 //! Drops nodes whose results nobody sees: not the program, not a later node that is kept.
 
 use crate::Slots;
-use arrayloom_ir::{Node, SlotId};
-use arrayloom_types::Layout;
+use arrayloom_ir::{Node, Operand, SlotId};
+use arrayloom_types::{Layout, Overlap, overlap};
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
+
+/// Views of one slot that are looked at one by one; more count as all of it.
+const MAX_VIEWS: usize = 16;
+
+/// What somebody after a point of the list looks at in a slot.
+enum Seen<'a> {
+    All,
+    Views(SmallVec<[&'a Layout; 4]>),
+}
+
+impl<'a> Seen<'a> {
+    fn at_end(live: bool) -> Seen<'a> {
+        if live {
+            Seen::All
+        } else {
+            Seen::Views(SmallVec::new())
+        }
+    }
+
+    fn add(&mut self, view: &'a Layout) {
+        match self {
+            Seen::Views(views) if views.len() < MAX_VIEWS => views.push(view),
+            _ => *self = Seen::All,
+        }
+    }
+
+    fn meets(&self, view: &Layout) -> bool {
+        match self {
+            Seen::All => true,
+            Seen::Views(views) => views.iter().any(|v| overlap(v, view) != Overlap::None),
+        }
+    }
+}
 
 /// The places of the nodes whose results nobody sees, rising.
 pub fn dead(nodes: &[Node], slots: &dyn Slots) -> Vec<u32> {
@@ -12,17 +46,15 @@ pub fn dead(nodes: &[Node], slots: &dyn Slots) -> Vec<u32> {
 
 /// The places of the nodes to keep and of those to drop, both rising.
 pub(crate) fn sweep(nodes: &[Node], slots: &dyn Slots) -> (Vec<u32>, Vec<u32>) {
-    // Whether somebody after this point looks at the slot; absent: as it is after the list.
-    let mut seen: BTreeMap<SlotId, bool> = BTreeMap::new();
+    // What somebody after this point looks at; absent: as it is after the list.
+    let mut seen: BTreeMap<SlotId, Seen<'_>> = BTreeMap::new();
+    let at_end = |slot: SlotId| Seen::at_end(slots.is_live(slot));
     let (mut kept, mut dead) = (Vec::with_capacity(nodes.len()), Vec::new());
     let count = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
     for (place, node) in (0..count).zip(nodes).rev() {
         let wanted = |(slot, layout): &(SlotId, Layout)| {
-            !layout.is_empty()
-                && seen
-                    .get(slot)
-                    .copied()
-                    .unwrap_or_else(|| slots.is_live(*slot))
+            let known = seen.get(slot).map(|seen| seen.meets(layout));
+            !layout.is_empty() && known.unwrap_or_else(|| slots.is_live(*slot))
         };
         if !node.outs.iter().any(wanted) {
             dead.push(place);
@@ -31,16 +63,18 @@ pub(crate) fn sweep(nodes: &[Node], slots: &dyn Slots) -> (Vec<u32>, Vec<u32>) {
         kept.push(place);
         for (slot, layout) in &node.outs {
             if node.mask.is_none() && covers(layout, slots.nbytes(*slot)) {
-                seen.insert(*slot, false);
+                seen.insert(*slot, Seen::at_end(false));
             }
         }
-        if node.mask.is_some() {
-            seen.extend(node.outs.iter().map(|(slot, _)| (*slot, true)));
-        }
-        for operand in node.ins.iter().chain(&node.mask) {
-            if let Some(slot) = operand.slot() {
-                seen.insert(slot, true);
-            }
+        let operands = node.ins.iter().chain(&node.mask);
+        let read = operands.filter_map(|operand| match operand {
+            Operand::View(slot, layout) => Some((*slot, layout)),
+            Operand::Table(slot, table) => Some((*slot, &table.whole)),
+            Operand::Scalar(_) => None,
+        });
+        let masked = node.outs.iter().filter(|_| node.mask.is_some());
+        for (slot, layout) in read.chain(masked.map(|(slot, layout)| (*slot, layout))) {
+            seen.entry(slot).or_insert_with(|| at_end(slot)).add(layout);
         }
     }
     kept.reverse();

@@ -12,7 +12,8 @@
 //! 5. `build` turns the structure into flat code; [`Cache`] keeps it for the next group of that form.
 //! 6. `sweep` finds groups that go over memory together, a few rows apart.
 //!
-//! [`split`] comes before, when a node is recorded: it takes nodes apart that write what they read.
+//! [`split`] comes before, when a node is recorded: it takes nodes apart that write what they read. So does
+//! [`propagate`], when the list runs: what reads an array made of pieces reads where they come from.
 
 mod bind;
 mod build;
@@ -24,6 +25,7 @@ mod order;
 mod partition;
 mod pass;
 mod print;
+mod propagate;
 mod rows;
 mod split;
 mod stage;
@@ -33,12 +35,13 @@ mod why;
 pub use cache::Cache;
 pub use dead::{covers, dead};
 pub use pass::{Block, Pass, Routes, Sweep};
+pub use propagate::propagate;
 pub use split::split;
 pub use why::Why;
 
 use arrayloom_ir::{Kernel, Node, Operand, SlotId};
 use arrayloom_plan::ReduceOrder;
-use arrayloom_types::{Layout, Scalar, Shape};
+use arrayloom_types::{Layout, Overlap, Scalar, Shape, overlap};
 use std::sync::Arc;
 
 /// What fusion must know of the blocks of memory.
@@ -58,6 +61,8 @@ pub struct Options {
     pub max_nodes: usize,
     /// Views of memory that one kernel reads and writes at most.
     pub max_views: usize,
+    /// Bytes that each part must have on average where an array is read where its pieces come from.
+    pub seam_bytes: usize,
     /// Elements of NumPy's buffers, which decide the order of sums.
     pub bufsize: usize,
     /// Kernels that depend on each other at shifted rows go over memory together.
@@ -83,6 +88,7 @@ impl Default for Options {
             fuse: true,
             max_nodes: 128,
             max_views: 24,
+            seam_bytes: 32 << 10,
             bufsize: arrayloom_plan::DEFAULT_BUFSIZE,
             sweep: false,
             sweep_stages: 24,
@@ -151,13 +157,18 @@ pub fn fuse(nodes: &[Node], slots: &dyn Slots, cache: &mut Cache, options: &Opti
         .map(|&i| item::Item::new(&nodes[i as usize], i, options))
         .collect();
     let drafts = partition::partition(&items, slots, options);
-    let readers = partition::last_readers(&items, &drafts);
+    let readers = partition::readers(&items, &drafts);
     let groups: Vec<Group> = drafts
         .iter()
         .enumerate()
         .map(|(place, draft)| {
-            let needed = |slot: SlotId| {
-                slots.is_live(slot) || readers.get(&slot).is_some_and(|&last| last > place)
+            let needed = |slot: SlotId, layout: &Layout| {
+                let mut reads = readers.get(&slot).into_iter().flatten().rev();
+                slots.is_live(slot)
+                    || reads
+                        .by_ref()
+                        .take_while(|(at, _)| *at > place)
+                        .any(|(_, read)| overlap(read, layout) != Overlap::None)
             };
             bind::bind(&items, draft, &needed, cache)
         })

@@ -102,15 +102,23 @@ pub(crate) fn partition<'a>(
     drafts
 }
 
-/// The last group that reads each slot.
-pub(crate) fn last_readers(items: &[Item<'_>], drafts: &[Draft<'_>]) -> BTreeMap<SlotId, usize> {
-    let mut last = BTreeMap::new();
+/// The groups that read each slot, in order, and what they read.
+pub(crate) fn readers<'a>(
+    items: &'a [Item<'a>],
+    drafts: &[Draft<'_>],
+) -> BTreeMap<SlotId, Vec<(usize, &'a Layout)>> {
+    let mut readers: BTreeMap<SlotId, Vec<(usize, &Layout)>> = BTreeMap::new();
     for (place, draft) in drafts.iter().enumerate() {
         for &number in &draft.items {
-            last.extend(items[number].reads().map(|read| (read.slot, place)));
+            for read in items[number].reads() {
+                readers
+                    .entry(read.slot)
+                    .or_default()
+                    .push((place, read.layout));
+            }
         }
     }
-    last
+    readers
 }
 
 /// The group that the item joins, or why it needs its own.

@@ -37,6 +37,7 @@ pub fn split(node: Node, temporary: &mut dyn FnMut(usize) -> SlotId) -> SmallVec
             mask: None,
             site: node.site,
             told: false,
+            part: false,
         };
         if node.mask.is_some() {
             before.push(copying(&(slot, layout.clone()), held.clone()));

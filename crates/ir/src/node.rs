@@ -94,6 +94,8 @@ pub struct Node {
     pub site: u32,
     /// True when it ran before and its floating-point conditions have been told.
     pub told: bool,
+    /// True when it does a further part of what the node before it in the list does.
+    pub part: bool,
 }
 
 impl Action {

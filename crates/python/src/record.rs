@@ -198,6 +198,7 @@ impl Draft {
             mask: self.mask.take(),
             site,
             told: false,
+            part: false,
         }
     }
 }

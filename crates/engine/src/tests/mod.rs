@@ -270,6 +270,7 @@ fn map_node(name: &str, out: &Array, ins: &[Operand], mask: Option<Operand>) -> 
         mask: mask.map(|o| broadcast(&o, &out.layout.shape)),
         site: 0,
         told: false,
+        part: false,
     }
 }
 
@@ -289,6 +290,7 @@ fn reduce_node(op: ReduceOp, axes: u32, of: &Array, out: &Array) -> Node {
         mask: None,
         site: 0,
         told: false,
+        part: false,
     }
 }
 
@@ -352,6 +354,7 @@ fn guarded() -> (&'static World, MutexGuard<'static, ()>) {
             sweep_points: 1,
             sweep_columns: 1,
             sweep_bytes: 0,
+            seam_bytes: 0,
             ..Settings::default()
         };
         World::start(settings, devices())

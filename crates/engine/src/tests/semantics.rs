@@ -262,6 +262,7 @@ fn rows(table: &Array, index: &Array, out: &Array) -> Node {
         mask: None,
         site: 0,
         told: false,
+        part: false,
     }
 }
 

@@ -116,6 +116,34 @@ impl<'a> Field<'a> {
         self.temporaries.extend(last);
     }
 
+    /// A new temporary of two pieces: a shift that comes in again at the other end, or parts of two arrays.
+    fn assemble(&mut self) {
+        let whole = self.shape.clone();
+        let shape = self.extents(&whole);
+        let out = self.w.lazy(self.dtype, &shape);
+        let axis = self.dice.roll(shape.len());
+        let (n, at) = (shape[axis], self.dice.roll(shape[axis]));
+        let shifted = (self.dice.roll(3) > 0).then(|| self.operand(&shape));
+        let mut pieces = vec![(0, n - at, at), (at, 0, n - at)];
+        pieces.rotate_left(self.dice.roll(2));
+        for (to, from, length) in pieces.into_iter().filter(|piece| piece.2 > 0) {
+            let mut extents = shape.clone();
+            extents[axis] = length;
+            let start = |at: usize| {
+                let mut start = vec![0; shape.len()];
+                start[axis] = at;
+                start
+            };
+            let source = match &shifted {
+                Some(array) => array.window(&start(from), &extents, 1),
+                None => self.operand(&extents),
+            };
+            let place = out.window(&start(to), &extents, 1);
+            self.w.map("_copy", &place, &[read(&source)]).unwrap();
+        }
+        self.temporaries.push(out);
+    }
+
     /// Writes into a window of an array: a stored temporary, an update, or a line of the border.
     fn store(&mut self) {
         let at = self.dice.roll(self.arrays.len());
@@ -192,11 +220,12 @@ impl<'a> Field<'a> {
     /// Runs the program; the bytes of all arrays.
     fn run(mut self, steps: usize) -> Vec<Vec<u8>> {
         for _ in 0..steps {
-            match self.dice.roll(10) {
+            match self.dice.roll(13) {
                 0..=3 => self.compute(),
                 8 | 9 => self.fold(),
                 4 | 5 => self.store(),
                 6 => self.drop_one(),
+                10..=12 => self.assemble(),
                 _ => {
                     while self.temporaries.len() > 1 {
                         self.drop_one();

@@ -1,10 +1,8 @@
 //! Small programs and the passes over rows that they become.
 
-mod common;
-
+use crate::common::{Program, number, read, shallow_water, window};
 use arrayloom_fuse::{Cache, Fused, Options, Pass, fuse};
 use arrayloom_types::{DType, Layout};
-use common::{Program, number, read, shallow_water, window};
 
 /// Passes of a program, however small.
 fn passes(p: &Program) -> Fused {
@@ -51,7 +49,7 @@ stage of 38 rows, 0 ahead, 0 warm: ring1[1]+0 ring1[0]+0 ring4[0]+8 ring4[0]+0 d
 }
 
 /// `work = 0.2 * (c + n + s + e + w)`.
-fn stencil(p: &mut Program, grid: &common::View) -> common::View {
+fn stencil(p: &mut Program, grid: &crate::common::View) -> crate::common::View {
     let [c, n, s, e, w] =
         [(1, 1), (0, 1), (2, 1), (1, 2), (1, 0)].map(|at| window(grid, at, [100, 100]));
     let mut sum = c;

@@ -60,6 +60,7 @@ impl Program {
             mask: None,
             site: 0,
             told: false,
+            part: false,
         });
     }
 
@@ -98,6 +99,7 @@ impl Program {
             mask: None,
             site: 0,
             told: false,
+            part: false,
         });
         out
     }

@@ -1,11 +1,9 @@
 //! Small programs and the groups they become.
 
-mod common;
-
+use crate::common::{Program, number, read, shallow_water, window};
 use arrayloom_fuse::{Cache, Fused, Options, fuse};
 use arrayloom_ir::{Action, LoopSig, Node, Operand, ReduceOp, SlotId};
 use arrayloom_types::{DType, Layout};
-use common::{Program, number, read, shallow_water, window};
 use smallvec::smallvec;
 
 impl Program {
@@ -271,6 +269,7 @@ fn a_scan_takes_what_it_scans_with_it() {
         mask: None,
         site: 0,
         told: false,
+        part: false,
     });
     let _sum = p.sum(&t, 0b10, true);
     let fused = p.fuse();
