@@ -13,6 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Parts of a domain at most.
 const MAX_CELLS: usize = 36;
+/// Nodes that are cut at most for each array that need not be stored. Long computations share passes over rows,
+/// which parts do not.
+const MAX_NODES: usize = 6;
 
 type Index = SmallVec<[usize; 4]>;
 
@@ -254,15 +257,18 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Where the domain of some nodes is cut, axis by axis, and the largest view that is so replaced.
+/// Where the domain of some nodes is cut, axis by axis, the arrays that are so replaced, and the bytes of the largest
+/// view of them.
 #[derive(Default)]
 struct Seams {
     cuts: SmallVec<[BTreeSet<usize>; 4]>,
+    slots: BTreeSet<SlotId>,
     nbytes: usize,
 }
 
 impl Seams {
-    fn add(&mut self, view: &Layout, pieces: &[Piece]) {
+    fn add(&mut self, slot: SlotId, view: &Layout, pieces: &[Piece]) {
+        self.slots.insert(slot);
         self.cuts.resize_with(view.shape.len(), BTreeSet::new);
         self.nbytes = self.nbytes.max(view.len() * view.dtype.size());
         for cell in pieces.iter().map(|piece| &piece.cell) {
@@ -319,17 +325,31 @@ pub fn propagate(nodes: &[Node], slots: &dyn Slots, options: &Options) -> Option
         scan.add(place, node);
         for (number, view) in cuttable(node).then(|| views(node)).into_iter().flatten() {
             if let Some(pieces) = scan.resolve(view.0, view.1) {
-                seams.entry(node.domain()).or_default().add(view.1, &pieces);
+                seams
+                    .entry(node.domain())
+                    .or_default()
+                    .add(view.0, view.1, &pieces);
                 known.insert((place, number), pieces);
             }
         }
     }
     seams.retain(|_, seams| seams.pays(options.seam_bytes));
     known.retain(|&(place, _), _| seams.contains_key(nodes[place].domain()));
+    let mut cut = spread(nodes, slots, &known, &seams);
+    let domains = || nodes.iter().map(Node::domain);
+    seams.retain(|&domain, seams| {
+        let same = domains()
+            .zip(&cut)
+            .filter(|&(other, &cut)| cut && other == domain);
+        same.count() <= MAX_NODES * seams.slots.len()
+    });
+    known.retain(|&(place, _), _| seams.contains_key(nodes[place].domain()));
     if known.is_empty() {
         return None;
     }
-    let cut = spread(nodes, slots, &known, &seams);
+    for (cut, domain) in cut.iter_mut().zip(domains()) {
+        *cut &= seams.contains_key(domain);
+    }
     let mut list = Vec::new();
     for (place, node) in nodes.iter().enumerate() {
         if !cut[place] {

@@ -175,3 +175,19 @@ fn small_parts_are_not_worth_it() {
     assert!(propagate(&p.nodes, &p, &options(8 * N * N / 2)).is_some());
     assert!(propagate(&p.nodes, &p, &options(8 * N * N / 2 + 1)).is_none());
 }
+
+#[test]
+fn long_computations_are_not_cut() {
+    let program = |steps: usize| {
+        let mut p = Program::default();
+        let a = p.array(&[N, N], true);
+        let mut last = roll(&mut p, &a, 0, false);
+        for _ in 0..steps {
+            last = add(&mut p, &last, &a, false);
+        }
+        add(&mut p, &last, &a, true);
+        p
+    };
+    assert!(propagated(&program(4)).is_some());
+    assert!(propagated(&program(6)).is_none());
+}
