@@ -6,9 +6,9 @@ use arrayloom_device::{
     Abilities, Buf, Caps, Device, DeviceError, End, Event, HostMemory, Launch, Queue,
 };
 use arrayloom_ir::Kernel;
+use std::cell::Cell;
 use std::mem::{offset_of, size_of};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Panics wherever it can, once it is told to.
 struct Rude {
@@ -16,10 +16,13 @@ struct Rude {
     memory: HostMemory,
 }
 
-static RUDE: AtomicBool = AtomicBool::new(false);
+thread_local! {
+    /// Each test runs on a thread of its own, and so do the calls that it makes.
+    static RUDE: Cell<bool> = const { Cell::new(false) };
+}
 
 fn perhaps(what: &str) {
-    assert!(!RUDE.load(Relaxed), "rude in {what}");
+    assert!(!RUDE.get(), "rude in {what}");
 }
 
 impl Device for Rude {
@@ -110,8 +113,7 @@ fn errors_and_panics_cross_as_errors() {
     let failed = open(&table, 3).unwrap_err().to_string();
     assert!(failed.contains("there is no device 3"), "{failed}");
 
-    std::panic::set_hook(Box::new(|_| {}));
-    RUDE.store(true, Relaxed);
+    RUDE.set(true);
     let mut byte = 0u8;
     let end = || End::Host(&raw mut byte);
     let launch = Launch {
@@ -146,7 +148,7 @@ fn errors_and_panics_cross_as_errors() {
     let text = open(&table, 0).unwrap_err().to_string();
     assert!(text.contains("it panicked"), "{text}");
     drop(device);
-    RUDE.store(false, Relaxed);
+    RUDE.set(false);
 }
 
 /// A table that says another size, with room behind it.
