@@ -5,6 +5,7 @@ use crate::events::FpEvent;
 use crate::explain::Dumps;
 use crate::ladder::Rungs;
 use crate::pending::Bits;
+use crate::period::whole_iterations;
 use crate::rename::Places;
 use crate::run::Wanted;
 use crate::scopes::Scopes;
@@ -28,6 +29,17 @@ pub struct NewSlot {
     pub slot: SlotId,
     /// The address that the program uses.
     pub addr: *mut u8,
+}
+
+/// When the list is to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Due {
+    /// When somebody wants a value.
+    Later,
+    /// Soon, because it is full.
+    Full,
+    /// Now.
+    Now,
 }
 
 /// Records operations and runs them. One per process.
@@ -193,7 +205,13 @@ impl Engine {
         Some(self.enter(guard, guarded, nbytes, true))
     }
 
-    fn enter(&self, guard: &Guard, guarded: Slot, nbytes: usize, pending: bool) -> NewSlot {
+    pub(crate) fn enter(
+        &self,
+        guard: &Guard,
+        guarded: Slot,
+        nbytes: usize,
+        pending: bool,
+    ) -> NewSlot {
         let mut table = self.table();
         let slot = table.add(Home::Guarded(guarded), nbytes, true);
         if let Some(entry) = table.get_mut(slot) {
@@ -260,6 +278,9 @@ impl Engine {
     /// The program's reference to the slot is gone. What recorded operations need of it stays.
     pub fn release(&self, slot: SlotId) {
         let mut table = self.table();
+        if self.was_touched(&table, slot) {
+            table.look_at(slot);
+        }
         let put_off = table.get(slot).is_some_and(|entry| entry.put_off);
         let mut left = vec![table.release(slot)];
         if put_off {
@@ -281,13 +302,16 @@ impl Engine {
     /// [`EngineError::BadSlot`] for a slot that is not in use; otherwise what running the list gave, and
     /// then the operation stays recorded.
     pub fn record(&self, node: Node) -> Result<(), EngineError> {
-        let (must_run, petty) = {
+        let (due, petty) = {
             let mut table = self.table();
-            let must_run = self.append(&mut table, node, false)?;
-            (must_run, table.petty())
+            let due = self.append(&mut table, node, false)?;
+            (due, table.petty())
         };
-        if must_run || self.settings.eager {
+        if due == Due::Now || self.settings.eager {
             self.flush()
+        } else if due == Due::Full {
+            let count = whole_iterations(&self.table().list);
+            self.run_first(count)
         } else if let Some(results) = petty {
             self.flush()?;
             for slot in results {
@@ -310,13 +334,13 @@ impl Engine {
         self.sync_read(wanted)
     }
 
-    /// Appends an operation; `now` says that the list runs next. True if it must.
+    /// Appends an operation; `now` says that the list runs next.
     pub(crate) fn append(
         &self,
         table: &mut Table,
         node: Node,
         now: bool,
-    ) -> Result<bool, EngineError> {
+    ) -> Result<Due, EngineError> {
         for (slot, _) in crate::table::accesses(&node) {
             match table.get(slot) {
                 Some(entry) => entry.check_there()?,
@@ -343,10 +367,12 @@ impl Engine {
             table.list.push(part);
         }
         let settings = &self.settings;
-        Ok(must_run
-            || self.is_pressed(table)
-            || table.list.len() >= settings.max_pending_nodes
-            || table.list_bytes >= settings.max_pending_bytes)
+        if must_run || self.is_pressed(table) {
+            return Ok(Due::Now);
+        }
+        let full = table.list.len() >= settings.max_pending_nodes
+            || table.list_bytes >= settings.max_pending_bytes;
+        Ok(if full { Due::Full } else { Due::Later })
     }
 
     /// True when recorded operations keep much memory alive that the program has dropped.
@@ -386,10 +412,13 @@ impl Engine {
                 if entry.block.is_none() {
                     entry.block = guard.withdraw(guarded);
                 }
-                if entry.block.is_none() && entry.fresh && !entry.running {
+                let (fresh, site) = (std::mem::take(&mut entry.fresh), entry.site);
+                if entry.block.is_none() && fresh && !entry.running {
                     entry.block = guard.reclaim(guarded);
+                    if entry.block.is_some() {
+                        table.learn_written_late(site);
+                    }
                 }
-                entry.fresh = false;
                 !guard.state(guarded).is_published()
             }
             _ => false,
@@ -408,6 +437,12 @@ impl Engine {
     pub fn flush(&self) -> Result<(), EngineError> {
         let _turn = self.turns.take();
         self.run_list(Wanted::All)
+    }
+
+    /// Runs so many operations at the start of the list.
+    pub(crate) fn run_first(&self, count: usize) -> Result<(), EngineError> {
+        let _turn = self.turns.take();
+        self.run_list(Wanted::First(count))
     }
 
     /// Number of recorded operations that have not run.

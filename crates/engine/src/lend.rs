@@ -4,6 +4,7 @@
 //! is made when somebody needs it there: never, if the program drops the slot first. If the borrower goes
 //! first, the slot gets the pages themselves back.
 
+use crate::engine::Due;
 use crate::run::Wanted;
 use crate::table::{Entry, Home, Leftover, Table};
 use crate::{Engine, EngineError};
@@ -61,10 +62,10 @@ impl Engine {
             told: false,
             part: false,
         };
-        let must_run = self.append(&mut table, node, false)?;
+        let due = self.append(&mut table, node, false)?;
         drop(table);
         drop(turn);
-        if must_run {
+        if due != Due::Later {
             self.flush()?;
         }
         Ok(Some(Lent {

@@ -22,6 +22,7 @@ mod ladder;
 mod lend;
 mod owner;
 mod pending;
+mod period;
 mod predict;
 mod put_off;
 mod rename;
@@ -36,6 +37,7 @@ mod sweep;
 mod sync;
 mod table;
 mod turn;
+mod unset;
 mod warm;
 
 #[cfg(test)]

@@ -74,8 +74,8 @@ impl Batch {
     }
 
     /// Lets operations on arrays made of pieces read where these come from. The list before, if that changed it.
-    fn propagate(&mut self, options: &Options) -> Option<Vec<Node>> {
-        let list = propagate(&self.list, self, options)?;
+    fn propagate(&mut self, cache: &mut Cache, options: &Options) -> Option<Vec<Node>> {
+        let list = propagate(&self.list, self, cache, options)?;
         self.done = vec![false; list.len()];
         Some(std::mem::replace(&mut self.list, list))
     }
@@ -121,6 +121,8 @@ impl Slots for Apart<'_> {
 pub(crate) enum Wanted {
     /// For the sake of all that it does.
     All,
+    /// It is full: so many operations at its start run.
+    First(usize),
     /// Somebody reads a slot.
     Value(SlotId),
     /// Somebody writes to a slot, so that nothing may be left that reads its old value.
@@ -130,7 +132,7 @@ pub(crate) enum Wanted {
 impl Wanted {
     fn slot(self) -> Option<SlotId> {
         match self {
-            Wanted::All => None,
+            Wanted::All | Wanted::First(_) => None,
             Wanted::Value(slot) | Wanted::Memory(slot) => Some(slot),
         }
     }
@@ -140,7 +142,7 @@ impl Engine {
     /// Runs the list for the sake of what is wanted. The caller has the turn.
     pub(crate) fn run_list(&self, wanted: Wanted) -> Result<(), EngineError> {
         let started = Instant::now();
-        let mut batch = self.take_list();
+        let mut batch = self.take_list(wanted);
         if batch.list.is_empty() {
             return Ok(());
         }
@@ -200,14 +202,22 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes the list, and the values that the guard holds in blocks. What lies at its user address stays
-    /// there until [`Engine::hand_over`].
-    fn take_list(&self) -> Batch {
+    /// Takes the list, or what of a full one is to run, and the values that the guard holds in blocks. What lies
+    /// at its user address stays there until [`Engine::hand_over`].
+    fn take_list(&self, wanted: Wanted) -> Batch {
         let mut table = self.table();
-        let list = std::mem::take(&mut table.list);
-        table.list_bytes = 0;
+        let mut list = std::mem::take(&mut table.list);
+        if let Wanted::First(count) = wanted {
+            table.list = list.split_off(count.min(list.len()));
+        }
+        table.list_bytes = table.result_bytes();
         table.small_run = 0;
-        let batch = Batch::new(list, &table);
+        let mut batch = Batch::new(list, &table);
+        for (slot, _) in table.list.iter().flat_map(accesses) {
+            if let Some(facts) = batch.slots.get_mut(&slot) {
+                facts.live = true;
+            }
+        }
         for &slot in batch.slots.keys() {
             let Some(entry) = table.get_mut(slot) else {
                 continue;
@@ -227,13 +237,14 @@ impl Engine {
         let table = self.table();
         let mut batch = Batch::new(table.list.clone(), &table);
         drop(table);
-        batch.propagate(&self.options());
+        batch.propagate(&mut lock(&self.cache), &self.options());
         batch
     }
 
     /// Propagates copies in a list that is to run.
     fn propagate(&self, batch: &mut Batch) {
-        let Some(before) = batch.propagate(&self.options()) else {
+        let before = batch.propagate(&mut lock(&self.cache), &self.options());
+        let Some(before) = before else {
             return;
         };
         let mut table = self.table();

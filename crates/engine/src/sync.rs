@@ -62,11 +62,11 @@ impl Engine {
     /// Makes a slot that no recorded operation touches writable. False if some do.
     fn open(&self, slot: SlotId) -> Result<bool, EngineError> {
         let mut table = self.table();
+        table.look_at(slot);
         let Some(entry) = table.get_mut(slot) else {
             return Err(unknown(slot));
         };
         entry.check_there()?;
-        entry.fresh = false;
         if entry.reads + entry.writes > 0 {
             return Ok(false);
         }
@@ -111,11 +111,11 @@ impl Engine {
     /// Moves a computed value to its address. False when there is no value yet.
     pub(crate) fn publish(&self, slot: SlotId) -> Result<bool, EngineError> {
         let mut table = self.table();
+        table.look_at(slot);
         let Some(entry) = table.get_mut(slot) else {
             return Err(unknown(slot));
         };
         entry.check_there()?;
-        entry.fresh = false;
         if entry.writes > 0 {
             return Ok(false);
         }

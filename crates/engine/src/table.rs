@@ -87,6 +87,8 @@ pub(crate) struct Table {
     pub(crate) pinned: u64,
     /// Counts uses.
     pub(crate) clock: u64,
+    /// Places in the program whose new arrays are written by recorded operations before anybody looks.
+    pub(crate) written_late: BTreeSet<u32>,
 }
 
 /// What became of a slot when its last user went.
@@ -107,6 +109,14 @@ impl Table {
             let outs = self.list.iter().flat_map(|node| &node.outs);
             outs.map(|(slot, _)| *slot).collect()
         })
+    }
+
+    /// Bytes of the slots that the list writes.
+    pub(crate) fn result_bytes(&self) -> u64 {
+        let outs = self.list.iter().flat_map(|node| &node.outs);
+        let slots: BTreeSet<SlotId> = outs.map(|(slot, _)| *slot).collect();
+        let entries = slots.into_iter().filter_map(|slot| self.get(slot));
+        entries.map(|entry| entry.nbytes as u64).sum()
     }
 
     /// A new slot.

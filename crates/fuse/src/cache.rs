@@ -1,15 +1,20 @@
-//! Code that was built before, found by the structure of its group.
+//! What was planned and built before: plans by their lists, code by the structure of its group.
 
+use crate::Fused;
 use crate::build::{self, Built, Structure};
+use crate::plans::Plans;
+use arrayloom_ir::Node;
 use indexmap::IndexMap;
 
 /// Structures kept at most; when they are reached, all go.
 const CAPACITY: usize = 4096;
 
-/// Built code by structure. Sizes, steps and scalars are no part of the key.
+/// Built code by structure, of which sizes, steps and scalars are no part, and plans of whole lists.
 #[derive(Debug, Default)]
 pub struct Cache {
     known: IndexMap<Structure, Built>,
+    pub(crate) fused: Plans<Fused>,
+    pub(crate) propagated: Plans<Option<Vec<Node>>>,
     hits: u64,
     misses: u64,
 }
@@ -30,9 +35,19 @@ impl Cache {
         self.misses
     }
 
+    /// The lists whose plans are known.
+    pub fn plans(&self) -> usize {
+        self.fused.len() + self.propagated.len()
+    }
+
     /// Sets both counts to zero; the code stays.
     pub fn reset_counts(&mut self) {
         (self.hits, self.misses) = (0, 0);
+    }
+
+    /// The code of a plan that was found as a whole.
+    pub(crate) fn found(&mut self, fused: &Fused) {
+        self.hits += fused.groups.len() as u64;
     }
 
     pub(crate) fn get(&mut self, structure: Structure) -> Built {

@@ -12,6 +12,8 @@
 //! 5. `build` turns the structure into flat code; [`Cache`] keeps it for the next group of that form.
 //! 6. `sweep` finds groups that go over memory together, a few rows apart.
 //!
+//! A list like one that was planned before gets the same plan (`plans`).
+//!
 //! [`split`] comes before, when a node is recorded: it takes nodes apart that write what they read. So does
 //! [`propagate`], when the list runs: what reads an array made of pieces reads where they come from.
 
@@ -24,6 +26,7 @@ mod item;
 mod order;
 mod partition;
 mod pass;
+mod plans;
 mod print;
 mod propagate;
 mod rows;
@@ -53,7 +56,7 @@ pub trait Slots {
 }
 
 /// How much goes into one kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
     /// False: every node is a kernel of its own.
     pub fuse: bool,
@@ -151,6 +154,17 @@ pub struct Fused {
 ///
 /// No node may write a view that overlaps one of its own operands at other points; [`split`] sees to it.
 pub fn fuse(nodes: &[Node], slots: &dyn Slots, cache: &mut Cache, options: &Options) -> Fused {
+    let (key, names) = plans::key(nodes, slots, options);
+    if let Some(fused) = cache.fused.recall(&key, &names) {
+        cache.found(&fused);
+        return fused;
+    }
+    let fused = plan(nodes, slots, cache, options);
+    cache.fused.keep(key, names, &fused);
+    fused
+}
+
+fn plan(nodes: &[Node], slots: &dyn Slots, cache: &mut Cache, options: &Options) -> Fused {
     let (kept, dead) = dead::sweep(nodes, slots);
     let items: Vec<item::Item<'_>> = kept
         .iter()

@@ -5,7 +5,7 @@
 //! the seams. Each part then reads plain views, and fuses with the same part of the others. Copies that
 //! nobody reads any more are dropped as dead nodes are.
 
-use crate::{Options, Slots, covers};
+use crate::{Cache, Options, Slots, covers, plans};
 use arrayloom_ir::{Action, Node, Operand, SlotId};
 use arrayloom_types::{Layout, Overlap, Shape, Strides, contiguous_strides, count, overlap};
 use smallvec::SmallVec;
@@ -309,10 +309,25 @@ impl Seams {
 }
 
 /// The nodes with copies propagated; none where there is nothing to gain.
-pub fn propagate(nodes: &[Node], slots: &dyn Slots, options: &Options) -> Option<Vec<Node>> {
+pub fn propagate(
+    nodes: &[Node],
+    slots: &dyn Slots,
+    cache: &mut Cache,
+    options: &Options,
+) -> Option<Vec<Node>> {
     if !nodes.iter().any(|node| is_partial_copy(node, slots)) {
         return None;
     }
+    let (key, names) = plans::key(nodes, slots, options);
+    if let Some(list) = cache.propagated.recall(&key, &names) {
+        return list;
+    }
+    let list = parts(nodes, slots, options);
+    cache.propagated.keep(key, names, &list);
+    list
+}
+
+fn parts(nodes: &[Node], slots: &dyn Slots, options: &Options) -> Option<Vec<Node>> {
     let mut scan = Scan {
         slots,
         least: options.seam_bytes,

@@ -3,7 +3,7 @@
 
 use crate::np::{self, Arr, Place};
 use crate::{error, memory, site, state};
-use arrayloom_engine::NewSlot;
+use arrayloom_engine::{Engine, EngineError, NewSlot};
 use arrayloom_ir::SlotId;
 use arrayloom_types::{DType, ErrorKind, Layout, Shape, Strides, contiguous_strides};
 use numpy::npyffi::flags;
@@ -51,21 +51,45 @@ pub(crate) fn lazy<'py>(
     wrap(py, &new, dtype, shape, strides).map(Some)
 }
 
-/// A C-contiguous array with memory: zeros, or arbitrary bytes. `None` if there is no such memory in the
+/// A C-contiguous array with memory at its address, of arbitrary bytes. `None` if there is no such memory in the
 /// arena: NumPy tries, and raises its own error.
 pub(crate) fn ready<'py>(
     py: Python<'py>,
     dtype: DType,
     shape: &[usize],
+) -> PyResult<Option<Born<'py>>> {
+    let site = site::capture(py)?.unwrap_or_default();
+    described(py, dtype, shape, site, &|engine, bytes| {
+        engine.new_ready(bytes, false)
+    })
+}
+
+/// A C-contiguous array for the program, of zeros or arbitrary bytes. `None` as for [`ready`].
+pub(crate) fn unset<'py>(
+    py: Python<'py>,
+    dtype: DType,
+    shape: &[usize],
     zeroed: bool,
+) -> PyResult<Option<Born<'py>>> {
+    let site = site::capture(py)?.unwrap_or_default();
+    described(py, dtype, shape, site, &|engine, bytes| {
+        engine.new_unset(bytes, zeroed, site)
+    })
+}
+
+fn described<'py>(
+    py: Python<'py>,
+    dtype: DType,
+    shape: &[usize],
+    site: u32,
+    make: &Make<'_>,
 ) -> PyResult<Option<Born<'py>>> {
     let Some(bytes) = nbytes(dtype, shape) else {
         return Ok(None);
     };
-    let Some(new) = with_memory(py, bytes, zeroed)? else {
+    let Some(new) = with_memory(py, bytes, make)? else {
         return Ok(None);
     };
-    let site = site::capture(py)?.unwrap_or_default();
     state::engine().describe(new.slot, site, dtype, shape);
     memory::note_birth(py, new.slot)?;
     let strides = contiguous_strides(shape, dtype.size());
@@ -82,23 +106,26 @@ pub(crate) fn blank<'py>(
     let Some(bytes) = nbytes(dtype, shape) else {
         return Ok(None);
     };
-    let Some(new) = with_memory(py, bytes, false)? else {
+    let Some(new) = with_memory(py, bytes, &|engine, bytes| engine.new_ready(bytes, false))? else {
         return Ok(None);
     };
     memory::note_birth(py, new.slot)?;
     wrap(py, &new, dtype, shape, strides).map(Some)
 }
 
+/// Makes a slot of so many bytes.
+type Make<'a> = dyn Fn(&Engine, usize) -> Result<NewSlot, EngineError> + 'a;
+
 /// A slot of the arena with memory.
-fn with_memory(py: Python<'_>, bytes: usize, zeroed: bool) -> PyResult<Option<NewSlot>> {
+fn with_memory(py: Python<'_>, bytes: usize, make: &Make<'_>) -> PyResult<Option<NewSlot>> {
     let engine = state::engine();
-    let mut new = engine.patiently(|| engine.new_ready(bytes, zeroed));
+    let mut new = engine.patiently(|| make(engine, bytes));
     if let Err(refused) = &new
         && engine.memory_limit() < u64::MAX
         && refused.kind() == ErrorKind::Memory
     {
         memory::relieve(py)?;
-        new = engine.new_ready(bytes, zeroed);
+        new = make(engine, bytes);
         if let Err(refused) = &new {
             return Err(error::to_python(py, refused));
         }

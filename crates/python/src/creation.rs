@@ -130,7 +130,7 @@ pub(crate) fn zeros<'py>(
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     if let Some(wanted) = wanted(args, kwargs, 1)?
-        && let Some(born) = birth::ready(args.py(), wanted.dtype, &wanted.shape, true)?
+        && let Some(born) = birth::unset(args.py(), wanted.dtype, &wanted.shape, true)?
     {
         return Ok(born.array);
     }
@@ -143,7 +143,7 @@ pub(crate) fn empty<'py>(
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     if let Some(wanted) = wanted(args, kwargs, 1)?
-        && let Some(born) = birth::ready(args.py(), wanted.dtype, &wanted.shape, false)?
+        && let Some(born) = birth::unset(args.py(), wanted.dtype, &wanted.shape, false)?
     {
         return Ok(born.array);
     }
@@ -374,7 +374,7 @@ pub(crate) fn zeros_like<'py>(
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     if let Some(wanted) = like(args, kwargs, 1)
-        && let Some(born) = birth::ready(args.py(), wanted.dtype, &wanted.shape, true)?
+        && let Some(born) = birth::unset(args.py(), wanted.dtype, &wanted.shape, true)?
     {
         return Ok(born.array);
     }
@@ -400,7 +400,7 @@ pub(crate) fn unset_like<'py>(
     let Some(wanted) = like(args, kwargs, 1) else {
         return Ok(None);
     };
-    let born = birth::ready(args.py(), wanted.dtype, &wanted.shape, false)?;
+    let born = birth::unset(args.py(), wanted.dtype, &wanted.shape, false)?;
     Ok(born.map(|born| born.array))
 }
 

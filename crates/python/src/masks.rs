@@ -65,7 +65,7 @@ pub(crate) fn get<'py>(a: &Bound<'py, PyAny>, key: &Bound<'py, PyAny>) -> PyResu
 /// A new array for a result: lazy arrays' memory if it is large.
 fn fresh<'py>(py: Python<'py>, dtype: DType, shape: &[usize]) -> PyResult<Bound<'py, PyAny>> {
     if birth::worth_it(dtype, shape)
-        && let Some(born) = birth::ready(py, dtype, shape, false)?
+        && let Some(born) = birth::ready(py, dtype, shape)?
     {
         return Ok(born.array);
     }

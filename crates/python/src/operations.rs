@@ -35,7 +35,7 @@ pub(crate) fn matmul<'py>(
     if largest.max(size.unwrap_or(0)) < state::min_bytes() {
         return Ok(None);
     }
-    let Some(born) = birth::ready(py, dtype, shape, false)? else {
+    let Some(born) = birth::ready(py, dtype, shape)? else {
         return Ok(None);
     };
     sync::read(py, left)?;
@@ -187,8 +187,8 @@ pub(crate) fn argsort(
     let Some((staged, dtype, axis)) = device_for(array, axis) else {
         return Ok(None);
     };
-    let places = birth::ready(py, DType::I64, array.shape(), false)?;
-    let ties = birth::ready(py, DType::U32, &[1], true)?;
+    let places = birth::ready(py, DType::I64, array.shape())?;
+    let ties = birth::unset(py, DType::U32, &[1], true)?;
     let (Some(places), Some(ties)) = (places, ties) else {
         return Ok(None);
     };
@@ -263,7 +263,7 @@ pub(crate) fn philox<'py>(
     else {
         return Ok(None);
     };
-    let Some(born) = birth::ready(py, dtype, &[count], false)? else {
+    let Some(born) = birth::ready(py, dtype, &[count])? else {
         return Ok(None);
     };
     let Some(result) = Arr::of(&born.array) else {

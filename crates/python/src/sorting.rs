@@ -241,7 +241,7 @@ fn runs<T: Order + PartialEq + Default + Sync>(call: &Call<'_, '_>, array: Arr) 
     let Some(dtype) = array.dtype() else {
         return Ok(false);
     };
-    let Some(spare) = birth::ready(py, dtype, &[array.len()], false)? else {
+    let Some(spare) = birth::ready(py, dtype, &[array.len()])? else {
         return Ok(false);
     };
     sync::write(py, array)?;

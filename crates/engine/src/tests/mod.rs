@@ -8,6 +8,7 @@ mod heat;
 mod ladder;
 mod lend;
 mod naive;
+mod period;
 mod put_off;
 mod random;
 mod rename;

@@ -147,6 +147,7 @@ fn run(w: &World, words: &[u64], peeks: bool) -> Vec<Vec<u8>> {
             0 if peeks => drop(w.bytes(touched)),
             1 if peeks => drop(w.peek(touched)),
             2 if peeks => w.engine.sync_write(touched.slot).unwrap(),
+            3 if peeks => w.engine.run_first(dice.roll(6)).unwrap(),
             _ => {}
         }
     }

@@ -217,9 +217,13 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Runs the program; the bytes of all arrays.
+    /// Runs the program; the bytes of all arrays. Every other program runs parts of its list on the way.
     fn run(mut self, steps: usize) -> Vec<Vec<u8>> {
+        let in_parts = self.dice.roll(2) == 0;
         for _ in 0..steps {
+            if in_parts && self.dice.roll(5) == 0 {
+                self.w.engine.run_first(self.dice.roll(6)).unwrap();
+            }
             match self.dice.roll(13) {
                 0..=3 => self.compute(),
                 8 | 9 => self.fold(),

@@ -10,11 +10,11 @@ use arrayloom_types::{DType, Layout, Scalar};
 use smallvec::smallvec;
 
 /// A program as it is recorded.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Program {
     pub(crate) nodes: Vec<Node>,
-    sizes: Vec<usize>,
-    live: Vec<bool>,
+    pub(crate) sizes: Vec<usize>,
+    pub(crate) live: Vec<bool>,
 }
 
 impl Slots for Program {

@@ -38,7 +38,7 @@ fn add(p: &mut Program, a: &View, b: &View, live: bool) -> View {
 }
 
 fn propagated(p: &Program) -> Option<Vec<Node>> {
-    propagate(&p.nodes, p, &Options::default())
+    propagate(&p.nodes, p, &mut Cache::new(), &Options::default())
 }
 
 /// The kernels, and the slots that they read.
@@ -172,8 +172,8 @@ fn small_parts_are_not_worth_it() {
         seam_bytes,
         ..Options::default()
     };
-    assert!(propagate(&p.nodes, &p, &options(8 * N * N / 2)).is_some());
-    assert!(propagate(&p.nodes, &p, &options(8 * N * N / 2 + 1)).is_none());
+    assert!(propagate(&p.nodes, &p, &mut Cache::new(), &options(8 * N * N / 2)).is_some());
+    assert!(propagate(&p.nodes, &p, &mut Cache::new(), &options(8 * N * N / 2 + 1)).is_none());
 }
 
 #[test]

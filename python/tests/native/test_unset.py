@@ -1,0 +1,120 @@
+"""New arrays: their memory waits beside the address where recorded operations write to them first."""
+
+import ctypes
+
+import numpy
+import pytest
+
+from arrayloom import _ext
+
+pytestmark = pytest.mark.usefixtures("real_laziness")
+SIZE = 50_000
+MAKERS = ["empty", "zeros", "empty_like", "zeros_like"]
+
+
+def make(xp, maker):
+    """A new array, always made at the same place of the program."""
+    like = xp.arange(float(SIZE)) if maker.endswith("_like") else SIZE
+    return getattr(xp, maker)(like)
+
+
+def touch(array):
+    """Look at an array as C code does."""
+    ctypes.string_at(array.ctypes.data, array.nbytes)
+
+
+def moves(act):
+    """Pages that moved to their address."""
+    before = _ext.stats()["publishes"]
+    act()
+    return _ext.stats()["publishes"] - before
+
+
+@pytest.fixture(params=MAKERS)
+def learned(request, xp):
+    """A maker at a place whose arrays are written by recorded operations.
+
+    The interpreter specialises the call after some rounds, which makes it another place.
+    """
+    for _ in range(20):
+        a = make(xp, request.param)
+        a[10:] = 1.0
+        a[20:] *= 3.0
+        assert float(a[30]) == 3.0
+    return request.param
+
+
+def test_an_array_at_a_new_place_lies_at_its_address(xp):
+    a = xp.empty(SIZE)
+    assert moves(lambda: touch(a)) == 0
+
+
+def test_an_array_at_a_learned_place_moves_when_it_is_looked_at(xp, learned):
+    a = make(xp, learned)
+    assert moves(lambda: touch(a)) == 1
+    if "zeros" in learned:
+        assert not numpy.asarray(a).any()
+
+
+def test_one_that_was_looked_at_first_makes_the_place_forgotten(xp, learned):
+    a = make(xp, learned)
+    touch(a)
+    del a
+    b = make(xp, learned)
+    assert moves(lambda: touch(b)) == 0
+
+
+def test_asking_for_the_memory_is_looking(xp, learned):
+    a = make(xp, learned)
+    memoryview(a)[3] = 7.0
+    assert a[3] == 7.0
+    b = make(xp, learned)
+    assert moves(lambda: touch(b)) == 0
+
+
+def test_the_rest_of_zeros_stays_zero(xp, learned):
+    a = make(xp, learned)
+    a[SIZE // 2 :] = 2.0
+    a[SIZE // 2 :] += xp.arange(SIZE / 2)
+    b = a * 2
+    expected = numpy.zeros(SIZE)
+    expected[SIZE // 2 :] = 2.0 + numpy.arange(SIZE // 2)
+    half = slice(None) if "zeros" in learned else slice(SIZE // 2, None)
+    assert numpy.array_equal(numpy.asarray(a)[half], expected[half])
+    assert numpy.array_equal(numpy.asarray(b)[half], 2 * expected[half])
+
+
+def test_elements_are_set_one_by_one(xp, learned):
+    a = make(xp, learned)
+    for i in range(0, SIZE, 500):
+        a[i] = i
+    assert numpy.array_equal(numpy.asarray(a)[::500], numpy.arange(0.0, SIZE, 500))
+
+
+def test_files_are_read_into_new_arrays(xp, learned, tmp_path):
+    values = numpy.random.default_rng(1).random(SIZE)
+    path = tmp_path / "values"
+    values.tofile(path)
+    a = make(xp, learned)
+    with path.open("rb", buffering=0) as file:
+        assert file.readinto(a) == a.nbytes
+    assert numpy.array_equal(numpy.asarray(a), values)
+
+
+def test_numpy_writes_to_new_arrays(xp, learned):
+    a = make(xp, learned)
+    numpy.add(numpy.arange(SIZE), 0.5, out=a)
+    assert a[3] == 3.5
+    generator = numpy.random.default_rng(5)
+    b = make(xp, learned)
+    generator.random(out=b)
+    assert numpy.array_equal(numpy.asarray(b), numpy.random.default_rng(5).random(SIZE))
+
+
+def test_arrays_that_are_dropped_unseen_give_their_memory_back(xp, learned):
+    _ext.flush()
+    live = _ext.stats()["live_slots"]
+    for _ in range(20):
+        make(xp, learned)
+    _ext.flush()
+    assert _ext.stats()["live_slots"] == live
