@@ -166,8 +166,15 @@ impl<T: Ranked, const MAX: bool> Body for Later<T, MAX> {
 /// Values whose extreme is compared with the best one so far.
 const BLOCK: usize = 512;
 
-/// Values that are searched without a branch.
-const FEW: usize = 64;
+/// The first value that `hit` says yes to, searched for without a branch in parts that grow smaller.
+#[inline(always)]
+fn first<T>(values: &[T], hit: impl Fn(&T) -> bool + Copy) -> Option<usize> {
+    let within = |part: &[T]| part.iter().fold(false, |any, x| any | hit(x));
+    let many = values.chunks(64).position(within)? * 64;
+    let few = values[many..].chunks(8).position(within)? * 8;
+    let one = values[many + few..].iter().position(hit)?;
+    Some(many + few + one)
+}
 
 /// All values against one result.
 struct Row<T, O, const MAX: bool>(PhantomData<(T, O)>);
@@ -197,12 +204,7 @@ impl<T: Ranked, O: Bin<T, R = T>, const MAX: bool> Body for Row<T, O, MAX> {
         let Some(start) = found else { return 0 };
         let nan = top.is_nan();
         let hit = |&x: &T| (x == top) | (nan & x.is_nan());
-        let few = values[start..].chunks(FEW);
-        let few = few
-            .enumerate()
-            .find(|(_, few)| few.iter().fold(false, |any, x| any | hit(x)));
-        let within = few.and_then(|(number, few)| Some(number * FEW + few.iter().position(hit)?));
-        if let Some(within) = within {
+        if let Some(within) = first(&values[start..], hit) {
             let place = place(start + within);
             // A value as good as the one before counts if it comes first, which its block did not tell.
             if better::<T, MAX>(top, place, *best, *at) {

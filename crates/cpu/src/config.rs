@@ -80,7 +80,7 @@ pub struct CpuConfig {
     pub isa: Option<Isa>,
     /// Elements of a tile; chosen by the level-1 cache if absent.
     pub tile_elems: Option<usize>,
-    /// Below this many element operations (points times instructions) one thread works alone.
+    /// Below this many element operations (points times instructions, on eight bytes each) one thread works alone.
     pub min_parallel_ops: usize,
     /// Launches that write more bytes than this go around the caches.
     pub stream_bytes: usize,

@@ -23,6 +23,8 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 /// Its name.
 const NAME: &str = "cpu";
+/// Bytes of a wide value.
+const WORD: usize = 8;
 /// Alignment of blocks.
 const ALIGN: usize = 512;
 
@@ -106,7 +108,10 @@ impl Cpu {
 
     fn launch(&self, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), String> {
         let points: usize = launch.shape.iter().product();
-        let operations = points.saturating_mul(kernel.code.len() + 1);
+        // One operation takes so many narrow values at a time as have the bytes of a wide one.
+        let widest = kernel.code.iter().map(|ins| ins.dtype.size()).max();
+        let bytes = points.saturating_mul(widest.unwrap_or(WORD));
+        let operations = bytes.saturating_mul(kernel.code.len() + 1) / WORD;
         // SAFETY: whoever calls `Device::run` vouches for the addresses and overlaps of the launch.
         self.with_pool(operations, |env| unsafe { run(kernel, launch, env) })
     }

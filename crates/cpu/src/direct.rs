@@ -33,6 +33,10 @@ enum Way {
     Across(Kern, usize),
     /// The positions of extremes of columns; positions rise from row to row.
     Places(ArgPlan),
+    /// Each row into one result, in any order.
+    Row(Kern),
+    /// The position of the extreme of each row; positions rise along it.
+    Place(ArgPlan),
     /// A running fold from row to row.
     Down(Kern),
     /// Running folds of rows, side by side.
@@ -102,7 +106,7 @@ pub(crate) fn plan(
             in_place(nest, false, fold.lane, fold.dtype.size())
         }
         Way::Places(arg) => nest.step(arg.lanes.1) == 1,
-        Way::Truth(_) | Way::Total(_) => true,
+        Way::Row(_) | Way::Place(_) | Way::Truth(_) | Way::Total(_) => true,
     };
     let scans = matches!(way, Way::Down(_) | Way::Along(_));
     (rows && results).then(|| Direct {
@@ -119,14 +123,18 @@ pub(crate) fn plan(
 fn way(fold: &FoldPlan, nest: &Nest, dtype: DType) -> Option<Way> {
     let class = |axis: usize| nest.axes.get(axis).map(|a| a.class);
     let columns = class(0) == Some(Class::Kept);
+    let rows = !columns && nest.axes.len() > 1;
+    let folded = nest.axes.iter().filter(|a| a.class == Class::Folded);
+    let rises = |arg: ArgPlan, axis: usize| nest.axes[axis].steps[arg.lanes.0] > 0;
     match fold.form {
         FoldForm::Each(_, rows) if columns && class(1) == Some(Class::Folded) => {
             rows.map(|(kern, wide)| Way::Across(kern, wide))
         }
         FoldForm::Arg(arg) if columns && class(1) == Some(Class::Folded) => {
-            let folded = nest.axes.iter().filter(|a| a.class == Class::Folded);
-            let rises = nest.axes[1].steps[arg.lanes.0] > 0;
-            (folded.count() == 1 && rises).then_some(Way::Places(arg))
+            (folded.count() == 1 && rises(arg, 1)).then_some(Way::Places(arg))
+        }
+        FoldForm::Arg(arg) if rows => {
+            (folded.count() == 1 && rises(arg, 0)).then_some(Way::Place(arg))
         }
         FoldForm::ScanEach(kern) if columns && class(1) == Some(Class::Scan) => {
             Some(Way::Down(kern))
@@ -139,6 +147,7 @@ fn way(fold: &FoldPlan, nest: &Nest, dtype: DType) -> Option<Way> {
         {
             Some(Way::Truth(kern))
         }
+        FoldForm::Run(kern) if rows && fold.free => Some(Way::Row(kern)),
         _ => None,
     }
 }
@@ -150,7 +159,7 @@ fn pointer(address: isize) -> *mut u8 {
 impl Direct {
     /// True when results are positions, which are kept beside the output until the end.
     pub(crate) fn is_arg(&self) -> bool {
-        matches!(self.way, Way::Places(_))
+        matches!(self.way, Way::Places(_) | Way::Place(_))
     }
 
     /// Runs the fold on `threads` threads.
@@ -165,7 +174,8 @@ impl Direct {
         folds: &[Option<FoldPlan>],
         (threads, pool): (usize, Option<&Pool>),
     ) {
-        if let (Way::Places(arg), Some(Some(fold))) = (&mut self.way, folds.first())
+        if let (Way::Places(arg) | Way::Place(arg), Some(Some(fold))) =
+            (&mut self.way, folds.first())
             && let FoldForm::Arg(own) = fold.form
         {
             *arg = own;
@@ -206,7 +216,7 @@ impl Direct {
     /// # Safety
     /// As for [`Direct::run`], for the part of the domain.
     unsafe fn part(&self, nest: &Nest) {
-        if matches!(self.way, Way::Truth(_) | Way::Total(_)) {
+        if let Way::Row(_) | Way::Place(_) | Way::Truth(_) | Way::Total(_) = self.way {
             // SAFETY: promised by the caller.
             unsafe { self.runs(nest, (1, None)) };
             return;

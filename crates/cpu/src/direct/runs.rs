@@ -1,4 +1,5 @@
-//! Runs of memory: whether any or all truth values are true, and sums of small integers in 64 bits.
+//! Runs of memory: whether any or all truth values are true, sums of small integers in 64 bits, folds whose order does
+//! not matter, and positions of extremes.
 
 #![expect(unsafe_code, reason = "truth values are memory of the launch")]
 
@@ -21,10 +22,23 @@ impl Direct {
         let run = nest.row();
         let mut from = Odometer::at(nest, self.from, 1, 0);
         let mut out = Odometer::at(nest, self.fold.lane, 1, 0);
+        let mut place = self.place_of(nest);
         for _ in 0..nest.len() / run {
             let values = pointer(from.value).cast_const();
             match self.way {
                 // SAFETY: promised by the caller: the values of a run, and its result.
+                Way::Row(kern) => unsafe {
+                    kern(values, values, values, pointer(out.value), run);
+                },
+                Way::Place(arg) => {
+                    if let Some((first, step, number)) = &mut place {
+                        // SAFETY: as above; the result is one of this thread.
+                        unsafe { arg.fold(values, run, (first.value, *step), number.value, false) };
+                        first.next();
+                        number.next();
+                    }
+                }
+                // SAFETY: as above.
                 Way::Total(kern) => unsafe {
                     total((kern, self.size), (values, run), pointer(out.value), crew);
                 },
@@ -38,6 +52,20 @@ impl Direct {
             from.next();
             out.next();
         }
+    }
+
+    /// Where the positions of runs begin, the step along them, and the numbers of their results.
+    fn place_of(&self, nest: &Nest) -> Option<(Odometer, isize, Odometer)> {
+        let Way::Place(arg) = self.way else {
+            return None;
+        };
+        let lane = |lane| Odometer::at(nest, lane, 1, 0);
+        let (positions, numbers) = arg.lanes;
+        Some((
+            lane(positions),
+            nest.axes[0].steps[positions],
+            lane(numbers),
+        ))
     }
 }
 

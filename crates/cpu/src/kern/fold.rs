@@ -67,7 +67,7 @@ impl<T: Copy, O: Bin<T, R = T>> Body for Running<O, T> {
 }
 
 /// Bytes from what a fold takes to the lines that it asks for.
-const AHEAD: usize = 8192;
+const AHEAD: usize = 4096;
 
 /// Asks for the line that lies as far ahead of `from` as pays: one core alone waits for memory otherwise.
 #[inline(always)]
@@ -105,9 +105,14 @@ fn in_lanes<O: Bin<T, R = T>, T: Copy, const N: usize>(values: &[T]) -> Option<T
     let mut lanes = *first;
     for group in groups {
         fetch_ahead(group.as_ptr().cast(), size_of_val(group));
-        for (lane, &x) in lanes.iter_mut().zip(group) {
-            *lane = O::f(*lane, x);
+        for i in 0..N {
+            lanes[i] = O::f(lanes[i], group[i]);
         }
+    }
+    // Through memory, or the compiler puts lanes together that join below instead of those that lie side by side.
+    let mut lanes = std::hint::black_box(lanes);
+    for (lane, &x) in lanes.iter_mut().zip(rest) {
+        *lane = O::f(*lane, x);
     }
     // In halves: a chain through all lanes would take longer than the values do.
     let mut half = N / 2;
@@ -117,7 +122,7 @@ fn in_lanes<O: Bin<T, R = T>, T: Copy, const N: usize>(values: &[T]) -> Option<T
         }
         half /= 2;
     }
-    Some(rest.iter().fold(lanes[0], |all, &x| O::f(all, x)))
+    Some(lanes[0])
 }
 
 impl<T: Copy, O: Bin<T, R = T>> Body for AnyOrder<O, T> {
