@@ -139,3 +139,37 @@ def test_diffusion_is_that_of_the_definition():
     assert f.anisotropic_diffusion(np.array([3, 9], np.uint8)).dtype == np.float32
     with pytest.raises(ValueError, match="option 1 or 2"):
         f.anisotropic_diffusion(x, option=3)
+
+
+DISC = np.array([[0, 1, 1, 0], [1, 1, 1, 1], [0, 1, 1, 1]], bool)
+
+
+def flat(points, x):
+    """Points of two axes for an array of any number of them."""
+    return points.reshape((1,) * (x.ndim - 2) + points.shape) if x.ndim > 1 else points[1]
+
+
+WIDE = {
+    "non-local means": lambda x: f.nl_means(x, 10, search=2, patch=1),
+    "bilateral": lambda x: f.bilateral_filter(x, 20, 1.5),
+    "median": lambda x: f.median_filter(x, 5),
+    "rank": lambda x: f.rank_filter(x, 2, footprint=flat(DISC, x)),
+    "minimum": lambda x: f.minimum_filter(x, footprint=flat(DISC, x)),
+    "entropy": lambda x: f.entropy_filter(x.astype("u1"), 3),
+    "standard deviation": lambda x: f.std_filter(x, 3),
+    "correlate": lambda x: f.correlate(x, flat(np.arange(12.0).reshape(3, 4), x)),
+}
+
+
+@pytest.mark.parametrize("shape", [(20, 1500), (3, 20, 600), (40_000,)])
+@pytest.mark.parametrize("dtype", ["u1", "u2", "f4", "f8"])
+@pytest.mark.parametrize("name", WIDE)
+def test_rows_of_several_tiles(name, dtype, shape):
+    """What lies far from the ends of a row is the same if the row is shorter."""
+    x = (np.random.default_rng(1).random(shape) * 200).astype(dtype)
+    whole = np.asarray(WIDE[name](x))
+    assert whole.dtype == np.asarray(WIDE[name](x[..., :50])).dtype
+    for first in range(0, shape[-1] - 400, shape[-1] // 6):
+        part = np.asarray(WIDE[name](x[..., first : first + 400]))
+        inner = whole[..., first + 20 : first + 380]
+        np.testing.assert_allclose(part[..., 20:-20], inner, rtol=1e-5, atol=1e-4)

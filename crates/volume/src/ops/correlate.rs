@@ -185,10 +185,12 @@ impl Op for Correlate {
     }
 
     fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
-        let elems =
-            tile_elems(&self.window.axes, extents, 8) + window::row_elems(extents, 8) as u64;
-        let each = 8 * elems + self.out.size() as u64 * tile_voxels(extents, 8) + 64;
-        worth(threads, voxels(extents)) as u64 * each
+        let each = |size: usize| {
+            let row = window::row_elems(extents, size) as u64;
+            let elems = tile_elems(&self.window.axes, extents, size) + row;
+            size as u64 * elems + self.out.size() as u64 * tile_voxels(extents, size) + 64
+        };
+        worth(threads, voxels(extents)) as u64 * window::either(each)
     }
 
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]

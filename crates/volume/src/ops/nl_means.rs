@@ -87,11 +87,20 @@ impl NlMeans {
         })
     }
 
-    /// Elements of working memory beside the tiles: two boxes of differences, three sums.
-    fn extra(&self, extents: &[i64]) -> usize {
-        let padded = usize::try_from(tile_elems(&self.axes, extents, 8)).unwrap_or(usize::MAX);
-        let voxels = usize::try_from(tile_voxels(extents, 8)).unwrap_or(usize::MAX);
-        padded.saturating_mul(2).saturating_add(4 * voxels)
+    /// Elements of `size` bytes of working memory beside the tiles: two boxes of differences, three sums.
+    fn extra(&self, extents: &[i64], size: usize) -> u64 {
+        2 * tile_elems(&self.axes, extents, size) + 3 * tile_voxels(extents, size)
+    }
+
+    /// Bytes of working memory of a thread that computes in elements of `size` bytes.
+    fn bytes(&self, extents: &[i64], size: usize) -> u64 {
+        let tiles = if self.distance == Distance::Fisher {
+            3
+        } else {
+            1
+        };
+        let elems = tiles * tile_elems(&self.axes, extents, size) + self.extra(extents, size);
+        size as u64 * elems + self.out.size() as u64 * tile_voxels(extents, size) + 64
     }
 
     fn run_in<R: Exponential>(
@@ -104,11 +113,12 @@ impl NlMeans {
     ) -> Result<(), VolumeError> {
         let constant = window::constant(&self.axes);
         let extents = out.region.extents();
-        let padded = usize::try_from(tile_elems(&self.axes, &extents, 8)).unwrap_or(usize::MAX);
+        let size = size_of::<R>();
+        let padded = usize::try_from(tile_elems(&self.axes, &extents, size)).unwrap_or(usize::MAX);
         let fill = Fill {
             axes: &self.axes,
             nothing: R::of(constant.unwrap_or(0.0)),
-            extra: self.extra(&extents),
+            extra: usize::try_from(self.extra(&extents, size)).unwrap_or(usize::MAX),
             load,
         };
         tiles(ctx, inputs, out, &fill, |tile, extra, result| {
@@ -471,13 +481,7 @@ impl Op for NlMeans {
     }
 
     fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
-        let tiles = if self.distance == Distance::Fisher {
-            3
-        } else {
-            1
-        };
-        let elems = tiles * tile_elems(&self.axes, extents, 8) + self.extra(extents) as u64;
-        let each = 8 * elems + self.out.size() as u64 * tile_voxels(extents, 8) + 64;
+        let each = window::either(|size| self.bytes(extents, size));
         worth(threads, voxels(extents)) as u64 * each
     }
 

@@ -149,6 +149,11 @@ fn tile_extents(extents: &[i64], size: usize) -> Coords {
         .collect()
 }
 
+/// The most that `bytes` gives for elements of single or double precision, where an operation computes in either.
+pub(crate) fn either(bytes: impl Fn(usize) -> u64) -> u64 {
+    bytes(size_of::<f32>()).max(bytes(size_of::<f64>()))
+}
+
 /// Elements of a padded tile.
 pub(crate) fn tile_elems(axes: &[WindowAxis], extents: &[i64], size: usize) -> u64 {
     let tile = tile_extents(extents, size);
