@@ -239,7 +239,7 @@ def uses(kind: str, **words: Any) -> Callable[[Function], Function]:  # noqa: AN
     Raises
     ------
     TypeError
-        What is decorated is a class, a generator or asynchronous.
+        What is decorated is a class, a generator or asynchronous, or a keyword is not known.
     FrameworkUnavailable, OutOfMemory, LossyConversionError
         When the decorated function is called.
 
@@ -252,6 +252,11 @@ def uses(kind: str, **words: Any) -> Callable[[Function], Function]:  # noqa: AN
     >>> halve(np.array([1, 3, 5], np.uint8))
     array([0, 2, 2], dtype=uint8)
     """
+    known = [name for name in Use.__dataclass_fields__ if name != "kind"]
+    strange = [name for name in words if name not in known]
+    if strange:
+        msg = f"a decorator takes {', '.join(known)}, not {', '.join(strange)}"
+        raise TypeError(msg)
     use = Use(kind, **words)
     unknown = [rung for rung in use.on_oom if rung not in LADDER]
     if unknown:

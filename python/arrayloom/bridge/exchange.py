@@ -183,6 +183,8 @@ def from_dlpack(
     ------
     BufferError
         The tensor breaks the protocol, or the capsule was used before.
+    TypeError
+        Neither a capsule nor an array.
 
     Examples
     --------
@@ -195,6 +197,12 @@ def from_dlpack(
     options = Options(device=place_of(device), copy=copy, borrowed=True)
     if type(x).__name__ == "PyCapsule":
         x = of_capsule(x)
+    elif spec_of(x) is None and not hasattr(type(x), "__dlpack__"):
+        name = f"{type(x).__module__}.{type(x).__qualname__}"
+        msg = (
+            f"{name} is no capsule and has no __dlpack__; convert takes numbers, lists and buffers"
+        )
+        raise TypeError(msg)
     return convert_with(x, spec, options)[0]
 
 

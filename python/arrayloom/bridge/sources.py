@@ -23,7 +23,7 @@ Memory: TypeAlias = HostArray | DeviceArray
 def _scalar(x: object) -> HostArray | None:
     if isinstance(x, (bool, int, float, complex, np.generic)):
         return np.asarray(x)
-    if isinstance(x, (list, tuple)):
+    if isinstance(x, (list, tuple, range)):
         made = np.asarray(x)
         return None if made.dtype.kind in "OUSV" else made
     return None

@@ -6,6 +6,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from arrayloom import _ext
 from arrayloom.bridge import dtypes, registry
@@ -25,7 +26,7 @@ def stack(slices: Sequence[Array], kind: str, *, axis: int = 0, device: str | No
     kind : str
         Of the result.
     axis : int
-        Where the new axis goes.
+        Where the new axis goes; negative from the end.
     device : str, optional
         Where the result shall lie.
 
@@ -37,7 +38,7 @@ def stack(slices: Sequence[Array], kind: str, *, axis: int = 0, device: str | No
     Raises
     ------
     ValueError
-        No slices, or different shapes.
+        No slices, different shapes, or no such axis.
 
     Examples
     --------
@@ -53,10 +54,8 @@ def stack(slices: Sequence[Array], kind: str, *, axis: int = 0, device: str | No
     if len(shapes) != 1:
         msg = f"slices of different shapes cannot be stacked: {sorted(shapes)}"
         raise ValueError(msg)
+    axis = normalize_axis_index(axis, hosts[0].ndim + 1)
     whole = (*hosts[0].shape[:axis], len(hosts), *hosts[0].shape[axis:])
-    if axis < 0 or axis > hosts[0].ndim:
-        msg = f"axis {axis} is out of range for slices of {hosts[0].ndim} axes"
-        raise ValueError(msg)
     dtype = np.result_type(*hosts)
     volume = dtypes.aligned_copy(np.broadcast_to(np.zeros((), dtype), whole), 256)
     np.stack(hosts, axis=axis, out=volume)
@@ -73,7 +72,7 @@ def unstack(volume: Array, *, axis: int = 0, kind: str | None = None) -> list[Ar
     volume : array
         Of any kind, at least one axis.
     axis : int
-        The axis that goes.
+        The axis that goes; negative from the end.
     kind : str, optional
         Of the slices; that of the volume if absent.
 
@@ -81,6 +80,11 @@ def unstack(volume: Array, *, axis: int = 0, kind: str | None = None) -> list[Ar
     -------
     list of array
         One per index, sharing the volume's memory where the kind can.
+
+    Raises
+    ------
+    ValueError
+        No such axis.
 
     Examples
     --------
@@ -93,8 +97,5 @@ def unstack(volume: Array, *, axis: int = 0, kind: str | None = None) -> list[Ar
     host = convert(volume, "numpy")
     # Slices of an array of a device stay there.
     place = home_of(volume) if own == target else None
-    if not 0 <= axis < host.ndim:
-        msg = f"axis {axis} is out of range for a volume of {host.ndim} axes"
-        raise ValueError(msg)
-    pieces = list(np.moveaxis(host, axis, 0))
+    pieces = list(np.moveaxis(host, normalize_axis_index(axis, host.ndim), 0))
     return [convert(piece, target, device=place) for piece in pieces]

@@ -446,7 +446,12 @@ def test_memory_and_release():
         b.memory("abacus:0")
 
 
-@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_keywords_that_are_not_known_are_named():
+    with pytest.raises(TypeError, match=r"takes device, .*, not chunks, colour$"):
+        b.uses("numpy", chunks=3, colour="red")
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
 def test_stacks_come_apart(axis):
     slices = [np.full((3, 4), i, np.uint16) for i in range(5)]
     volume = b.stack(slices, "numpy", axis=axis)
@@ -458,8 +463,14 @@ def test_stacks_come_apart(axis):
         b.stack([], "numpy")
     with pytest.raises(ValueError, match="different shapes"):
         b.stack([np.zeros(2), np.zeros(3)], "numpy")
-    with pytest.raises(ValueError, match="out of range"):
-        b.unstack(volume, axis=3)
+
+
+@pytest.mark.parametrize("axis", [2, -3])
+def test_axes_that_are_not_there_are_refused(axis):
+    with pytest.raises(ValueError, match=f"axis {axis} is out of bounds for array of dimension 2"):
+        b.stack([np.zeros(2)], "numpy", axis=axis)
+    with pytest.raises(ValueError, match=f"axis {axis} is out of bounds for array of dimension 2"):
+        b.unstack(np.zeros((2, 2)), axis=axis)
 
 
 def test_several_arrays_move_together():

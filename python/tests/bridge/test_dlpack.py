@@ -63,6 +63,12 @@ def test_numpy_reads_our_capsules_and_we_read_its():
     assert b.kind(b.from_dlpack(np.arange(3))) == "arrayloom"
 
 
+@pytest.mark.parametrize("thing", [3, [1, 2], b"bytes", None])
+def test_only_capsules_and_arrays_are_imported(thing):
+    with pytest.raises(TypeError, match="is no capsule and has no __dlpack__"):
+        b.from_dlpack(thing, "numpy")
+
+
 def test_pending_work_is_done_before_export(xp):
     pending = xp.ones((64, 64)) * 3 + 1
     assert np.from_dlpack(pending).sum() == 4 * 64 * 64

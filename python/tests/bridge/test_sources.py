@@ -96,6 +96,10 @@ def test_tables_files_and_pictures(to):
     assert b.convert(image.new("RGB", (3, 2), (7, 8, 9)), to)[0, 0].tolist() == [7, 8, 9]
 
 
+def test_ranges_are_lists_of_numbers():
+    assert b.convert(range(3, 9, 2), "numpy").tolist() == [3, 5, 7]
+
+
 def test_numbers_and_lists_are_copies_and_say_so():
     for x, nbytes in ((3.5, 8), (np.float32(1), 4), ([1, 2, 3], 24), (((1.0, 2.0),), 16)):
         _, route, copied = happened(x, "numpy")
