@@ -59,6 +59,16 @@ def test_footprints_ranks_and_origins_are_scipys(mode):
         assert np.array_equal(f.percentile_filter(x, percent, **common), theirs)
 
 
+@pytest.mark.parametrize("name", ["minimum_filter", "maximum_filter", "uniform_filter"])
+def test_boxes_of_one_point_have_no_origin(name):
+    x = data((9, 8), "f8", 1)
+    for size in (1, (1, 5), (4, 1)):
+        ours = getattr(f, name)(x, size, origin=1)
+        np.testing.assert_allclose(ours, getattr(nd, name)(x, size, origin=1), rtol=1e-12)
+    with pytest.raises(ValueError, match="invalid origin 3"):
+        getattr(f, name)(x, 3, origin=3)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_weighted_sums_are_scipys_within_rounding(mode):
     for shape in SHAPES:

@@ -65,9 +65,7 @@ def uniform_filter(
         strict=True,
     )
     taps: list[Taps] = [
-        (a, [1.0 / s] * s, points_before(s, int(o)), m, cval)
-        for a, s, o, m in rows
-        if points_before(s, int(o)) or s > 1
+        (a, [1.0 / s] * s, points_before(s, int(o)), m, cval) for a, s, o, m in rows if s > 1
     ]
     result = linear_sums(volume, taps, wanted_dtype(output, linear_of(volume.dtype)))
     return finish(input, result, output, memory_limit, devices)

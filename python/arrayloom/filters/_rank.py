@@ -23,6 +23,7 @@ from arrayloom.filters._common import (
     as_output,
     finish,
     footprint_of,
+    one_each,
     spread_mask,
     window_of,
 )
@@ -37,6 +38,10 @@ def extremum(
     origin: Any,
     axes: Any,
 ) -> Volume:
+    if mask.all():
+        # SciPy takes a box axis by axis and leaves out those of one point, whatever their origin.
+        origins = one_each("origin", origin, mask.ndim)
+        origin = [o if n > 1 else 0 for o, n in zip(origins, mask.shape, strict=True)]
     window = window_of(volume, mask.shape, mode, cval, origin, axes)
     points = None if mask.all() else spread_mask(mask, volume, axes).ravel().tolist()
 
