@@ -25,11 +25,13 @@ fn lock(counts: &'static Counts) -> MutexGuard<'static, BTreeMap<Key, u64>> {
 pub(crate) fn count(py: Python<'_>, op: &str, reason: Reason) -> PyResult<()> {
     let place = site::user_line(py)?;
     let (file, line) = (place.file, place.line);
-    let op = place
-        .function
-        .as_deref()
-        .unwrap_or(op)
-        .trim_start_matches('_');
+    let name = place.function.as_deref().unwrap_or(op);
+    // Private helpers of NumPy are called as the functions that they help.
+    let op = if name.ends_with("__") {
+        name
+    } else {
+        name.trim_start_matches('_')
+    };
     let key = (op.to_owned(), reason.text(), file.clone(), line);
     if !reason.warns() {
         *lock(&DELEGATED).entry(key).or_insert(0) += 1;

@@ -4,8 +4,8 @@
 //! Integers of up to 32 bits go through floats that hold them exactly. `(a + 1/2) / d` is at least
 //! `1 / 2d` away from every integer, more than the rounding of a quotient or of a product with `1 / d` can
 //! move it, so its floor is that of `a / d`. So do blocks of 64-bit integers if all of them are small. For
-//! others, one divisor for all becomes a multiplication (Granlund and Montgomery, "Division by invariant
-//! integers using multiplication", 1994; crate `strength_reduce`).
+//! others, and for bytes, one divisor for all becomes a multiplication (Granlund and Montgomery, "Division by
+//! invariant integers using multiplication", 1994; crate `strength_reduce`).
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -25,25 +25,68 @@ use strength_reduce::StrengthReducedU64;
 
 /// Integers that a float type holds exactly, with a half.
 trait Small: Copy + PartialEq {
-    /// The float.
-    type F: Copy;
+    /// What replaces one divisor.
+    type Inverse: Copy;
     const ZERO: Self;
     const ONE: Self;
     /// True for the lowest number and -1.
     fn overflows(a: Self, b: Self) -> bool;
     /// The floor of `a / d`; `d` is not zero, and the two do not overflow.
     fn floor(a: Self, d: Self) -> Self;
-    /// The inverse of a divisor, and its sign.
-    fn inverse(d: Self) -> (Self::F, Self::F);
+    fn inverse(d: Self) -> Self::Inverse;
     /// The floor of `a / d`, given what [`Small::inverse`] says of `d`.
-    fn floor_by(a: Self, inverse: (Self::F, Self::F)) -> Self;
+    fn floor_by(a: Self, inverse: Self::Inverse) -> Self;
     fn less_product(a: Self, q: Self, d: Self) -> Self;
 }
 
+/// A product with the inverse, and the divisor's sign.
+macro_rules! by_float {
+    ($t:ty, $f:ty, $wide:ty) => {
+        type Inverse = ($f, $f);
+        #[inline(always)]
+        fn inverse(d: $t) -> ($f, $f) {
+            let d = d as $f;
+            (1.0 / d.abs(), if d < 0.0 { -1.0 } else { 1.0 })
+        }
+        #[inline(always)]
+        fn floor_by(a: $t, (inverse, sign): ($f, $f)) -> $t {
+            // SAFETY: finite, and the quotient of two numbers that do not overflow is in range.
+            unsafe {
+                ((a as $f * sign + 0.5) * inverse)
+                    .floor()
+                    .to_int_unchecked::<$wide>() as $t
+            }
+        }
+    };
+}
+
+/// The upper half of a product of 16 bits with `2^16 / d`, rounded up. It is above `a / d` by less than
+/// `a / 2^16`, which is less than `1 / d`. Of a negative number the bitwise complement is divided, and the quotient
+/// complemented.
+macro_rules! by_product {
+    ($t:ty, $f:ty, $wide:ty) => {
+        type Inverse = (u16, i16);
+        #[inline(always)]
+        fn inverse(d: $t) -> (u16, i16) {
+            let d = d as i16;
+            // Zero for 1, whose inverse has 17 bits.
+            let inverse = 65536u32.div_ceil(u32::from(d.unsigned_abs())) as u16;
+            (inverse, if d < 0 { -1 } else { 1 })
+        }
+        #[inline(always)]
+        fn floor_by(a: $t, (inverse, sign): (u16, i16)) -> $t {
+            let a = a as i16 * sign;
+            let below = a >> 15;
+            let high = (u32::from((a ^ below) as u16) * u32::from(inverse)) >> 16;
+            (if inverse == 0 { a } else { high as i16 ^ below }) as $t
+        }
+    };
+}
+
 macro_rules! small {
-    ($($t:ty, $f:ty, $wide:ty, $signed:expr;)*) => { $(
+    ($($t:ty, $f:ty, $wide:ty, $signed:expr, $inverse:ident;)*) => { $(
         impl Small for $t {
-            type F = $f;
+            $inverse!($t, $f, $wide);
             const ZERO: $t = 0;
             const ONE: $t = 1;
             #[inline(always)]
@@ -58,16 +101,6 @@ macro_rules! small {
                 unsafe { ((a as $f * sign + 0.5) / (d * sign)).floor().to_int_unchecked::<$wide>() as $t }
             }
             #[inline(always)]
-            fn inverse(d: $t) -> ($f, $f) {
-                let d = d as $f;
-                (1.0 / d.abs(), if d < 0.0 { -1.0 } else { 1.0 })
-            }
-            #[inline(always)]
-            fn floor_by(a: $t, (inverse, sign): ($f, $f)) -> $t {
-                // SAFETY: as above.
-                unsafe { ((a as $f * sign + 0.5) * inverse).floor().to_int_unchecked::<$wide>() as $t }
-            }
-            #[inline(always)]
             fn less_product(a: $t, q: $t, d: $t) -> $t {
                 a.wrapping_sub(q.wrapping_mul(d))
             }
@@ -76,12 +109,12 @@ macro_rules! small {
 }
 
 small! {
-    i8, f32, i32, true;
-    i16, f32, i32, true;
-    i32, f64, i32, true;
-    u8, f32, i32, false;
-    u16, f32, i32, false;
-    u32, f64, u32, false;
+    i8, f32, i32, true, by_product;
+    i16, f32, i32, true, by_float;
+    i32, f64, i32, true, by_float;
+    u8, f32, i32, false, by_product;
+    u16, f32, i32, false, by_float;
+    u32, f64, u32, false, by_float;
 }
 
 /// Which number is kept: the remainder, or the quotient.
