@@ -80,8 +80,9 @@ pub struct CpuConfig {
     pub isa: Option<Isa>,
     /// Elements of a tile; chosen by the level-1 cache if absent.
     pub tile_elems: Option<usize>,
-    /// Below this many element operations (points times instructions, on eight bytes each) one thread works alone.
-    pub min_parallel_ops: usize,
+    /// Below this much work (steps of `work.rs`) one thread works alone: waking another one takes as long as a fair
+    /// part of it.
+    pub min_parallel_steps: usize,
     /// Launches that write more bytes than this go around the caches.
     pub stream_bytes: usize,
     /// Bytes that the rows of a sweep take up in a level-2 cache.
@@ -102,7 +103,7 @@ impl Default for CpuConfig {
             threads: 0,
             isa: None,
             tile_elems: None,
-            min_parallel_ops: 300_000,
+            min_parallel_steps: 2_000_000,
             stream_bytes: 16 << 20,
             sweep_bytes: 512 << 10,
             sweep_rows: None,

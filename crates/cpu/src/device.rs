@@ -11,7 +11,8 @@ use crate::jit::{Jit, JitStats};
 use crate::pool::Pool;
 use crate::run::{Env, run};
 use crate::scatter::{scatter, scatters};
-use crate::sweep::{is_whole, operations, sweep};
+use crate::sweep::{is_whole, sweep};
+use crate::work;
 use arrayloom_device::{
     Abilities, Buf, Caps, Device, DeviceError, End, Event, Launch, Queue, Sweep,
 };
@@ -23,8 +24,6 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 /// Its name.
 const NAME: &str = "cpu";
-/// Bytes of a wide value.
-const WORD: usize = 8;
 /// Alignment of blocks.
 const ALIGN: usize = 512;
 
@@ -107,19 +106,15 @@ impl Cpu {
     }
 
     fn launch(&self, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), String> {
-        let points: usize = launch.shape.iter().product();
-        // One operation takes so many narrow values at a time as have the bytes of a wide one.
-        let widest = kernel.code.iter().map(|ins| ins.dtype.size()).max();
-        let bytes = points.saturating_mul(widest.unwrap_or(WORD));
-        let operations = bytes.saturating_mul(kernel.code.len() + 1) / WORD;
+        let steps = work::of_kernel(kernel, launch.shape);
         // SAFETY: whoever calls `Device::run` vouches for the addresses and overlaps of the launch.
-        self.with_pool(operations, |env| unsafe { run(kernel, launch, env) })
+        self.with_pool(steps, |env| unsafe { run(kernel, launch, env) })
     }
 
-    /// Calls `f` with as many threads as so many operations are worth.
-    fn with_pool<T>(&self, operations: usize, f: impl FnOnce(&Env<'_>) -> T) -> T {
+    /// Calls `f` with as many threads as so many steps are worth.
+    fn with_pool<T>(&self, steps: usize, f: impl FnOnce(&Env<'_>) -> T) -> T {
         let threads = self.threads.load(Ordering::Relaxed);
-        let worth = operations >= self.config.min_parallel_ops;
+        let worth = steps >= self.config.min_parallel_steps;
         // Another launch has the pool: this one works alone.
         let mut guard = (threads > 1 && worth)
             .then(|| self.pool.try_lock())
@@ -216,7 +211,7 @@ impl Device for Cpu {
             return Ok(false);
         }
         // SAFETY: whoever calls `Device::sweep` vouches for the addresses and routes of the stages.
-        self.with_pool(operations(stages), |env| unsafe { sweep(stages, env) })
+        self.with_pool(work::of_sweep(stages), |env| unsafe { sweep(stages, env) })
             .map_err(|what| DeviceError::Unsupported { device: NAME, what })
     }
 

@@ -37,6 +37,7 @@ mod sweep_rows;
 mod tasks;
 mod tree;
 mod wide;
+mod work;
 
 pub use config::{CpuConfig, HostLoop, HostLoopFn, HostLoops};
 pub use device::Cpu;

@@ -379,8 +379,10 @@ const COMPILED_BYTES: usize = 8192;
 /// Bytes of one operand of a tile that is folded in place.
 const FOLDED_BYTES: usize = 64 << 10;
 
-/// As many elements as let all buffers fit, between 128 and one page. Short programs wait for memory
-/// rather than compute: with short tiles they ask for the next lines more evenly.
+/// Bytes of one operand of a tile of a short program, which waits for memory: fewer tiles have fewer starts.
+const SHORT_BYTES: usize = 16 << 10;
+
+/// As many elements as let all buffers fit, between 128 and a few pages.
 fn tile_elems(buffers: usize, size: usize, row: usize, lowered: &Lowered) -> usize {
     if buffers.max(1) * row * size <= L1_BYTES && row > 128 {
         return row;
@@ -394,7 +396,7 @@ fn tile_elems(buffers: usize, size: usize, row: usize, lowered: &Lowered) -> usi
         _ if copies || !lowered.segments.is_empty() => COMPILED_BYTES,
         // Folds of memory as it lies need no buffers.
         _ if folds => FOLDED_BYTES,
-        0..4 => 2048,
+        0..4 => SHORT_BYTES,
         _ => 4096,
     };
     let most = (most / size).max(128);

@@ -63,18 +63,11 @@ pub(crate) unsafe fn run(
     if total == 0 {
         return Ok(());
     }
-    let threads = |operations: usize| {
-        if operations < env.config.min_parallel_ops {
-            1
-        } else {
-            env.threads
-        }
-    };
     let how = (env.isa, env.config.stream_bytes);
     if let Some(direct) = direct::plan(kernel, &setup, &folds, how) {
         let kept = setup.nest.kept();
         let _scratch = direct.is_arg().then(|| arg_results(kept.len(), &mut folds));
-        let crew = (threads(total), env.pool);
+        let crew = (env.threads, env.pool);
         // SAFETY: promised by the caller.
         unsafe { direct.run(&setup.nest, launch, &folds, crew) };
         if let [Some(fold)] = folds.as_slice()
@@ -95,12 +88,11 @@ pub(crate) unsafe fn run(
         jit: env.jit,
     };
     let program = program::build(facts, &folds, env.config)?;
-    let threads = threads(total.saturating_mul(program.steps.len()));
     let cut = Cut {
         nest: &setup.nest,
         span: setup.span,
         folds: &folds,
-        threads,
+        threads: env.threads,
     };
     let tasks = cut.tasks();
     let results = match tasks.alone {
@@ -121,7 +113,7 @@ pub(crate) unsafe fn run(
         next: AtomicUsize::new(0),
     };
     match env.pool.filter(|_| tasks.tasks.len() > 1) {
-        Some(pool) => pool.run(threads.min(tasks.tasks.len()), &|_| crew.work()),
+        Some(pool) => pool.run(env.threads.min(tasks.tasks.len()), &|_| crew.work()),
         None => crew.work(),
     }
     // SAFETY: promised by the caller; all tasks are done.

@@ -24,7 +24,7 @@ use crate::sweep_check::StoreCheck;
 use crate::sweep_fold::Whole;
 use crate::sweep_rows::Part;
 use arrayloom_device::{Arg, Buf, Launch, Rows, Stage, Sweep};
-use arrayloom_ir::{Form, Kernel};
+use arrayloom_ir::Form;
 use arrayloom_plan::{Ring, Route, Schedule};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -115,7 +115,8 @@ pub(crate) unsafe fn sweep(sweep: &Sweep<'_>, env: &Env<'_>) -> Result<bool, Str
         };
         stages.push(prepared);
     }
-    let (threads, bands) = bands(sweep, &stages, env);
+    let threads = env.threads;
+    let bands = bands(sweep, threads);
     for (stage, timing) in stages.iter_mut().zip(&sweep.schedule.stages) {
         let row_points = stage.row_points;
         for whole in &mut stage.wholes {
@@ -358,28 +359,16 @@ fn homes(setup: &Setup, stage: &Stage<'_>) -> Vec<Home> {
     homes
 }
 
-/// Threads that are worth it, and the bands.
-fn bands(
-    sweep: &Sweep<'_>,
-    stages: &[Prepared<'_>],
-    env: &Env<'_>,
-) -> (usize, Vec<arrayloom_plan::Band>) {
-    let work: usize = stages
-        .iter()
-        .map(|s| s.setup.nest.len().saturating_mul(s.program.steps.len()))
-        .sum();
-    let threads = if work < env.config.min_parallel_ops {
-        1
-    } else {
-        env.threads
-    };
+/// The bands: some for each thread.
+fn bands(sweep: &Sweep<'_>, threads: usize) -> Vec<arrayloom_plan::Band> {
     if threads == 1 {
-        return (1, sweep.schedule.bands(1));
+        return sweep.schedule.bands(1);
     }
     let (start, end) = sweep.schedule.time();
     let most = (end - start).unsigned_abs() / (WARM * sweep.schedule.warm()).max(1);
-    let parts = (threads * EACH).min(most).max(threads);
-    (threads, sweep.schedule.bands(parts))
+    sweep
+        .schedule
+        .bands((threads * EACH).min(most).max(threads))
 }
 
 /// As many rows at a time as leave all rows of a step in the cache.
@@ -397,16 +386,6 @@ fn step(sweep: &Sweep<'_>, stages: &[Prepared<'_>], env: &Env<'_>) -> usize {
     let row = rings + stages.iter().map(lanes).max().unwrap_or(0);
     let held: usize = sweep.rings.iter().map(|r| r.pitch * r.reach).sum();
     (env.config.sweep_bytes.saturating_sub(held) / row.max(1)).clamp(1, 4096)
-}
-
-/// Instructions of all stages at all their points.
-pub(crate) fn operations(sweep: &Sweep<'_>) -> usize {
-    let stage = |kernel: &Kernel, launch: &Launch<'_>| {
-        let points: usize = launch.shape.iter().product();
-        points.saturating_mul(kernel.code.len() + 1)
-    };
-    let stages = sweep.stages.iter();
-    stages.map(|s| stage(s.kernel, &s.launch)).sum()
 }
 
 /// True when the parts of a sweep fit together.

@@ -40,14 +40,14 @@ impl Device for Shared {
 }
 
 fn open(threads: usize, isa: Option<Isa>, tile_elems: Option<usize>, jit: bool) -> Shared {
-    let min_parallel_ops = if threads > 1 { 1 } else { usize::MAX };
+    let min_parallel_steps = if threads > 1 { 1 } else { usize::MAX };
     // A small bound, so that small launches go around the caches too.
     let stream_bytes = if tile_elems.is_some() { 64 } else { 16 << 20 };
     Shared(Cpu::open(CpuConfig {
         threads,
         isa,
         tile_elems,
-        min_parallel_ops,
+        min_parallel_steps,
         stream_bytes,
         jit,
         min_jit_ops: 0,

@@ -53,7 +53,7 @@ fn loops_of_the_host_are_used() {
     unsafe { loops.insert(Prim::Pow, DType::F64, host) };
     let cpu = Cpu::open(CpuConfig {
         threads: 2,
-        min_parallel_ops: 1,
+        min_parallel_steps: 1,
         loops,
         ..CpuConfig::default()
     });

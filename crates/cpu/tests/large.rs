@@ -61,7 +61,7 @@ fn devices() -> Vec<Arc<Cpu>> {
             threads,
             isa,
             tile_elems,
-            min_parallel_ops: 1000,
+            min_parallel_steps: 1000,
             stream_bytes,
             ..CpuConfig::default()
         })

@@ -37,7 +37,7 @@ fn devices() -> Vec<Arc<Cpu>> {
             isa,
             tile_elems,
             jit,
-            min_parallel_ops: 1000,
+            min_parallel_steps: 1000,
             min_jit_ops: 0,
             ..CpuConfig::default()
         })

@@ -94,7 +94,7 @@ impl<'a> Held<'a> {
         (start, self.record.block_len.load(SeqCst))
     }
 
-    fn protect(&self, access: Access) -> Result<(), Refused> {
+    pub(crate) fn protect(&self, access: Access) -> Result<(), Refused> {
         let (start, len) = self.user_range();
         // SAFETY: the slot is published, so its range holds this slot's pages alone, and the page
         // lock keeps others from moving them. Losing write access is what its users expect: their

@@ -14,13 +14,18 @@ use core::sync::atomic::Ordering::SeqCst;
 use crate::guard::Guard;
 use crate::publish::Held;
 use crate::slot::{OWN, Slot, State};
-use crate::sys;
+use crate::sys::{self, Access};
 
 /// How many bytes wait in warm slots, and how many may.
 #[derive(Default)]
 pub(crate) struct Warmth {
     bytes: AtomicUsize,
     most: AtomicUsize,
+}
+
+/// True if pages are at the address and no writer waits.
+fn may_stay(state: State) -> bool {
+    matches!(state, State::Ready | State::ReadOnly)
 }
 
 /// A freed slot with pages.
@@ -67,7 +72,7 @@ impl Guard {
         let record = self.arena.record(slot);
         let (word, len) = (record.load(), record.block_len.load(SeqCst));
         let most = self.warmth.most.load(SeqCst);
-        let may = word.state() == State::Ready && word.has(OWN) && len <= most;
+        let may = may_stay(word.state()) && word.has(OWN) && len <= most;
         if may && self.warm_bytes() + len > most {
             self.cool();
         }
@@ -76,11 +81,12 @@ impl Guard {
     /// Keeps the pages of a slot that is being freed, if there is room. The caller frees it otherwise.
     pub(crate) fn park<'a>(&self, slot: Slot, held: Held<'a>) -> Option<Held<'a>> {
         let (len, most) = (held.len(), self.warmth.most.load(SeqCst));
-        let may = held.state() == State::Ready
+        let may = may_stay(held.state())
             && held.has(OWN)
             && len <= most
             && self.pool.may_wait(held.home().addr());
-        if !may {
+        // What a recorded operation read was protected.
+        if !may || (held.state() == State::ReadOnly && held.protect(Access::ReadWrite).is_err()) {
             return Some(held);
         }
         let fits = |bytes: usize| Some(bytes + len).filter(|&sum| sum <= most);

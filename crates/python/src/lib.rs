@@ -29,6 +29,7 @@ mod kind_of_types;
 mod lazy_type;
 mod lift;
 mod lifting;
+mod lone;
 mod map;
 mod masked;
 mod masks;

@@ -7,6 +7,7 @@
 use crate::array_ufunc;
 use crate::keywords::Keywords;
 use crate::lift::lift_held;
+use crate::lone::{self, Quick};
 use crate::map::Outcome;
 use crate::np::{self, Arr};
 use crate::operand::Reason;
@@ -31,6 +32,9 @@ enum How {
     Write(Reason),
     /// NumPy's method of the array itself, once its data are computed: it makes no array of them.
     Look,
+    /// NumPy's method of the array itself, which comes back to us through ufuncs; or of its data, if they are
+    /// computed and few.
+    Fold(Quick),
     /// We do it, or say why not.
     Native(for<'py> fn(&Call<'_, 'py>) -> PyResult<Outcome<'py>>),
     /// We do it.
@@ -74,7 +78,14 @@ const fn export(name: &'static CStr) -> Method {
     }
 }
 
-const METHODS: [Method; 46] = [
+const fn fold(name: &'static CStr, quick: Quick) -> Method {
+    Method {
+        name,
+        how: How::Fold(quick),
+    }
+}
+
+const METHODS: [Method; 55] = [
     Method {
         name: c"__array_ufunc__",
         how: How::Ours(ufunc),
@@ -194,6 +205,15 @@ const METHODS: [Method; 46] = [
         name: c"free",
         how: How::Ours(free),
     },
+    fold(c"sum", Quick::Float),
+    fold(c"prod", Quick::Float),
+    fold(c"mean", Quick::Float),
+    fold(c"std", Quick::Float),
+    fold(c"var", Quick::Float),
+    fold(c"max", Quick::Real),
+    fold(c"min", Quick::Real),
+    fold(c"all", Quick::Truth),
+    fold(c"any", Quick::Truth),
     write(c"byteswap"),
     Method {
         name: c"partition",
@@ -226,7 +246,7 @@ pub(crate) fn definitions() -> Vec<ffi::PyMethodDef> {
     }
     let functions: [ffi::PyCFunctionFastWithKeywords; METHODS.len()] = entries!(
         0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34
-        35 36 37 38 39 40 41 42 43 44 45
+        35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54
     );
     let define =
         |(method, function): (&Method, ffi::PyCFunctionFastWithKeywords)| ffi::PyMethodDef {
@@ -296,6 +316,8 @@ fn run<'py>(method: &Method, call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>
         },
         How::Read(reason) => in_numpy(call, name, reason, false),
         How::Write(reason) => in_numpy(call, name, reason, true),
+        How::Fold(quick) if !lone::is_quick(call, quick)? => itself(call, name),
+        How::Fold(_) => in_numpy(call, name, Reason::Library, false),
         How::Look => look(call, name),
     }
 }
@@ -305,6 +327,12 @@ fn look<'py>(call: &Call<'_, 'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     if let Some(array) = Arr::of(call.this) {
         sync::read(py, array)?;
     }
+    itself(call, name)
+}
+
+/// NumPy's method of the array itself.
+fn itself<'py>(call: &Call<'_, 'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    let py = call.this.py();
     let args = std::iter::once(call.this).chain(call.args);
     let args = PyTuple::new(py, args.collect::<Vec<_>>())?;
     np::method(py, name)?.call(args, call.kwargs)
@@ -400,6 +428,9 @@ fn free<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
 }
 
 fn extreme<'py>(call: &Call<'_, 'py>, max: bool) -> PyResult<Outcome<'py>> {
+    if lone::is_quick(call, Quick::Real)? {
+        return Ok(Outcome::Numpy(Reason::Library));
+    }
     let py = call.this.py();
     let words = PyDict::new(py);
     for (name, value) in ["axis", "out"].iter().zip(call.args) {

@@ -70,6 +70,12 @@ pub(crate) fn is_there(array: Arr) -> bool {
     found.is_none_or(|(_, pages, _)| pages.is_published())
 }
 
+/// True if the array's value is computed, wherever it lies, and NumPy may read it: not for a device in Python.
+pub(crate) fn is_computed(array: Arr) -> bool {
+    let found = state::engine().look_at(array.addr());
+    found.is_none_or(|(_, _, pending)| !pending) && !backends::needs_python()
+}
+
 /// True if nothing recorded writes to the array and its value lies at its address. A device in Python would
 /// be called inside a touch otherwise, so there it is never true.
 pub(crate) fn is_value_there(array: Arr) -> bool {

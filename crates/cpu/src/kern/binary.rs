@@ -12,6 +12,18 @@ pub(crate) trait Bin<T> {
     type R;
     /// The function.
     fn f(a: T, b: T) -> Self::R;
+    /// The function where `a` may be a result so far: NaN that it takes for anything else is looked for apart.
+    #[inline(always)]
+    fn next(a: T, b: T) -> Self::R {
+        Self::f(a, b)
+    }
+    /// True if there are values such as [`Bin::wins`] looks for.
+    const LOOKS: bool = false;
+    /// True for NaN that [`Bin::next`] may lose, and that is the result if there is any.
+    #[inline(always)]
+    fn wins(_: &T) -> bool {
+        false
+    }
 }
 
 /// Which operands are one value for the whole tile.
@@ -153,6 +165,28 @@ macro_rules! same {
     ($op:ident, $($t:ty)*, |$a:ident, $b:ident| $e:expr) => { $(bin!($op $t, $t, |$a, $b| $e);)* };
 }
 
+/// An extreme of floats where NaN wins. What comes next is compared as the processor's own instruction does.
+macro_rules! extreme {
+    ($op:ident, $($t:ty)*, |$a:ident, $b:ident| $keeps:expr, |$c:ident, $d:ident| $takes:expr) => { $(
+        impl Bin<$t> for $op {
+            type R = $t;
+            #[inline(always)]
+            fn f($a: $t, $b: $t) -> $t {
+                if $keeps | $a.is_nan() { $a } else { $b }
+            }
+            const LOOKS: bool = true;
+            #[inline(always)]
+            fn next($c: $t, $d: $t) -> $t {
+                if $takes { $d } else { $c }
+            }
+            #[inline(always)]
+            fn wins(value: &$t) -> bool {
+                value.is_nan()
+            }
+        }
+    )* };
+}
+
 same!(Add, u8 u16 u32 u64, |a, b| a.wrapping_add(b));
 same!(Sub, u8 u16 u32 u64, |a, b| a.wrapping_sub(b));
 same!(Mul, u8 u16 u32 u64, |a, b| a.wrapping_mul(b));
@@ -164,8 +198,8 @@ same!(Min, i8 i16 i32 i64 u8 u16 u32 u64, |a, b| a.min(b));
 same!(Max, i8 i16 i32 i64 u8 u16 u32 u64, |a, b| a.max(b));
 same!(Fmin, i8 i16 i32 i64 u8 u16 u32 u64, |a, b| a.min(b));
 same!(Fmax, i8 i16 i32 i64 u8 u16 u32 u64, |a, b| a.max(b));
-same!(Min, f32 f64, |a, b| if (a <= b) | a.is_nan() { a } else { b });
-same!(Max, f32 f64, |a, b| if (a >= b) | a.is_nan() { a } else { b });
+extreme!(Min, f32 f64, |a, b| a <= b, |a, b| b < a);
+extreme!(Max, f32 f64, |a, b| a >= b, |a, b| b > a);
 same!(Fmin, f32 f64, |a, b| if (a <= b) | b.is_nan() { a } else { b });
 same!(Fmax, f32 f64, |a, b| if (a >= b) | b.is_nan() { a } else { b });
 same!(And, u8 u16 u32 u64, |a, b| a & b);

@@ -68,14 +68,14 @@ macro_rules! by_product {
         type Inverse = (u16, i16);
         #[inline(always)]
         fn inverse(d: $t) -> (u16, i16) {
-            let d = d as i16;
+            let d = i16::from(d);
             // Zero for 1, whose inverse has 17 bits.
             let inverse = 65536u32.div_ceil(u32::from(d.unsigned_abs())) as u16;
             (inverse, if d < 0 { -1 } else { 1 })
         }
         #[inline(always)]
         fn floor_by(a: $t, (inverse, sign): (u16, i16)) -> $t {
-            let a = a as i16 * sign;
+            let a = i16::from(a) * sign;
             let below = a >> 15;
             let high = (u32::from((a ^ below) as u16) * u32::from(inverse)) >> 16;
             (if inverse == 0 { a } else { high as i16 ^ below }) as $t

@@ -84,13 +84,14 @@ pub(crate) fn fetch_ahead(from: *const u8, bytes: usize) {
 }
 
 /// The fold of some values, if there are any, in an order that suits the processor: in parts that fill
-/// four registers of 32 bytes, which are many enough to hide what one step takes and leave some for it.
+/// four registers of 32 bytes, which are many enough to hide what one step takes and leave some for it. Where
+/// winners take registers as well, the compiler gives up above 16 values.
 #[inline(always)]
 pub(crate) fn any_order<O: Bin<T, R = T>, T: Copy>(values: &[T]) -> Option<T> {
     match size_of::<T>() {
         1 => in_lanes::<O, T, 128>(values),
         2 => in_lanes::<O, T, 64>(values),
-        4 => in_lanes::<O, T, 32>(values),
+        4 if !O::LOOKS => in_lanes::<O, T, 32>(values),
         _ => in_lanes::<O, T, 16>(values),
     }
 }
@@ -102,23 +103,31 @@ fn in_lanes<O: Bin<T, R = T>, T: Copy, const N: usize>(values: &[T]) -> Option<T
         let (&first, rest) = rest.split_first()?;
         return Some(rest.iter().fold(first, |all, &x| O::f(all, x)));
     };
-    let mut lanes = *first;
+    let (mut lanes, mut winners) = (*first, *first);
     for group in groups {
         fetch_ahead(group.as_ptr().cast(), size_of_val(group));
         for i in 0..N {
-            lanes[i] = O::f(lanes[i], group[i]);
+            lanes[i] = O::next(lanes[i], group[i]);
+            winners[i] = if O::wins(&group[i]) {
+                group[i]
+            } else {
+                winners[i]
+            };
         }
     }
     // Through memory, or the compiler puts lanes together that join below instead of those that lie side by side.
     let mut lanes = std::hint::black_box(lanes);
+    if let Some(&winner) = winners.iter().chain(rest).find(|x| O::wins(x)) {
+        return Some(winner);
+    }
     for (lane, &x) in lanes.iter_mut().zip(rest) {
-        *lane = O::f(*lane, x);
+        *lane = O::next(*lane, x);
     }
     // In halves: a chain through all lanes would take longer than the values do.
     let mut half = N / 2;
     while half > 0 {
         for i in 0..half {
-            lanes[i] = O::f(lanes[i], lanes[i + half]);
+            lanes[i] = O::next(lanes[i], lanes[i + half]);
         }
         half /= 2;
     }

@@ -331,7 +331,7 @@ fn devices() -> Vec<Arc<dyn Device>> {
             threads,
             sweep_rows: (rows > 0).then_some(rows),
             tile_elems: tile,
-            min_parallel_ops: if rows > 0 { 0 } else { 300_000 },
+            min_parallel_steps: if rows > 0 { 0 } else { 300_000 },
             ..CpuConfig::default()
         })
     };

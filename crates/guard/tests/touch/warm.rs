@@ -85,12 +85,20 @@ fn only_so_many_bytes_wait() {
 }
 
 #[test]
-fn a_slot_that_a_reader_protects_goes_to_the_pool() {
+fn a_slot_that_a_reader_protects_keeps_its_pages_and_can_be_written_again() {
     let w = world();
     w.guard.keep_warm(1 << 20);
     let slot = w.guard.alloc_ready(50_000, false).unwrap();
+    w.write(slot, 7, 70);
     assert!(w.guard.protect(slot));
     w.guard.free(slot);
-    assert_eq!(w.guard.warm_bytes(), 0);
+    assert!(w.guard.warm_bytes() >= 50_000);
+    let again = w.guard.alloc_ready(50_000, false).unwrap();
+    assert_eq!((again, w.read(again, 7)), (slot, 70));
+    let caught = w.guard.counters().write_barriers;
+    w.write(again, 7, 71);
+    assert_eq!(w.read(again, 7), 71);
+    assert_eq!(w.guard.counters().write_barriers, caught);
+    w.guard.free(again);
     w.guard.keep_warm(0);
 }

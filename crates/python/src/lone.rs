@@ -1,0 +1,74 @@
+//! Folds of an array that is computed and not large, such as `a.std()`: NumPy's own loops.
+//!
+//! There is nothing to fuse them with, and asking the engine costs more than they do. Their bits are the same. A
+//! value that waits in a block is moved to its address for it: who folds an array once does so again.
+
+use crate::methods::Call;
+use crate::np::Arr;
+use crate::{state, sync};
+use arrayloom_types::{DType, Kind};
+use numpy::npyffi::flags::{NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_F_CONTIGUOUS};
+use pyo3::prelude::*;
+
+/// How many times larger than the least lazy array one is for which our own loops, and threads, make up for it.
+const LONG: usize = 4;
+
+/// Which dtypes NumPy folds as quickly as memory comes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Quick {
+    /// All real numbers: extremes.
+    Real,
+    /// Floats: sums, for which NumPy widens small integers first.
+    Float,
+    /// Floats and truth values: whether all or any are true.
+    Truth,
+}
+
+impl Quick {
+    fn takes(self, dtype: DType) -> bool {
+        let float = matches!(dtype, DType::F32 | DType::F64);
+        match self {
+            Quick::Float => float,
+            Quick::Real => float || matches!(dtype.kind(), Kind::Signed | Kind::Unsigned),
+            Quick::Truth => float || dtype == DType::Bool,
+        }
+    }
+}
+
+/// True for a fold that NumPy does at least as quickly.
+pub(crate) fn is_quick(call: &Call<'_, '_>, quick: Quick) -> PyResult<bool> {
+    let Some(array) = Arr::of(call.this) else {
+        return Ok(false);
+    };
+    let fits = array.nbytes() < LONG * state::min_bytes()
+        && array.dtype().is_some_and(|dtype| quick.takes(dtype));
+    if !fits || call.args.len() > 1 || !sync::is_computed(array) {
+        return Ok(false);
+    }
+    let mut axis = call.args.first().cloned();
+    for (name, value) in call.kwargs.into_iter().flatten() {
+        match name.extract::<&str>()? {
+            "axis" => axis = Some(value),
+            "keepdims" | "ddof" | "correction" => {}
+            _ if value.is_none() => {}
+            _ => return Ok(false),
+        }
+    }
+    Ok(runs_along_memory(array, axis.as_ref()))
+}
+
+/// True if values are folded that lie side by side: all of a whole array, or those of an innermost axis.
+fn runs_along_memory(array: Arr, axis: Option<&Bound<'_, PyAny>>) -> bool {
+    let Some(axis) = axis.filter(|axis| !axis.is_none()) else {
+        return array.has(NPY_ARRAY_C_CONTIGUOUS) || array.has(NPY_ARRAY_F_CONTIGUOUS);
+    };
+    let rank = array.ndim().cast_signed();
+    let Ok(axis) = axis.extract::<isize>() else {
+        return false;
+    };
+    let axis = if axis < 0 { axis + rank } else { axis };
+    let step = usize::try_from(axis)
+        .ok()
+        .and_then(|axis| array.strides().get(axis).copied());
+    step == array.dtype().map(|dtype| dtype.size().cast_signed())
+}
