@@ -7,6 +7,9 @@ unsupported, or FAIL.
 
 TARGET is ``cpu``, ``reference``, ``sim``, ``null``, ``numpy``, a name from ``arrayloom backends``, the path of a
 shared library, or ``package.module:Class``.
+
+With ``--bridge`` it judges conversions instead (`arrayloom.bridge.conformance`): TARGET is a kind of array such as
+``torch``, or ``package.module:SPEC``, and every pair of kinds is judged if there is none.
 """
 
 import argparse
@@ -269,18 +272,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--apart", action="store_true", help="compile the kernel of each case by itself")
     add("--quiet", action="store_true", help="tell no progress")
     add("--mutants", action="store_true", help="run the suite on devices that are wrong in one way")
+    add("--bridge", action="store_true", help="judge conversions from and to a kind of array")
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit status: 0 if nothing failed."""
-    parser = _parser()
-    options = parser.parse_args(argv)
-    if options.mutants:
-        return _mutants(options.seed)
-    if options.target is None:
-        parser.error("name a device, or give --mutants")
-    report = run(
+def _device(options: argparse.Namespace) -> Report:
+    return run(
         options.target,
         levels=options.level or tuple(LEVELS),
         dtypes=[name for name in options.dtypes.split(",") if name],
@@ -289,6 +286,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         together=not options.apart,
         progress=None if options.quiet else _Progress(),
     )
+
+
+def _conversions(options: argparse.Namespace) -> Report:
+    from arrayloom.bridge import conformance  # noqa: PLC0415 - it imports this module
+
+    return conformance.run(
+        [conformance.load(options.target)] if options.target else (),
+        dtypes=[name for name in options.dtypes.split(",") if name],
+        progress=None if options.quiet else _Progress(),
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit status: 0 if nothing failed."""
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if options.mutants:
+        return _mutants(options.seed)
+    if options.target is None and not options.bridge:
+        parser.error("name a device, or give --mutants or --bridge")
+    report = _conversions(options) if options.bridge else _device(options)
     if options.json:
         Path(options.json).write_text(report.json(), encoding="utf-8")
     if options.markdown:

@@ -108,6 +108,9 @@ def host_memory(x: Array, spec: FrameworkSpec | None, options: Options) -> tuple
     if spec.hooks.prepare is not None:
         x = spec.hooks.prepare(x, options)
     array = spec.hooks.to_host(x, options)
+    if spec.mutable is Mutability.NEVER and array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
     mutable = {Mutability.ALWAYS: True, Mutability.NEVER: False}.get(spec.mutable)
     place = spec.hooks.device(x)
     return array, facts_of(array, spec.name, place, mutable=mutable, apart=apart)
@@ -359,13 +362,14 @@ def _same_kind(x: Array, spec: FrameworkSpec, options: Options) -> tuple[Array, 
         dtypes.numpy_dtype(options.dtype).name != spec.hooks.dtype(x)
     )
     moved = options.device is not None and options.device != place
-    if other or options.order is not None or (moved and spec.hooks.to_device is None):
+    able = spec.hooks.to_device if moved else spec.hooks.copy or hasattr(x, "copy")
+    if other or options.order is not None or ((moved or options.copy) and not able):
         return None
     if not moved and not options.copy:
         return x, Plan("same", 0, "it is of this kind already")
     nbytes = getattr(x, "nbytes", None)
     if nbytes is None:
-        nbytes = _facts_elsewhere(x, spec.name, place, spec.hooks.dtype(x)).nbytes
+        nbytes = describe(x).nbytes
     if not moved:
         made = x.copy() if spec.hooks.copy is None else spec.hooks.copy(x)
         return made, Plan("copy", nbytes, "copy=True asked for")

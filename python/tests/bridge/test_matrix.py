@@ -131,7 +131,7 @@ def test_arrays_of_frameworks(source, to):
         assert b.convert(x, to, copy=True) is not x
         return
     for dtype, layout, copy in itertools.product(
-        DTYPES, ("C", "0d", "empty", "5d", "step2", "element"), (None, False, True)
+        DTYPES, ("C", "F", "0d", "empty", "5d", "step2", "element"), (None, False, True)
     ):
         if source == "jax" and dtype in WIDE:
             continue

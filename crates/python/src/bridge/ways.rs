@@ -91,7 +91,13 @@ fn see<'py>(x: &Bound<'py, PyAny>, known: Known, rule: &Rule) -> PyResult<Seen<'
     };
     if let Some(lent) = array.and_then(|array| Lent::of(array, rule.writing)) {
         let fresh = matches!(rule.lends, Lends::Download(..));
-        return Ok(Seen::Here(Lent { fresh, ..lent }));
+        // Immutable memory that the hook lends to be written: the planner takes that away.
+        let lax = rule.writing == Writing::Never && !fresh && lent.arr.writeable();
+        return Ok(if lax {
+            Seen::Unclear
+        } else {
+            Seen::Here(Lent { fresh, ..lent })
+        });
     }
     Ok(abroad::told(x, rule)?.map_or(Seen::Unclear, Seen::There))
 }

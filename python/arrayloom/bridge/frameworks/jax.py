@@ -87,8 +87,18 @@ def _to_device(x: Array, device: str) -> Array:
     return _jax().device_put(x, place)
 
 
+def _seen(x: Array) -> HostArray:
+    """See the memory of an array. NumPy gets copies of what is not row-major, so that is lent by DLPack."""
+    array = np.asarray(x)
+    if array.ndim < 2 or array.flags.c_contiguous:
+        return array
+    found, element, _ = _ext.bridge.from_capsule(x.__dlpack__())
+    found.flags.writeable = False
+    return dtypes.named(found, element)
+
+
 def _to_host(x: Array, _options: Options) -> HostArray:
-    return np.asarray(x)
+    return _seen(x)
 
 
 # What JAX calls devices of CUDA.
@@ -114,7 +124,7 @@ def _view(x: Array) -> object:
     # JAX ends the process where the platform of a deleted array is asked.
     if not alone and (x.is_deleted() or x.platform() != "cpu"):
         return NotImplemented
-    return np.asarray(x)
+    return _seen(x)
 
 
 def _place(x: Array) -> object:

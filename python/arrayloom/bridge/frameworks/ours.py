@@ -25,6 +25,12 @@ def _from_host(array: HostArray, _options: Options) -> Array:
     return _ext.bridge.adopt(dtypes.plain(array))
 
 
+def _copy(x: Array) -> Array:
+    made = x.copy()
+    # Copies of small arrays are plain ones.
+    return made if type(made) is type(x) else _ext.bridge.adopt(made)
+
+
 def _release(_device: str | None) -> int:
     return _ext.trim()
 
@@ -60,7 +66,7 @@ SPEC = FrameworkSpec(
         to_host=_to_host,
         from_host=_from_host,
         dtype=lambda x: x.dtype.name,
-        copy=lambda x: x.copy(),
+        copy=_copy,
         adopt=_adopt,
         take=lambda: _keep,
     ),
