@@ -3,12 +3,14 @@
 //! There is nothing to fuse them with, and asking the engine costs more than they do. Their bits are the same. A
 //! value that waits in a block is moved to its address for it: who folds an array once does so again.
 
+use crate::keywords::Keywords;
 use crate::methods::Call;
 use crate::np::Arr;
 use crate::{state, sync};
 use arrayloom_types::{DType, Kind};
 use numpy::npyffi::flags::{NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_F_CONTIGUOUS};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 /// How many times larger than the least lazy array one is for which our own loops, and threads, make up for it.
 const LONG: usize = 4;
@@ -42,19 +44,33 @@ pub(crate) fn is_quick(call: &Call<'_, '_>, quick: Quick) -> PyResult<bool> {
     };
     let fits = array.nbytes() < LONG * state::min_bytes()
         && array.dtype().is_some_and(|dtype| quick.takes(dtype));
-    if !fits || call.args.len() > 1 || !sync::is_computed(array) {
+    if !fits || !sync::is_computed(array) {
         return Ok(false);
     }
+    let words = words(call, &["ddof", "correction"])?;
+    Ok(words.is_some_and(|words| runs_along_memory(array, words.axis.as_ref())))
+}
+
+/// The arguments of a fold with no others than an axis, `keepdims` and those in `more`.
+pub(crate) fn words<'py>(call: &Call<'_, 'py>, more: &[&str]) -> PyResult<Option<Keywords<'py>>> {
     let mut axis = call.args.first().cloned();
+    let mut keepdims = false;
     for (name, value) in call.kwargs.into_iter().flatten() {
-        match name.extract::<&str>()? {
-            "axis" => axis = Some(value),
-            "keepdims" | "ddof" | "correction" => {}
-            _ if value.is_none() => {}
-            _ => return Ok(false),
+        let name = name.cast::<PyString>()?.to_str()?;
+        match name {
+            "axis" if axis.is_none() => axis = Some(value),
+            "keepdims" => keepdims = value.is_truthy()?,
+            "out" | "dtype" if value.is_none() => {}
+            name if more.contains(&name) => {}
+            _ => return Ok(None),
         }
     }
-    Ok(runs_along_memory(array, axis.as_ref()))
+    let none = || call.this.py().None().into_bound(call.this.py());
+    Ok((call.args.len() < 2).then(|| Keywords {
+        axis: Some(axis.unwrap_or_else(none)),
+        keepdims,
+        ..Keywords::default()
+    }))
 }
 
 /// True if values are folded that lie side by side: all of a whole array, or those of an innermost axis.

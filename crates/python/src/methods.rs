@@ -13,8 +13,8 @@ use crate::np::{self, Arr};
 use crate::operand::Reason;
 use crate::slot::{lend, object, owned};
 use crate::{
-    array_function, bridge, builtins, copies, delegate, fold, gather, masks, memory, operations,
-    parts, site, sorting, sync,
+    array_function, bridge, builtins, copies, delegate, fold as folds, gather, masks, memory,
+    operations, ops, parts, site, sorting, sync,
 };
 use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
@@ -32,9 +32,9 @@ enum How {
     Write(Reason),
     /// NumPy's method of the array itself, once its data are computed: it makes no array of them.
     Look,
-    /// NumPy's method of the array itself, which comes back to us through ufuncs; or of its data, if they are
-    /// computed and few.
-    Fold(Quick),
+    /// A fold by the ufunc of this name, if it is one alone. Or NumPy's method: of the data, if they are computed and
+    /// few, else of the array itself, which comes back to us through ufuncs.
+    Fold(Option<&'static str>, Quick),
     /// We do it, or say why not.
     Native(for<'py> fn(&Call<'_, 'py>) -> PyResult<Outcome<'py>>),
     /// We do it.
@@ -78,10 +78,10 @@ const fn export(name: &'static CStr) -> Method {
     }
 }
 
-const fn fold(name: &'static CStr, quick: Quick) -> Method {
+const fn fold(name: &'static CStr, ufunc: Option<&'static str>, quick: Quick) -> Method {
     Method {
         name,
-        how: How::Fold(quick),
+        how: How::Fold(ufunc, quick),
     }
 }
 
@@ -205,15 +205,15 @@ const METHODS: [Method; 55] = [
         name: c"free",
         how: How::Ours(free),
     },
-    fold(c"sum", Quick::Float),
-    fold(c"prod", Quick::Float),
-    fold(c"mean", Quick::Float),
-    fold(c"std", Quick::Float),
-    fold(c"var", Quick::Float),
-    fold(c"max", Quick::Real),
-    fold(c"min", Quick::Real),
-    fold(c"all", Quick::Truth),
-    fold(c"any", Quick::Truth),
+    fold(c"sum", Some("add"), Quick::Float),
+    fold(c"prod", Some("multiply"), Quick::Float),
+    fold(c"mean", None, Quick::Float),
+    fold(c"std", None, Quick::Float),
+    fold(c"var", None, Quick::Float),
+    fold(c"max", Some("maximum"), Quick::Real),
+    fold(c"min", Some("minimum"), Quick::Real),
+    fold(c"all", Some("logical_and"), Quick::Truth),
+    fold(c"any", Some("logical_or"), Quick::Truth),
     write(c"byteswap"),
     Method {
         name: c"partition",
@@ -316,8 +316,13 @@ fn run<'py>(method: &Method, call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>
         },
         How::Read(reason) => in_numpy(call, name, reason, false),
         How::Write(reason) => in_numpy(call, name, reason, true),
-        How::Fold(quick) if !lone::is_quick(call, quick)? => itself(call, name),
-        How::Fold(_) => in_numpy(call, name, Reason::Library, false),
+        How::Fold(_, quick) if lone::is_quick(call, quick)? => {
+            in_numpy(call, name, Reason::Library, false)
+        }
+        How::Fold(ufunc, _) => match ufunc.map_or(Ok(None), |ufunc| reduced(call, ufunc))? {
+            Some(result) => Ok(result),
+            None => itself(call, name),
+        },
         How::Look => look(call, name),
     }
 }
@@ -328,6 +333,17 @@ fn look<'py>(call: &Call<'_, 'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         sync::read(py, array)?;
     }
     itself(call, name)
+}
+
+/// The fold by a ufunc, without NumPy's way through Python. `None` where that must decide.
+fn reduced<'py>(call: &Call<'_, 'py>, ufunc: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let (Some(entry), Some(words)) = (ops::by_name(ufunc), lone::words(call, &[])?) else {
+        return Ok(None);
+    };
+    match folds::reduce(call.this.py(), entry, call.this, &words)? {
+        Outcome::Done(result) => Ok(Some(result)),
+        Outcome::Numpy(_) => Ok(None),
+    }
 }
 
 /// NumPy's method of the array itself.
@@ -441,7 +457,7 @@ fn extreme<'py>(call: &Call<'_, 'py>, max: bool) -> PyResult<Outcome<'py>> {
     }
     match Keywords::read(Some(&words))? {
         Ok(words) if call.args.len() <= 2 && words.dtype.is_none() => {
-            fold::extreme(py, call.this, max, &words)
+            folds::extreme(py, call.this, max, &words)
         }
         Ok(_) => Ok(Outcome::Numpy(Reason::Keyword)),
         Err(reason) => Ok(Outcome::Numpy(reason)),
