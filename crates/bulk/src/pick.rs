@@ -88,8 +88,12 @@ fn fill<T: Copy>(mask: &[u8], out: &mut [T], value: impl Fn(usize) -> T) {
         let (set, count) = set_of(*word);
         let rest = out.get_mut(place..).unwrap_or_default();
         if let Some(room) = rest.first_chunk_mut::<8>() {
-            let chosen = CHOSEN[usize::from(set)];
-            *room = chosen.map(|i| value(8 * number + usize::from(i)));
+            *room = if set == u8::MAX {
+                // Long runs of true values are copied side by side.
+                std::array::from_fn(|i| value(8 * number + i))
+            } else {
+                CHOSEN[usize::from(set)].map(|i| value(8 * number + usize::from(i)))
+            };
             place += count;
             continue;
         }

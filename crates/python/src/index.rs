@@ -115,6 +115,13 @@ pub(crate) unsafe extern "C" fn subscript(a: *mut PyObject, key: *mut PyObject) 
         match kind_of(array, &key) {
             Key::View => {}
             Key::Element => sync::read(py, array)?,
+            Key::Other if sync::is_value_there(array) && picks_few(array, &key) => {
+                let plain = delegate::plain(&a)?;
+                // SAFETY: `ndarray`'s own slot, with live objects.
+                return owned(py, unsafe {
+                    (own().subscript)(plain.as_ptr(), key.as_ptr())
+                });
+            }
             Key::Other => {
                 if let Outcome::Done(picked) = masks::get(&a, &key)? {
                     return Ok(picked);
@@ -200,6 +207,14 @@ pub(crate) unsafe extern "C" fn set(
                 }
                 assign::copy_into(py, &view, &value)?
             }
+            Key::Other if takes_few(array, &key, &value) => {
+                let plain = delegate::plain(&a)?;
+                let value = delegate::plain(&value)?;
+                // SAFETY: as above.
+                return checked(py, unsafe {
+                    (own().assign)(plain.as_ptr(), key.as_ptr(), value.as_ptr())
+                });
+            }
             Key::Other => masked(py, &a, &key, &value)?,
             Key::Element if sync::is_open(array) && Arr::of(&value).is_none() => {
                 // SAFETY: `ndarray`'s own slot, with live objects.
@@ -219,16 +234,66 @@ pub(crate) unsafe extern "C" fn set(
 /// True for a small view of memory that the program uses itself, and a value that is a number or lies in memory:
 /// nothing is gained by recording the assignment.
 fn is_small_and_there(view: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> bool {
+    let small = |array: Arr| array.nbytes() < state::min_bytes() && sync::is_open(array);
+    is_there(value) && Arr::of(view).is_some_and(small)
+}
+
+/// True for a number, and for an array of NumPy's type or ours whose value lies in memory.
+fn is_there(value: &Bound<'_, PyAny>) -> bool {
     let kind = value.get_type_ptr();
-    let there = match Arr::of(value) {
+    match Arr::of(value) {
         Some(array) if kind == state::lazy_type() || kind == np::array_type() => {
             sync::is_value_there(array)
         }
         Some(_) => false,
         None => assign::is_number(value),
-    };
-    let small = |array: Arr| array.nbytes() < state::min_bytes() && sync::is_open(array);
-    there && Arr::of(view).is_some_and(small)
+    }
+}
+
+/// True if a key of plain integer arrays, integers and slices picks so few bytes that NumPy had better do it.
+fn picks_few(array: Arr, key: &Bound<'_, PyAny>) -> bool {
+    let shape = array.shape();
+    let tuple = key.cast_exact::<PyTuple>().ok();
+    if tuple.is_some_and(|tuple| tuple.len() > shape.len()) {
+        return false;
+    }
+    // Vectors are walked side by side; index arrays of more axes span a grid at most.
+    let (mut bytes, mut longest) = (array.itemsize(), 1);
+    for (axis, &extent) in shape.iter().enumerate() {
+        let part = match tuple {
+            Some(tuple) => tuple.get_borrowed_item(axis).ok(),
+            None => (axis == 0).then(|| key.as_borrowed()),
+        };
+        let Some(part) = part else {
+            bytes = bytes.saturating_mul(extent);
+            continue;
+        };
+        match (basic(&part), plain_index(&part)) {
+            (Some(true), _) => {}
+            (Some(false), _) if part.is_exact_instance_of::<PySlice>() => {
+                bytes = bytes.saturating_mul(extent);
+            }
+            (None, Some(index)) if index.ndim() == 1 => longest = index.len().max(longest),
+            (None, Some(index)) => bytes = bytes.saturating_mul(index.len()),
+            _ => return false,
+        }
+    }
+    bytes.saturating_mul(longest) < state::min_bytes()
+}
+
+/// A plain array of integers with axes.
+fn plain_index(part: &Bound<'_, PyAny>) -> Option<Arr> {
+    let plain = part.get_type_ptr() == np::array_type();
+    let index = Arr::of(part).filter(|index| plain && index.ndim() > 0)?;
+    index
+        .dtype()
+        .filter(|dtype| dtype.is_integer())
+        .map(|_| index)
+}
+
+/// True for such a key, memory that the program uses itself, and a value that is a number or lies in memory.
+fn takes_few(array: Arr, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> bool {
+    sync::is_open(array) && is_there(value) && picks_few(array, key)
 }
 
 /// `a[mask] = scalar` for a mask of the array's shape.
