@@ -159,6 +159,7 @@ impl Guard {
                 // Read first: once the request is taken, the record may be queued again.
                 next = record.next.load(SeqCst);
                 self.serve(slot, record.take_request());
+                record.served();
             }
             self.service.rest();
             if top == 0 {

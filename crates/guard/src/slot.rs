@@ -243,6 +243,24 @@ impl Record {
         Request(self.request.swap(0, SeqCst))
     }
 
+    /// Sleeps until what was noted has been served; may return early. The word cannot tell: a write may have been let
+    /// through and the slot protected again, which is the state that the request was made in.
+    pub(crate) fn wait_served(&self) {
+        let noted = self.request.load(SeqCst);
+        if noted != 0 {
+            self.waiters.fetch_add(1, SeqCst);
+            sys::futex_wait(&self.request, noted);
+            self.waiters.fetch_sub(1, SeqCst);
+        }
+    }
+
+    /// Wakes those who wait for what [`Record::take_request`] took.
+    pub(crate) fn served(&self) {
+        if self.waiters.load(SeqCst) != 0 {
+            sys::futex_wake(&self.request);
+        }
+    }
+
     /// Sleeps until the word differs from `seen`; may return early.
     pub(crate) fn wait(&self, seen: Word) {
         self.waiters.fetch_add(1, SeqCst);
@@ -358,6 +376,39 @@ mod tests {
         assert!(both.is_for(8) && both.wants_write());
         assert_ne!(Request::value(0).0, 0);
         assert!(Request::value(u32::MAX).is_for(u32::MAX));
+    }
+
+    #[test]
+    fn who_waits_for_a_request_sleeps_until_it_was_served() {
+        use std::sync::atomic::AtomicBool;
+        let record = Record {
+            word: AtomicU32::new(0),
+            waiters: AtomicU32::new(0),
+            request: AtomicU32::new(0),
+            life: AtomicU32::new(3),
+            nbytes: AtomicUsize::new(0),
+            tag: AtomicU64::new(0),
+            block_start: AtomicUsize::new(0),
+            block_len: AtomicUsize::new(0),
+            next: AtomicU64::new(0),
+        };
+        record.wait_served();
+        assert!(record.note(Request::write(3)));
+        assert!(!record.note(Request::write(3)), "it is queued");
+        let served = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| {
+                while !served.load(SeqCst) {
+                    record.wait_served();
+                }
+            });
+            assert!(record.take_request().wants_write());
+            // The word is what it was when the request was made: protected again.
+            served.store(true, SeqCst);
+            record.served();
+            assert!(waiter.join().is_ok());
+        });
+        record.wait_served();
     }
 
     #[test]

@@ -204,7 +204,9 @@ fn bring_about(guard: &Guard, slot: Slot, wish: Wish) -> bool {
         if !ask_service(guard, slot, request) {
             return false;
         }
-        record.wait(word);
+        if !guard.service.is_current() {
+            record.wait_served();
+        }
     }
 }
 
