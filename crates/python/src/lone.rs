@@ -47,12 +47,20 @@ pub(crate) fn is_quick(call: &Call<'_, '_>, quick: Quick) -> PyResult<bool> {
     if !fits || !sync::is_computed(array) {
         return Ok(false);
     }
-    let words = words(call, &["ddof", "correction"])?;
+    let more = |name: &str, value: &Bound<'_, PyAny>| match name {
+        "ddof" | "correction" => true,
+        "dtype" => value.is_none(),
+        _ => false,
+    };
+    let words = words(call, more)?;
     Ok(words.is_some_and(|words| runs_along_memory(array, words.axis.as_ref())))
 }
 
-/// The arguments of a fold with no others than an axis, `keepdims` and those in `more`.
-pub(crate) fn words<'py>(call: &Call<'_, 'py>, more: &[&str]) -> PyResult<Option<Keywords<'py>>> {
+/// The arguments of a fold with no others than an axis, `keepdims`, `out=None`, and those that `more` lets pass.
+pub(crate) fn words<'py>(
+    call: &Call<'_, 'py>,
+    more: impl Fn(&str, &Bound<'py, PyAny>) -> bool,
+) -> PyResult<Option<Keywords<'py>>> {
     let mut axis = call.args.first().cloned();
     let mut keepdims = false;
     for (name, value) in call.kwargs.into_iter().flatten() {
@@ -60,8 +68,8 @@ pub(crate) fn words<'py>(call: &Call<'_, 'py>, more: &[&str]) -> PyResult<Option
         match name {
             "axis" if axis.is_none() => axis = Some(value),
             "keepdims" => keepdims = value.is_truthy()?,
-            "out" | "dtype" if value.is_none() => {}
-            name if more.contains(&name) => {}
+            "out" if value.is_none() => {}
+            name if more(name, &value) => {}
             _ => return Ok(None),
         }
     }

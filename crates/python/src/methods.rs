@@ -337,7 +337,7 @@ fn look<'py>(call: &Call<'_, 'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
 
 /// The fold by a ufunc, without NumPy's way through Python. `None` where that must decide.
 fn reduced<'py>(call: &Call<'_, 'py>, ufunc: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let (Some(entry), Some(words)) = (ops::by_name(ufunc), lone::words(call, &[])?) else {
+    let (Some(entry), Some(words)) = (ops::by_name(ufunc), lone::words(call, |_, _| false)?) else {
         return Ok(None);
     };
     match folds::reduce(call.this.py(), entry, call.this, &words)? {

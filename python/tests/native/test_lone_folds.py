@@ -117,6 +117,11 @@ def test_steps_other_arguments_and_nan(xp_default):
         made.sum(axis=5)
     with pytest.raises(TypeError):
         made.sum(nothing=1)
+    for array in (made, made * 2):
+        with pytest.raises(TypeError):
+            array.max(dtype=None)
+        with pytest.raises(TypeError):
+            array.sum(1, axis=1)
     made[7, 7] = plain[7, 7] = numpy.nan
     for name in ("max", "min", "argmax", "argmin"):
         same(getattr(made, name)(), getattr(plain, name)())
