@@ -309,6 +309,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _mutants(options.seed)
     if options.target is None and not options.bridge:
         parser.error("name a device, or give --mutants or --bridge")
+    if options.bridge and (options.level or options.strict):
+        parser.error("--level and --strict are for devices, not for conversions")
     report = _conversions(options) if options.bridge else _device(options)
     if options.json:
         Path(options.json).write_text(report.json(), encoding="utf-8")

@@ -99,6 +99,9 @@ def run(
 ) -> Report:
     """Judge every pair of kinds in which one of `kinds` is the source or the target.
 
+    NumPy is always among the others: arrays of each kind are made of its arrays, and where that fails it is a
+    finding.
+
     Parameters
     ----------
     kinds : iterable of str
@@ -130,7 +133,7 @@ def run(
     for name in (*wanted, *others):
         registry.require(registry.get(name))
     if others:
-        here = list(dict.fromkeys((*wanted, *others)))
+        here = list(dict.fromkeys(("numpy", *wanted, *others)))
     else:
         here = [name for name, reason in registry.available().items() if reason is None]
     cases: list[Case] = []

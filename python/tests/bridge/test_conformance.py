@@ -130,6 +130,17 @@ def test_writes_to_memory_that_is_taken_as_immutable_are_found(judged, monkeypat
     assert any("a write to the source changed" in case.what for case in failed)
 
 
+def test_arrays_that_cannot_be_made_are_findings_whoever_the_others_are():
+    b.register(spec(from_host=unhappy))
+    try:
+        report = conformance.run(["box"], against=["arrayloom"], dtypes=["int16"], layouts=["C"])
+    finally:
+        registry._specs.pop("box")
+        registry._started.discard("box")
+        b.register(registry.get("numpy"))
+    assert any(case.name.startswith("pair/numpy>box/int16") for case in report.failed)
+
+
 def test_kinds_that_do_not_exist_are_errors():
     with pytest.raises(TypeError, match="no array framework 'nobody'"):
         conformance.run(["nobody"])
