@@ -11,11 +11,11 @@
 
 use super::exponential::Exponential;
 use super::linear::{emit_f32, emit_f64, in_double};
-use super::window::{self, Fill, LoadRow, Neighbourhood, Tile, tile_elems, tile_voxels, tiles};
+use super::window::{self, Fill, LoadRow, Neighbourhood, Tile, tile_elems, tiles};
 use crate::VolumeError;
 use crate::block::{View, ViewMut};
 use crate::load::{doubles, singles};
-use crate::op::{Op, voxels, worth};
+use crate::op::Op;
 use crate::separable::{Ctx, Emit};
 use crate::strips::{Strips, strip, strip_mut, strips};
 use arrayloom_plan::AxisNeed;
@@ -180,12 +180,9 @@ impl Op for Bilateral {
     }
 
     fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
-        let each = |size: usize| {
-            let row = window::row_elems(extents, size) as u64;
-            let elems = tile_elems(&self.window.axes, extents, size) + row;
-            size as u64 * elems + self.out.size() as u64 * tile_voxels(extents, size) + 64
-        };
-        worth(threads, voxels(extents)) as u64 * window::either(each)
+        window::scratch_in_either((extents, threads), self.out.size(), |size| {
+            tile_elems(&self.window.axes, extents, size) + window::row_elems(extents, size) as u64
+        })
     }
 
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]

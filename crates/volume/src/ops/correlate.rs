@@ -1,14 +1,14 @@
 //! Weighted sums over windows of any shape.
 
 use super::linear::{emit_f32, emit_f64, in_double};
-use super::window::{self, Fill, Neighbourhood, Tile, tile_elems, tile_voxels, tiles};
+use super::window::{self, Fill, Neighbourhood, Tile, tile_elems, tiles};
 use crate::VolumeError;
 use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::abroad::windows::{self, Windows};
 use crate::block::{View, ViewMut};
 use crate::fold::{Real, Rule as _};
 use crate::load::{Plain, doubles, singles};
-use crate::op::{Op, voxels, worth};
+use crate::op::Op;
 use crate::rules::{Fir, is_odd};
 use crate::separable::Ctx;
 use arrayloom_device::{Gather, Keys};
@@ -185,12 +185,9 @@ impl Op for Correlate {
     }
 
     fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
-        let each = |size: usize| {
-            let row = window::row_elems(extents, size) as u64;
-            let elems = tile_elems(&self.window.axes, extents, size) + row;
-            size as u64 * elems + self.out.size() as u64 * tile_voxels(extents, size) + 64
-        };
-        worth(threads, voxels(extents)) as u64 * window::either(each)
+        window::scratch_in_either((extents, threads), self.out.size(), |size| {
+            tile_elems(&self.window.axes, extents, size) + window::row_elems(extents, size) as u64
+        })
     }
 
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]

@@ -20,7 +20,7 @@ use crate::VolumeError;
 use crate::block::{View, ViewMut, axis_len};
 use crate::fold::Real;
 use crate::load::{doubles, singles};
-use crate::op::{Mode, Op, voxels, worth};
+use crate::op::{Mode, Op};
 use crate::separable::{Ctx, Emit};
 use crate::strips::{STRIP, strip};
 use arrayloom_cpu::{Wide, wide};
@@ -90,17 +90,6 @@ impl NlMeans {
     /// Elements of `size` bytes of working memory beside the tiles: two boxes of differences, three sums.
     fn extra(&self, extents: &[i64], size: usize) -> u64 {
         2 * tile_elems(&self.axes, extents, size) + 3 * tile_voxels(extents, size)
-    }
-
-    /// Bytes of working memory of a thread that computes in elements of `size` bytes.
-    fn bytes(&self, extents: &[i64], size: usize) -> u64 {
-        let tiles = if self.distance == Distance::Fisher {
-            3
-        } else {
-            1
-        };
-        let elems = tiles * tile_elems(&self.axes, extents, size) + self.extra(extents, size);
-        size as u64 * elems + self.out.size() as u64 * tile_voxels(extents, size) + 64
     }
 
     fn run_in<R: Exponential>(
@@ -481,8 +470,14 @@ impl Op for NlMeans {
     }
 
     fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
-        let each = window::either(|size| self.bytes(extents, size));
-        worth(threads, voxels(extents)) as u64 * each
+        let tiles = if self.distance == Distance::Fisher {
+            3
+        } else {
+            1
+        };
+        window::scratch_in_either((extents, threads), self.out.size(), |size| {
+            tiles * tile_elems(&self.axes, extents, size) + self.extra(extents, size)
+        })
     }
 
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]

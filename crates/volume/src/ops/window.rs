@@ -6,7 +6,7 @@
 
 use crate::block::{View, ViewMut, axis_len, copy_box, offset};
 use crate::levels::{self, Run, in_threads, runs};
-use crate::op::Mode;
+use crate::op::{Mode, voxels, worth};
 use crate::separable::Ctx;
 use crate::{Scratch, VolumeError};
 use arrayloom_plan::{AxisNeed, Edge, Window};
@@ -149,9 +149,16 @@ fn tile_extents(extents: &[i64], size: usize) -> Coords {
         .collect()
 }
 
-/// The most that `bytes` gives for elements of single or double precision, where an operation computes in either.
-pub(crate) fn either(bytes: impl Fn(usize) -> u64) -> u64 {
-    bytes(size_of::<f32>()).max(bytes(size_of::<f64>()))
+/// Bytes of working memory of an operation that computes in single or in double precision, whichever needs more: of each
+/// thread so many elements as `elems` gives for their size, and a tile of results of `out` bytes.
+pub(crate) fn scratch_in_either(
+    (extents, threads): (&[i64], usize),
+    out: usize,
+    elems: impl Fn(usize) -> u64,
+) -> u64 {
+    let each =
+        |size: usize| size as u64 * elems(size) + out as u64 * tile_voxels(extents, size) + 64;
+    worth(threads, voxels(extents)) as u64 * each(size_of::<f32>()).max(each(size_of::<f64>()))
 }
 
 /// Elements of a padded tile.
