@@ -26,7 +26,7 @@ use crate::lower::in_place;
 use crate::nest::{Class, Nest, Odometer};
 use crate::place::{gather, scatter};
 use crate::setup::{Setup, is_order_free};
-use crate::tree::{Tree, leaf};
+use crate::tree::{Tree, TreeKern};
 use arrayloom_device::Launch;
 use arrayloom_ir::{Form, Kernel, ReduceOp};
 use arrayloom_types::{DType, Scalar};
@@ -40,7 +40,7 @@ pub(crate) enum FoldForm {
     /// A row is folded into one output element.
     Run(Kern),
     /// A run is summed by the tree; the kernel sums its leaves.
-    Tree(Kern),
+    Tree(TreeKern),
     /// A run of `float16` is multiplied in `float32`.
     Wide(Kern),
     /// A running fold along the rows: the first kernel goes on from a value.
@@ -150,8 +150,8 @@ fn plan_one(
             } else {
                 FoldForm::Tree(
                     match dtype.size() / if dtype.is_complex() { 2 } else { 1 } {
-                        8 => leaf::<f64>(dtype.is_complex(), isa),
-                        _ => leaf::<f32>(dtype.is_complex(), isa),
+                        8 => TreeKern::of::<f64>(dtype.is_complex(), isa),
+                        _ => TreeKern::of::<f32>(dtype.is_complex(), isa),
                     },
                 )
             }

@@ -1,6 +1,7 @@
 //! Instruction sets: what the processor has, and one compiled version of every kernel for each.
 
 use std::fmt;
+use std::sync::LazyLock;
 
 /// An instruction set that the kernels are compiled for, from low to high.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,4 +51,26 @@ impl fmt::Display for Isa {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
+}
+
+/// Bytes from what a fold reads to the lines that it asks for ahead of time: one core alone waits for memory otherwise. None
+/// on AMD's processors: where nothing is written they follow straight reads by themselves, and what they are asked for
+/// besides makes them slower (docs/decisions/0017-sums-in-the-order-of-memory.md).
+pub(crate) fn ahead() -> usize {
+    static AHEAD: LazyLock<usize> = LazyLock::new(|| if is_amd() { 0 } else { 4096 });
+    *AHEAD
+}
+
+#[cfg(target_arch = "x86_64")]
+fn is_amd() -> bool {
+    let of = std::arch::x86_64::__cpuid(0);
+    [of.ebx, of.edx, of.ecx]
+        .map(u32::to_le_bytes)
+        .as_flattened()
+        == b"AuthenticAMD"
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn is_amd() -> bool {
+    false
 }

@@ -13,7 +13,7 @@
 mod vectors;
 
 use crate::Isa;
-use crate::kern::{Body, Kern, fetch_ahead, pick, tile, tile_mut};
+use crate::kern::{Body, Kern, pick, tile, tile_mut};
 use arrayloom_plan::{LANES, LEAF, tree_split};
 use smallvec::SmallVec;
 use std::marker::PhantomData;
@@ -24,23 +24,23 @@ pub(crate) type Sum<R> = [R; 2];
 
 /// `f32` and `f64`.
 pub(crate) trait Addend: Copy + Default + Add<Output = Self> + Neg<Output = Self> {
-    /// A kernel as [`leaf`] gives that works on vectors, if the processor has one.
-    fn vectors(_: Isa) -> Option<Kern> {
+    /// Sums of subtrees on vectors, if the processor has them.
+    fn vectors(_complex: bool, _: Isa) -> Option<TreeKern> {
         None
     }
 }
 
 impl Addend for f32 {
     #[cfg(target_arch = "x86_64")]
-    fn vectors(isa: Isa) -> Option<Kern> {
-        vectors::single(isa)
+    fn vectors(complex: bool, isa: Isa) -> Option<TreeKern> {
+        vectors::single(complex, isa).map(TreeKern::on_vectors)
     }
 }
 
 impl Addend for f64 {
     #[cfg(target_arch = "x86_64")]
-    fn vectors(isa: Isa) -> Option<Kern> {
-        vectors::double(isa)
+    fn vectors(complex: bool, isa: Isa) -> Option<TreeKern> {
+        vectors::double(complex, isa).map(TreeKern::on_vectors)
     }
 }
 
@@ -54,7 +54,7 @@ enum Node<R> {
 /// The sum of one stream of known length.
 pub(crate) struct Tree<R> {
     stack: SmallVec<[Node<R>; 24]>,
-    kern: Kern,
+    kern: TreeKern,
     /// Length of the open subtree; once it has values, it is a leaf.
     leaf: usize,
     /// Values of the open leaf that are here already.
@@ -64,8 +64,8 @@ pub(crate) struct Tree<R> {
 }
 
 impl<R: Addend> Tree<R> {
-    /// A tree whose leaves are summed by `kern`, see [`leaf`].
-    pub(crate) fn new(kern: Kern) -> Tree<R> {
+    /// A tree whose subtrees are summed so.
+    pub(crate) fn new(kern: TreeKern) -> Tree<R> {
         Tree {
             stack: SmallVec::new(),
             kern,
@@ -88,7 +88,7 @@ impl<R: Addend> Tree<R> {
     /// Opens the next subtree: the largest one on the left edge of `n` values that is a leaf or that
     /// the `here` values at hand hold completely.
     fn descend(&mut self, mut n: usize, here: usize) {
-        while let Some(left) = tree_split(n).filter(|_| n > here || !is_whole(n)) {
+        while let Some(left) = tree_split(n).filter(|_| n > here || n > self.kern.most) {
             self.stack.push(Node::Right(n - left));
             n = left;
         }
@@ -103,7 +103,7 @@ impl<R: Addend> Tree<R> {
                 self.descend(open, values.len());
                 if values.len() >= self.leaf {
                     let (now, later) = values.split_at(self.leaf);
-                    let sum = sum_whole(self.kern, now);
+                    let sum = self.kern.sum(now);
                     values = later;
                     self.close(sum);
                     continue;
@@ -116,7 +116,7 @@ impl<R: Addend> Tree<R> {
             values = later;
             if self.filled == self.leaf {
                 self.filled = 0;
-                let sum = sum_whole(self.kern, &self.buffer[..self.leaf]);
+                let sum = self.kern.sum(&self.buffer[..self.leaf]);
                 self.close(sum);
             }
         }
@@ -144,14 +144,21 @@ impl<R: Addend> Tree<R> {
     }
 }
 
-/// The sum of a whole subtree, see [`is_whole`].
-fn sum_whole<R: Addend>(kern: Kern, values: &[R]) -> Sum<R> {
-    let mut sum = [R::default(); 2];
-    let (from, to) = (values.as_ptr().cast(), (&raw mut sum).cast());
-    // SAFETY: `kern` is one of `leaf::<R>`: it reads the slice and writes two reals.
-    unsafe { kern(from, from, from, to, values.len()) };
-    sum
+/// How the subtrees of a tree are summed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TreeKern {
+    /// Sums the `n` reals at its first operand into two reals; at most so many.
+    kern: Kern,
+    most: usize,
 }
+
+/// Most values of a subtree of up to four leaves: however they are split twice, no part is more than a
+/// leaf (a right half has up to 8 values more than half).
+const FOUR: usize = 4 * (LEAF - 2 * LANES);
+
+/// Most values of a subtree that vectors sum: some larger than what the work around a call takes.
+#[cfg(target_arch = "x86_64")]
+const WHOLE: usize = 8192;
 
 struct RealLeaf<R>(PhantomData<R>);
 struct ComplexLeaf<R>(PhantomData<R>);
@@ -168,82 +175,6 @@ fn lanes<R: Addend>(values: &[R]) -> ([R; LANES], &[R]) {
     }
     // Through memory: otherwise the final sums in pairs make the compiler keep pairs all along.
     (std::hint::black_box(lanes), tail)
-}
-
-/// Most values of a subtree of up to four leaves: however they are split twice, no part is more than a
-/// leaf (a right half has up to 8 values more than half).
-const FOUR: usize = 4 * (LEAF - 2 * LANES);
-
-/// True when one call of a kernel sums a subtree of `n` values: it has four leaves at most, or eight.
-fn is_whole(n: usize) -> bool {
-    n <= FOUR || is_eight(n)
-}
-
-/// True when a subtree of `n` values has eight leaves, all three splits deep.
-#[inline(always)]
-fn is_eight(n: usize) -> bool {
-    let smallest = tree_split(n).and_then(tree_split).unwrap_or(0);
-    smallest > LEAF && n <= 2 * FOUR
-}
-
-/// Where the leaves of a subtree of eight start and end.
-#[inline(always)]
-fn eight_leaves(n: usize) -> [usize; 9] {
-    let mut bounds = [0; 9];
-    bounds[8] = n;
-    for step in [8, 4, 2] {
-        for at in (0..8).step_by(step) {
-            let part = bounds[at + step] - bounds[at];
-            bounds[at + step / 2] = bounds[at] + tree_split(part).unwrap_or(part);
-        }
-    }
-    bounds
-}
-
-/// Sums of neighbours.
-#[inline(always)]
-fn pairs<R: Addend, const N: usize, const HALF: usize>(values: &[R; N]) -> [R; HALF] {
-    std::array::from_fn(|i| values[2 * i] + values[2 * i + 1])
-}
-
-/// The sum of a subtree of eight leaves of reals. Their accumulators run side by side, and the sums of
-/// accumulators and leaves are a tree of neighbours.
-#[inline(always)]
-fn eight<R: Addend>(values: &[R]) -> Sum<R> {
-    let bounds = eight_leaves(values.len());
-    let leaf = |i: usize| &values[bounds[i]..bounds[i + 1]];
-    let least = (0..8).map(|i| leaf(i).len() / LANES).min().unwrap_or(0);
-    let groups: [&[[R; LANES]]; 8] = std::array::from_fn(|i| leaf(i).as_chunks::<LANES>().0);
-    let first: [&[[R; LANES]]; 8] = std::array::from_fn(|i| &groups[i][..least]);
-    let mut lanes: [[R; LANES]; 8] = std::array::from_fn(|i| first[i][0]);
-    for group in 1..least {
-        for (lanes, first) in lanes.iter_mut().zip(&first) {
-            for (lane, &x) in lanes.iter_mut().zip(&first[group]) {
-                *lane = *lane + x;
-            }
-        }
-    }
-    for (lanes, groups) in lanes.iter_mut().zip(&groups) {
-        for group in &groups[least..] {
-            for (lane, &x) in lanes.iter_mut().zip(group) {
-                *lane = *lane + x;
-            }
-        }
-    }
-    let mut flat = [R::default(); 8 * LANES];
-    for (flat, lanes) in flat.chunks_exact_mut(LANES).zip(&lanes) {
-        flat.copy_from_slice(lanes);
-    }
-    // Through memory, as for single leaves.
-    let halves: [R; 32] = pairs(&std::hint::black_box(flat));
-    let quarters: [R; 16] = pairs(&halves);
-    let mut leaves: [R; 8] = pairs(&quarters);
-    // All leaves but the last are whole groups.
-    let (_, tail) = leaf(7).as_chunks::<LANES>();
-    leaves[7] = tail.iter().fold(leaves[7], |sum, &x| sum + x);
-    let fours: [R; 4] = pairs(&leaves);
-    let [left, right]: [R; 2] = pairs(&fours);
-    [left + right, R::default()]
 }
 
 #[inline(always)]
@@ -307,14 +238,9 @@ impl<R: Addend> Body for RealLeaf<R> {
     unsafe fn run(a: *const u8, _: *const u8, _: *const u8, out: *mut u8, n: usize) -> u8 {
         // SAFETY: promised by the caller of `Body::run`.
         let values = unsafe { tile::<R>(a, n) };
-        fetch_ahead(a, size_of_val(values));
         // SAFETY: as above; two reals.
         let out = unsafe { tile_mut::<R>(out, 2) };
-        out.copy_from_slice(&if is_eight(n) {
-            eight(values)
-        } else {
-            whole(values, real_leaf)
-        });
+        out.copy_from_slice(&whole(values, real_leaf));
         0
     }
 }
@@ -324,27 +250,39 @@ impl<R: Addend> Body for ComplexLeaf<R> {
     unsafe fn run(a: *const u8, _: *const u8, _: *const u8, out: *mut u8, n: usize) -> u8 {
         // SAFETY: promised by the caller of `Body::run`.
         let values = unsafe { tile::<R>(a, n) };
-        fetch_ahead(a, size_of_val(values));
         // SAFETY: as above; two reals.
         let out = unsafe { tile_mut::<R>(out, 2) };
-        let sum = match tree_split(n).filter(|_| is_eight(n)) {
-            Some(left) => add(
-                whole(&values[..left], complex_leaf),
-                whole(&values[left..], complex_leaf),
-            ),
-            None => whole(values, complex_leaf),
-        };
-        out.copy_from_slice(&sum);
+        out.copy_from_slice(&whole(values, complex_leaf));
         0
     }
 }
 
-/// The kernel that sums a subtree of `n` reals at its first operand, see [`is_whole`], into two reals.
-pub(crate) fn leaf<R: Addend>(complex: bool, isa: Isa) -> Kern {
-    if complex {
-        pick::<ComplexLeaf<R>>(isa)
-    } else {
-        R::vectors(isa).unwrap_or_else(|| pick::<RealLeaf<R>>(isa))
+impl TreeKern {
+    /// Of reals, or of complex numbers as pairs of reals.
+    pub(crate) fn of<R: Addend>(complex: bool, isa: Isa) -> TreeKern {
+        R::vectors(complex, isa).unwrap_or_else(|| TreeKern {
+            kern: if complex {
+                pick::<ComplexLeaf<R>>(isa)
+            } else {
+                pick::<RealLeaf<R>>(isa)
+            },
+            most: FOUR,
+        })
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn on_vectors(kern: Kern) -> TreeKern {
+        TreeKern { kern, most: WHOLE }
+    }
+
+    /// The sum of a whole subtree.
+    pub(crate) fn sum<R: Addend>(self, values: &[R]) -> Sum<R> {
+        debug_assert!(values.len() <= self.most, "a subtree for one call");
+        let mut sum = [R::default(); 2];
+        let (from, to) = (values.as_ptr().cast(), (&raw mut sum).cast());
+        // SAFETY: made by `of`: `kern` reads the slice and writes two reals.
+        unsafe { (self.kern)(from, from, from, to, values.len()) };
+        sum
     }
 }
 
@@ -385,40 +323,57 @@ mod tests {
     use super::*;
     use std::fmt::Debug;
 
-    fn model<R: Addend>(x: &[R]) -> R {
-        if x.len() < 8 {
-            x.iter().fold(-R::default(), |s, &v| s + v)
-        } else if x.len() <= 128 {
+    /// NumPy's recursion, for reals or for pairs of them.
+    fn model<R: Addend>(x: &[R], complex: bool) -> Sum<R> {
+        if x.len() > 128 {
+            let m = x.len() / 2 / 8 * 8;
+            return add(model(&x[..m], complex), model(&x[m..], complex));
+        }
+        let (mut sum, whole) = ([-R::default(); 2], x.len() / 8 * 8);
+        if whole > 0 {
             let mut r = [R::default(); 8];
             r.copy_from_slice(&x[..8]);
-            let whole = x.len() - x.len() % 8;
             for (i, &v) in x[..whole].iter().enumerate().skip(8) {
                 r[i % 8] = r[i % 8] + v;
             }
-            let s = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
-            x[whole..].iter().fold(s, |s, &v| s + v)
-        } else {
-            let m = x.len() / 2 / 8 * 8;
-            model(&x[..m]) + model(&x[m..])
+            sum = if complex {
+                [(r[0] + r[2]) + (r[4] + r[6]), (r[1] + r[3]) + (r[5] + r[7])]
+            } else {
+                let halves = [(r[0] + r[1]) + (r[2] + r[3]), (r[4] + r[5]) + (r[6] + r[7])];
+                [halves[0] + halves[1], R::default()]
+            };
         }
+        for (i, &v) in x[whole..].iter().enumerate() {
+            let part = usize::from(complex) * (i % 2);
+            sum[part] = sum[part] + v;
+        }
+        sum
     }
 
-    /// Streams of all lengths and in all pieces; `bits` shows a sum to the last bit.
-    fn streams<R: Addend, B: PartialEq + Debug>(x: &[R], isa: Isa, bits: impl Fn(R) -> B) {
-        let kern = leaf::<R>(false, isa);
-        for n in 1..1500 {
+    /// Streams of all lengths and in all pieces; `bits` shows a number to the last bit.
+    fn streams<R: Addend, B: PartialEq + Debug>(
+        x: &[R],
+        (complex, isa): (bool, Isa),
+        bits: impl Fn(R) -> B,
+    ) {
+        let kern = TreeKern::of::<R>(complex, isa);
+        // The second place is part of the sum only for complex numbers.
+        let bits = |sum: Sum<R>| [bits(sum[0]), bits(sum[usize::from(complex)])];
+        let step = 1 + usize::from(complex);
+        for n in (step..1500).step_by(step) {
             let mut tree = Tree::new(kern);
             tree.begin(n);
             tree.feed(&x[..n]);
-            assert_eq!(bits(tree.sum()[0]), bits(model(&x[..n])), "{n} on {isa}");
+            let expected = bits(model(&x[..n], complex));
+            assert_eq!(bits(tree.sum()), expected, "{n} on {isa}");
         }
-        for n in [1, 7, 8, 9, 127, 128, 129, 200, 1000, 4097, 20_003] {
-            let expected = bits(model(&x[..n]));
-            for piece in [1, 3, 64, 100, 512, 5000] {
+        for n in [1, 7, 8, 9, 127, 128, 129, 200, 1000, 4097, 20_003].map(|n| n * step) {
+            let expected = bits(model(&x[..n], complex));
+            for piece in [1, 3, 64, 100, 512, 5000, 40_006].map(|piece| piece * step) {
                 let mut tree = Tree::new(kern);
                 tree.begin(n);
                 x[..n].chunks(piece).for_each(|c| tree.feed(c));
-                assert_eq!(bits(tree.sum()[0]), expected, "{n} by {piece} on {isa}");
+                assert_eq!(bits(tree.sum()), expected, "{n} by {piece} on {isa}");
             }
             for most in [8, 100, 1000, 100_000] {
                 let mut sums = subtrees(n, most).into_iter().map(|(at, len)| {
@@ -427,22 +382,24 @@ mod tests {
                     tree.feed(&x[at..at + len]);
                     tree.sum()
                 });
-                assert_eq!(bits(join(n, most, &mut sums)[0]), expected);
+                assert_eq!(bits(join(n, most, &mut sums)), expected);
             }
         }
     }
 
     #[test]
     fn streams_in_any_pieces_give_the_bits_of_the_recursion() {
-        let wide: Vec<f64> = (0..20_003u32)
+        let wide: Vec<f64> = (0..40_006u32)
             .map(|i| (f64::from(i) * 0.7).sin() + 0.3)
             .collect();
         #[expect(clippy::cast_possible_truncation, reason = "values of another type")]
         let narrow: Vec<f32> = wide.iter().map(|&x| x as f32).collect();
         for isa in [Isa::Baseline, Isa::Avx2, Isa::Avx512] {
             if isa <= Isa::detect() {
-                streams(&wide, isa, f64::to_bits);
-                streams(&narrow, isa, f32::to_bits);
+                for complex in [false, true] {
+                    streams(&wide, (complex, isa), f64::to_bits);
+                    streams(&narrow, (complex, isa), f32::to_bits);
+                }
             }
         }
     }

@@ -8,8 +8,8 @@
 )]
 
 use super::{FoldForm, FoldState};
-use crate::kern::{Kern, tile};
-use crate::tree::Addend;
+use crate::kern::tile;
+use crate::tree::{Addend, TreeKern};
 use arrayloom_plan::{LANES, LEAF};
 use arrayloom_types::DType;
 
@@ -46,16 +46,12 @@ impl FoldState {
     /// # Safety
     /// The output elements of as many runs may be read and written; they are of type `R`, and `kern` sums
     /// leaves of them.
-    unsafe fn sums<R: Addend>(&mut self, values: &[R], kern: Kern) {
+    unsafe fn sums<R: Addend>(&mut self, values: &[R], kern: TreeKern) {
         for run in values.chunks_exact(self.plan.segment) {
             let sum = if run.len() < LANES {
                 run.iter().fold(-R::default(), |sum, &x| sum + x)
             } else {
-                let mut sum = [R::default(); 2];
-                let from = run.as_ptr().cast();
-                // SAFETY: the kernel reads the run and writes two reals.
-                unsafe { kern(from, from, from, sum.as_mut_ptr().cast(), run.len()) };
-                sum[0]
+                kern.sum(run)[0]
             };
             let out = self.out().cast::<R>();
             // SAFETY: promised by the caller.

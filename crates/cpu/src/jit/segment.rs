@@ -9,6 +9,7 @@ use super::ssa::{Code, Node, Source, Store, Ty, splats};
 use super::streams::Streams;
 use super::{Function, Jit};
 use crate::Isa;
+use crate::isa::ahead;
 use crate::nest::Nest;
 use crate::step::{Lowered, Place, Step, Verb};
 use arrayloom_ir::{Arity, Prim};
@@ -335,6 +336,10 @@ impl Builder<'_> {
     /// later find them in the cache.
     fn ahead(&self, draft: &Draft) -> Vec<(usize, usize)> {
         let nest = self.cutter.nest;
+        let is_memory = |store: &Store| matches!(draft.args[store.arg], Place::Lane(_));
+        if ahead() == 0 && !draft.code.stores.iter().any(is_memory) {
+            return Vec::new();
+        }
         let mut first: Vec<(usize, usize, usize)> = Vec::new();
         for value in &draft.code.values {
             let Node::Load(arg) = value.node else {

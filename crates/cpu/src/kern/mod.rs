@@ -31,8 +31,7 @@ mod unary;
 
 pub(crate) use binary::{Bin, Max, Min, Splat};
 pub(crate) use fold::{
-    accumulate, any_order, fetch_ahead, fetch_line, fold_run, fold_tiles, identity, scan_run,
-    scan_tiles,
+    accumulate, any_order, fetch_ahead, fold_run, fold_tiles, identity, scan_run, scan_tiles,
 };
 pub(crate) use pair::pair;
 pub(crate) use rows::{Rows, SIDE, fold_rows, scan_rows};
