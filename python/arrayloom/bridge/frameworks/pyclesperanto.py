@@ -134,18 +134,23 @@ def _handle(x: Array) -> int:
     return _ext.bridge.take_foreign(x.__dlpack__())[1]
 
 
-_contexts: dict[int, Context | None] = {}
+_contexts: dict[int, Context] = {}
+
+
+def _home(device: Array) -> Context:
+    """Return the context of a device's images."""
+    number = int(device.index)
+    if number not in _contexts:
+        _contexts[number] = Context.of_buffer(_handle(_probe(device)))
+    return _contexts[number]
 
 
 def _context(device: Array) -> Context | None:
     """Return a device's context if it computes in the host's memory."""
     if getattr(device.type, "name", "").upper() != "OPENCL":
         return None
-    number = int(device.index)
-    if number not in _contexts:
-        context = Context.of_buffer(_handle(_probe(device)))
-        _contexts[number] = context if context.in_host_memory else None
-    return _contexts[number]
+    context = _home(device)
+    return context if context.in_host_memory else None
 
 
 def _unified(x: Array | None) -> bool:
@@ -182,8 +187,7 @@ def _taken(x: Array) -> Array:
     )
     if not fits:
         return NotImplemented
-    own = Context.of_buffer(_handle(_probe(cle.get_device())))
-    if Context.of_buffer(x.handle) is not own:
+    if Context.of_buffer(x.handle) is not _home(cle.get_device()):
         return NotImplemented
     return cle.from_dlpack(x, copy=False)
 
