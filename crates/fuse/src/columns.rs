@@ -55,22 +55,45 @@ pub(crate) fn folds(group: &Group) -> bool {
     (0..group.outs.len()).any(|output| folds_rows(group, output))
 }
 
-/// Columns that are taken at a time: memory is slow to give shorter pieces of rows.
-const PANEL: RangeInclusive<usize> = 64..=512;
+/// Columns of elements of `size` bytes that are taken at a time: memory is slow to give shorter pieces of rows.
+fn widths(size: usize) -> RangeInclusive<usize> {
+    (512 / size).max(64)..=MOST
+}
+
+/// Columns that are taken at a time at most.
+const MOST: usize = 512;
+
+/// True when a pass over panels of so many columns is worth what it saves. A stage of functions is called for each piece of
+/// a row, where code for quick operations is compiled for many. And lines that are written piece by piece are read before,
+/// where whole rows are written around the caches.
+pub(crate) fn pays(
+    (groups, saved): (&[&Group], usize),
+    (panel, written): (usize, usize),
+    options: &Options,
+) -> bool {
+    let code = groups.iter().flat_map(|group| &group.kernel.code);
+    let quick = panel == MOST || code.into_iter().all(|ins| ins.prim.is_quick());
+    quick && saved >= options.sweep_least + written + written / 8
+}
 
 /// True when a few columns of the largest view stay in the cache that cores share.
 pub(crate) fn stay(group: &Group, options: &Options) -> bool {
     let sizes = group.kernel.inputs.iter().map(|dtype| dtype.size());
-    let column = group.shape[0] * sizes.max().unwrap_or(1);
-    column * PANEL.start() <= options.sweep_planes
+    let size = sizes.max().unwrap_or(1);
+    group.shape[0] * size * widths(size).start() <= options.sweep_planes
 }
 
 /// Columns at a time: as many as leave those of the largest view in the cache of a core.
 pub(crate) fn panel(accesses: &[Access<'_>], options: &Options) -> usize {
-    let column = |a: &Access<'_>| a.layout.shape[0] * a.layout.dtype.size();
+    let column = |a: &Access<'_>| {
+        (
+            a.layout.shape[0] * a.layout.dtype.size(),
+            a.layout.dtype.size(),
+        )
+    };
     let views = accesses.iter().filter(|a| a.layout.shape.len() == 2);
-    let column = views.map(column).max().unwrap_or(1).max(1);
-    let panel = (options.sweep_cache / column).clamp(*PANEL.start(), *PANEL.end());
+    let (column, size) = views.map(column).max().unwrap_or((1, 1));
+    let panel = (options.sweep_cache / column.max(1)).clamp(*widths(size).start(), MOST);
     // Whole lines, so that panels begin on lines where rows do.
     panel / 64 * 64
 }

@@ -158,7 +158,7 @@ impl<'a> Draft<'a> {
     fn close(&mut self, groups: &[Group], options: &Options, passes: &mut Vec<Pass>) {
         let draft = std::mem::take(self);
         match draft.plan {
-            Some(plan) if plan.groups.len() > 1 && saved(&plan, groups) >= options.sweep_least => {
+            Some(plan) if plan.groups.len() > 1 && pays(&plan, groups, options) => {
                 passes.push(Pass::Sweep(plan));
             }
             _ => passes.extend(draft.groups.into_iter().map(Pass::Kernel)),
@@ -426,6 +426,25 @@ fn block_of(made: &Access<'_>, touching: &[&Access<'_>]) -> Option<Block> {
 
 fn width(block: &Block) -> usize {
     (block.columns.1 - block.columns.0).unsigned_abs()
+}
+
+/// True when the sweep saves enough.
+fn pays(plan: &Sweep, groups: &[Group], options: &Options) -> bool {
+    let saved = saved(plan, groups);
+    let Some(panel) = plan.panel else {
+        return saved >= options.sweep_least;
+    };
+    let stages: Vec<&Group> = plan.groups.iter().map(|&place| &groups[place]).collect();
+    let written = stages.iter().enumerate().flat_map(|(stage, group)| {
+        accesses(group, stage).filter(move |access| {
+            let memory = !matches!(plan.stages[stage].route(access), Route::Ring { .. });
+            access.writes && memory && access.layout.shape.len() == 2
+        })
+    });
+    let written = written
+        .map(|a| a.layout.len() * a.layout.dtype.size())
+        .sum();
+    columns::pays((&stages, saved), (panel, written), options)
 }
 
 /// Bytes that do not pass through memory thanks to the sweep: rings, and what several stages touch.
