@@ -22,6 +22,7 @@
 #include <sstream>
 #include <string>
 #include <sys/mman.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -34,7 +35,12 @@ enum { INVALID = 1, NO_MEMORY = 2, NO_DEVICE = 100, BAD_IMAGE = 200, NO_CONTEXT 
 
 struct Stream;
 struct Event { u64 put = 0, done = 0; Stream *stream = nullptr; };
-struct Op { std::function<void()> work; std::shared_ptr<Event> record, wait; u64 version = 0; };
+struct Op {
+    std::function<void()> work;
+    std::shared_ptr<Event> record, wait;
+    u64 version = 0;
+    std::thread::id by = std::this_thread::get_id();
+};
 struct Stream { std::deque<Op> ops; int device; };
 struct Mark { int device; std::shared_ptr<Event> event = std::make_shared<Event>(); };
 struct Function { void (*run)(void **, const unsigned *) = nullptr; std::vector<unsigned> sizes; };
@@ -127,11 +133,17 @@ static void put(Stream *stream, Op op) {
     }
 }
 
+// Whether work of this thread is not done. What others ask for after it has waited may use other memory.
 static bool pending() {
+    const auto mine = [](const Stream &stream) {
+        for (const Op &op : stream.ops)
+            if (op.by == std::this_thread::get_id()) return true;
+        return false;
+    };
     for (Stream *stream : streams)
-        if (!stream->ops.empty()) return true;
+        if (mine(*stream)) return true;
     for (auto &[number, stream] : usual)
-        if (!stream.ops.empty()) return true;
+        if (mine(stream)) return true;
     return false;
 }
 
