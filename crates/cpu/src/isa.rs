@@ -1,7 +1,6 @@
 //! Instruction sets: what the processor has, and one compiled version of every kernel for each.
 
 use std::fmt;
-use std::sync::LazyLock;
 
 /// An instruction set that the kernels are compiled for, from low to high.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,17 +56,13 @@ impl fmt::Display for Isa {
 /// on AMD's processors: where nothing is written they follow straight reads by themselves, and what they are asked for
 /// besides makes them slower (docs/decisions/0017-sums-in-the-order-of-memory.md).
 pub(crate) fn ahead() -> usize {
-    static AHEAD: LazyLock<usize> = LazyLock::new(|| if is_amd() { 0 } else { 4096 });
-    *AHEAD
+    if is_amd() { 0 } else { 4096 }
 }
 
+/// True for AMD's processors: others do not have these instructions.
 #[cfg(target_arch = "x86_64")]
 fn is_amd() -> bool {
-    let of = std::arch::x86_64::__cpuid(0);
-    [of.ebx, of.edx, of.ecx]
-        .map(u32::to_le_bytes)
-        .as_flattened()
-        == b"AuthenticAMD"
+    is_x86_feature_detected!("sse4a")
 }
 
 #[cfg(not(target_arch = "x86_64"))]
