@@ -13,7 +13,7 @@
 mod vectors;
 
 use crate::Isa;
-use crate::kern::{Body, Kern, pick, tile, tile_mut};
+use crate::kern::{Body, Kern, plain, tile, tile_mut};
 use arrayloom_plan::{LANES, LEAF, tree_split};
 use smallvec::SmallVec;
 use std::marker::PhantomData;
@@ -147,8 +147,9 @@ impl<R: Addend> Tree<R> {
 /// How the subtrees of a tree are summed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TreeKern {
-    /// Sums the `n` reals at its first operand into two reals; at most so many.
+    /// Sums the `n` reals at its first operand into two reals.
     kern: Kern,
+    /// The most reals that it takes.
     most: usize,
 }
 
@@ -156,7 +157,7 @@ pub(crate) struct TreeKern {
 /// leaf (a right half has up to 8 values more than half).
 const FOUR: usize = 4 * (LEAF - 2 * LANES);
 
-/// Most values of a subtree that vectors sum: some larger than what the work around a call takes.
+/// Most values of a subtree that vectors sum: so many that the call takes little of the time.
 #[cfg(target_arch = "x86_64")]
 const WHOLE: usize = 8192;
 
@@ -262,9 +263,9 @@ impl TreeKern {
     pub(crate) fn of<R: Addend>(complex: bool, isa: Isa) -> TreeKern {
         R::vectors(complex, isa).unwrap_or_else(|| TreeKern {
             kern: if complex {
-                pick::<ComplexLeaf<R>>(isa)
+                plain::<ComplexLeaf<R>>()
             } else {
-                pick::<RealLeaf<R>>(isa)
+                plain::<RealLeaf<R>>()
             },
             most: FOUR,
         })
