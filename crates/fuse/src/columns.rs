@@ -63,17 +63,10 @@ fn widths(size: usize) -> RangeInclusive<usize> {
 /// Columns that are taken at a time at most.
 const MOST: usize = 512;
 
-/// True when a pass over panels of so many columns is worth what it saves. A stage of functions is called for each piece of
-/// a row, where code for quick operations is compiled for many. And lines that are written piece by piece are read before,
-/// where whole rows are written around the caches.
-pub(crate) fn pays(
-    (groups, saved): (&[&Group], usize),
-    (panel, written): (usize, usize),
-    options: &Options,
-) -> bool {
-    let code = groups.iter().flat_map(|group| &group.kernel.code);
-    let quick = panel == MOST || code.into_iter().all(|ins| ins.prim.is_quick());
-    quick && saved >= options.sweep_least + written + written / 8
+/// True when pieces of rows of so many columns are worth the calls that they take: code for quick operations is compiled
+/// for many rows, but functions are called for each piece.
+pub(crate) fn calls_pay<'a>(mut stages: impl Iterator<Item = &'a Group>, panel: usize) -> bool {
+    panel == MOST || stages.all(|group| group.kernel.code.iter().all(|ins| ins.prim.is_quick()))
 }
 
 /// True when a few columns of the largest view stay in the cache that cores share.

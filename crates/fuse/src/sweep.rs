@@ -428,23 +428,23 @@ fn width(block: &Block) -> usize {
     (block.columns.1 - block.columns.0).unsigned_abs()
 }
 
-/// True when the sweep saves enough.
+/// True when the sweep saves enough. Over columns, lines of results are written piece by piece and read before, where whole
+/// rows go around the caches: what is written counts against what is saved, and an eighth more, so that a tie is none.
 fn pays(plan: &Sweep, groups: &[Group], options: &Options) -> bool {
     let saved = saved(plan, groups);
     let Some(panel) = plan.panel else {
         return saved >= options.sweep_least;
     };
-    let stages: Vec<&Group> = plan.groups.iter().map(|&place| &groups[place]).collect();
-    let written = stages.iter().enumerate().flat_map(|(stage, group)| {
+    let stages = || plan.groups.iter().map(|&place| &groups[place]);
+    let written = stages().enumerate().flat_map(|(stage, group)| {
         accesses(group, stage).filter(move |access| {
             let memory = !matches!(plan.stages[stage].route(access), Route::Ring { .. });
             access.writes && memory && access.layout.shape.len() == 2
         })
     });
-    let written = written
-        .map(|a| a.layout.len() * a.layout.dtype.size())
-        .sum();
-    columns::pays((&stages, saved), (panel, written), options)
+    let written = written.map(|a| a.layout.len() * a.layout.dtype.size());
+    let written = written.sum::<usize>();
+    columns::calls_pay(stages(), panel) && saved >= options.sweep_least + written + written / 8
 }
 
 /// Bytes that do not pass through memory thanks to the sweep: rings, and what several stages touch.
