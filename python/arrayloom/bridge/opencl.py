@@ -10,6 +10,7 @@ devices with memory of their own: there a map is a copy.
 
 import ctypes
 import ctypes.util
+import math
 from functools import cache
 from typing import Any
 
@@ -44,6 +45,7 @@ def _library() -> Any:  # noqa: ANN401 - functions of C
     pointer, size, unsigned = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint
     wide = ctypes.c_uint64
     info = [pointer, unsigned, size, pointer, pointer]
+    transfer = [pointer, pointer, unsigned, size, size, pointer, unsigned, pointer, pointer]
     for function, arguments in {
         "clGetMemObjectInfo": info,
         "clGetContextInfo": info,
@@ -51,11 +53,10 @@ def _library() -> Any:  # noqa: ANN401 - functions of C
         "clReleaseMemObject": [pointer],
         "clRetainMemObject": [pointer],
         "clRetainContext": [pointer],
-        "clFinish": [pointer],
+        "clFlush": [pointer],
         "clEnqueueUnmapMemObject": [pointer, pointer, pointer, unsigned, pointer, pointer],
-        "clEnqueueReadBuffer": [
-            *(pointer, pointer, unsigned, size, size, pointer, unsigned, pointer, pointer)
-        ],
+        "clEnqueueReadBuffer": transfer,
+        "clEnqueueWriteBuffer": transfer,
     }.items():
         getattr(found, function).argtypes = arguments
         getattr(found, function).restype = ctypes.c_int
@@ -104,7 +105,17 @@ class Context:
         _check("clCreateCommandQueue", status.value)
         kind = _ask("clGetDeviceInfo", self.device, _DEVICE_TYPE, ctypes.c_uint64)
         unified = _ask("clGetDeviceInfo", self.device, _UNIFIED, ctypes.c_uint)
-        self.in_host_memory = bool(kind & _TYPE_CPU and unified)
+        self.in_host_memory = bool(kind & _TYPE_CPU and unified) and self._writes_through()
+
+    def _writes_through(self) -> bool:
+        """Whether the host sees at once what the device writes, without mapping the buffer."""
+        seen = np.zeros(64, np.uint8)
+        buffer = Buffer(self, 0, seen)
+        written = b"\1" * seen.nbytes
+        status = _library().clEnqueueWriteBuffer(
+            self.queue, buffer.handle, 1, 0, seen.nbytes, written, 0, None, None
+        )
+        return status == 0 and seen.tobytes() == written
 
     @staticmethod
     def of_buffer(handle: int) -> "Context":
@@ -138,8 +149,13 @@ def read(handle: int, nbytes: int) -> bytearray:
 class Mapped:
     """A buffer's memory as the host sees it, for as long as this object lives.
 
+    It is the memory that the device works in, so there is nothing to wait for but the device's own work,
+    which is the caller's to await.
+
     Parameters
     ----------
+    context : Context
+        Of the buffer.
     handle : int
         The `cl_mem`.
     owner : object
@@ -150,15 +166,22 @@ class Mapped:
         Extents.
     """
 
-    def __init__(self, handle: int, owner: object, dtype: Any, shape: tuple[int, ...]) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        context: Context,
+        handle: int,
+        owner: object,
+        dtype: Any,  # noqa: ANN401
+        shape: tuple[int, ...],
+    ) -> None:
         self._owner = owner
         self._handle = handle
-        self._context = Context.of_buffer(handle)
+        self._context = context
         dtype = np.dtype(dtype)
-        nbytes = int(np.prod(shape)) * dtype.itemsize
+        nbytes = math.prod(shape) * dtype.itemsize
         status = ctypes.c_int()
         self._address = _library().clEnqueueMapBuffer(
-            *(self._context.queue, handle, 1, _MAP_BOTH, 0, nbytes),
+            *(self._context.queue, handle, 0, _MAP_BOTH, 0, nbytes),
             *(0, None, None, ctypes.byref(status)),
         )
         _check("clEnqueueMapBuffer", status.value)
@@ -174,7 +197,7 @@ class Mapped:
         if address is not None:
             queue = self._context.queue
             _library().clEnqueueUnmapMemObject(queue, self._handle, address, 0, None, None)
-            _library().clFinish(queue)
+            _library().clFlush(queue)
 
 
 class Buffer:
@@ -202,7 +225,7 @@ class Buffer:
         self._number = number
         status = ctypes.c_int()
         flags = _READ_WRITE | _USE_HOST_PTR
-        self._handle = _library().clCreateBuffer(
+        self.handle = _library().clCreateBuffer(
             context.handle, flags, array.nbytes, array.ctypes.data, ctypes.byref(status)
         )
         _check("clCreateBuffer", status.value)
@@ -220,10 +243,10 @@ class Buffer:
         del stream
         array = self._array
         form = (array.dtype.name, list(array.shape), list(array.strides))
-        place = (self._handle, 4, self._number)
+        place = (self.handle, 4, self._number)
         return _ext.bridge.lend_foreign(self, place, form, 0, max_version[0] >= 1)
 
     def __del__(self) -> None:
-        handle = getattr(self, "_handle", None)
+        handle = getattr(self, "handle", None)
         if handle is not None:
             _library().clReleaseMemObject(handle)

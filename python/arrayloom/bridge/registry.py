@@ -185,14 +185,16 @@ class Hooks:
     before_import : callable
         Run before the framework is imported by the bridge.
     view : callable
-        ``(array) -> ndarray`` over the same memory on the host, without options and refusals; or
-        NotImplemented, or an exception, for arrays that need a closer look. Usual conversions take it.
+        ``(array) -> ndarray or memoryview`` of the same memory on the host, without options and refusals;
+        or NotImplemented, or an exception, for arrays that need a closer look. Usual conversions take it.
     accept : callable
         ``() -> function``, asked for once, when the framework is imported: ``(capsule) -> array`` over memory
         of the host that fits the specification, lent by DLPack without a version.
-    download, upload : callable
-        ``(array) -> ndarray`` and ``(ndarray) -> array``, copies between the host and the device in use, for
-        frameworks without arrays on the host. The ndarray is compact, of elements that the framework has.
+    download : callable
+        ``(array) -> ndarray``, a copy on the host, for frameworks without arrays there.
+    upload : callable
+        ``() -> function``, asked for once as `accept` is: ``(ndarray) -> array`` on the device in use, of a
+        compact array of elements that the framework has.
     apart : callable
         None, or why what ``to_host`` gives is a copy already.
     table : callable
@@ -227,7 +229,7 @@ class Hooks:
     view: Callable[[Array], Any] | None = None
     accept: Callable[[], Callable[[object], Array]] | None = None
     download: Callable[[Array], Any] | None = None
-    upload: Callable[[HostArray], Array] | None = None
+    upload: Callable[[], Callable[[HostArray], Array]] | None = None
     apart: Callable[[Array], str | None] = lambda _: None
     table: Callable[[], type] | None = None
     narrowing: Callable[[], Mapping[str, str]] | None = None

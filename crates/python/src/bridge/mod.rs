@@ -9,6 +9,7 @@ mod export;
 mod foreign;
 mod import;
 mod kinds;
+mod memory_view;
 mod owner;
 mod rules;
 mod share;

@@ -74,7 +74,7 @@ pub(crate) enum Takes {
     Capsule(Asked),
     /// By a function that copies an array of NumPy's to another device, and one that shares an array of ours
     /// with a device that computes in the host's memory, or says that it does not.
-    Upload(Py<PyAny>, Option<Py<PyAny>>),
+    Upload(Asked, Option<Py<PyAny>>),
     /// Only the planner knows.
     Unknown,
 }
@@ -86,7 +86,7 @@ pub(crate) enum Lends {
     Ours,
     /// By the exchange table of the array's type.
     Table,
-    /// By a function that returns a NumPy array.
+    /// By a function that returns a NumPy array or a `memoryview`.
     View(Py<PyAny>),
     /// By a function that copies it from another device to a NumPy array, and one that shows the memory itself
     /// to arrays of ours, or says that the host cannot see it.
@@ -105,7 +105,7 @@ impl Takes {
         let Some(upload) = hook("upload")? else {
             return Ok(Takes::Unknown);
         };
-        Ok(Takes::Upload(upload, hook("wrap")?))
+        Ok(Takes::Upload(Asked::new(upload), hook("wrap")?))
     }
 }
 

@@ -15,7 +15,7 @@ use super::import::{adopt, refused, set_base};
 use super::kinds::Known;
 use super::owner::Owner;
 use super::rules::{self, Lends, Rule, Steps, Takes, Writing};
-use super::{share, table};
+use super::{memory_view, share, table};
 use crate::np::{self, Arr, Place};
 use crate::state;
 use crate::sync;
@@ -25,7 +25,7 @@ use arrayloom_types::{DType, contiguous_strides};
 use numpy::npyffi::{PY_ARRAY_API, flags};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use pyo3::types::PyNotImplemented;
+use pyo3::types::{PyMemoryView, PyNotImplemented};
 
 /// Copies start on such an address, as the planner's do.
 const ALIGN: usize = 64;
@@ -72,8 +72,8 @@ enum Seen<'py> {
     Unclear,
 }
 
-/// Sees the memory of an array.
-fn see<'py>(x: &Bound<'py, PyAny>, known: Known, rule: &Rule) -> PyResult<Seen<'py>> {
+/// Sees the memory of an array, for a target.
+fn see<'py>(x: &Bound<'py, PyAny>, known: Known, rule: &Rule, to: &Rule) -> PyResult<Seen<'py>> {
     let array = match &rule.lends {
         Lends::Numpy | Lends::Ours => Some(x.clone()),
         Lends::Table => match table::seen(x, known.table)? {
@@ -81,8 +81,8 @@ fn see<'py>(x: &Bound<'py, PyAny>, known: Known, rule: &Rule) -> PyResult<Seen<'
             Some(table::Seen::Here(array, e)) => (!matches!(e.code(), 4 | 7..)).then_some(array),
             None => None,
         },
-        Lends::View(view) | Lends::Download(view, _) => match view.bind(x.py()).call1((x,)) {
-            Ok(array) => Some(array),
+        Lends::View(view) | Lends::Download(view, _) => match shown(x, view.bind(x.py()), to) {
+            Ok(array) => array,
             // The planner knows why, and says so.
             Err(error) if error.is_instance_of::<PyException>(x.py()) => None,
             Err(error) => return Err(error),
@@ -100,6 +100,24 @@ fn see<'py>(x: &Bound<'py, PyAny>, known: Known, rule: &Rule) -> PyResult<Seen<'
         });
     }
     Ok(abroad::told(x, rule)?.map_or(Seen::Unclear, Seen::There))
+}
+
+/// What a hook shows of an array: an array of NumPy's, or one for the target over the `memoryview` that it
+/// returns.
+fn shown<'py>(
+    x: &Bound<'py, PyAny>,
+    hook: &Bound<'py, PyAny>,
+    to: &Rule,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let found = hook.call1((x,))?;
+    let Ok(view) = found.cast_exact::<PyMemoryView>() else {
+        return Ok(Some(found));
+    };
+    let kind = match to.takes {
+        Takes::Ours => state::lazy_type(),
+        _ => np::array_type(),
+    };
+    memory_view::array_over(view, kind)
 }
 
 /// The result of a usual conversion, or `None` if the planner is needed.
@@ -127,7 +145,7 @@ pub(crate) fn usual<'py>(
     if let (Lends::Download(_, Some(map)), Takes::Ours) = (&from.lends, &to.takes) {
         return mapped(x, map.bind(x.py()));
     }
-    let lent = match see(x, known, from)? {
+    let lent = match see(x, known, from, to)? {
         Seen::Here(lent) => lent,
         Seen::There(place) => return abroad::hand_over(x, from, place, to, words.device),
         Seen::Unclear => return Ok(None),
@@ -200,7 +218,7 @@ fn taken<'py>(
     }
     match (&to.takes, &from.lends) {
         (Takes::Upload(_, Some(wrap)), Lends::Ours) => return wrapped(&lent, wrap.bind(py)),
-        (Takes::Upload(push, _), _) => return uploaded(&lent, push.bind(py)).map(Some),
+        (Takes::Upload(push, _), _) => return uploaded(&lent, push.get(py)?).map(Some),
         _ => {}
     }
     let fits = to.fits(lent.arr, lent.dtype);

@@ -87,18 +87,22 @@ def _to_device(x: Array, device: str) -> Array:
     return _jax().device_put(x, place)
 
 
-def _seen(x: Array) -> HostArray:
-    """See the memory of an array. NumPy gets copies of what is not row-major, so that is lent by DLPack."""
-    array = np.asarray(x)
+def _seen(x: Array) -> memoryview | HostArray:
+    """See the memory of an array. JAX shows buffers of what is row-major, and lends the rest by DLPack."""
+    try:
+        return memoryview(x)
+    except (BufferError, TypeError):
+        array = np.asarray(x)
     if array.ndim < 2 or array.flags.c_contiguous:
         return array
+    # NumPy's array of what is not row-major is a copy.
     found, element, _ = _ext.bridge.from_capsule(x.__dlpack__())
     found.flags.writeable = False
     return dtypes.named(found, element)
 
 
 def _to_host(x: Array, _options: Options) -> HostArray:
-    return _seen(x)
+    return np.asarray(_seen(x))
 
 
 # What JAX calls devices of CUDA.

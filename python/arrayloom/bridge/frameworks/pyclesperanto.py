@@ -10,7 +10,6 @@ on other devices, images are copied.
 import ctypes
 import os
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -62,16 +61,7 @@ def _from_host(array: HostArray, options: Options) -> Array:
                 f"{options.device} first"
             )
             raise ValueError(msg)
-    return _upload(array.astype(array.dtype.newbyteorder("="), order="C", copy=False))
-
-
-@cache
-def _push() -> Callable[[HostArray], Array]:
-    return _cle().push
-
-
-def _upload(array: HostArray) -> Array:
-    return _push()(array)
+    return _cle().push(array.astype(array.dtype.newbyteorder("="), order="C", copy=False))
 
 
 # How images of an element type are read, by the class of images: looked up once.
@@ -126,7 +116,7 @@ def _number(x: Array) -> int:
 
 def _wait(x: Array) -> None:
     # Commands run in order, so what was asked for before is done when this value is here.
-    _probe(x.device).get()
+    _download(_probe(x.device))
 
 
 def _handle(x: Array) -> int:
@@ -145,25 +135,39 @@ def _home(device: Array) -> Context:
     return _contexts[number]
 
 
+# The contexts of devices that compute in the host's memory, None for others: looked up once.
+_shared: dict[int, Context | None] = {}
+
+
 def _context(device: Array) -> Context | None:
     """Return a device's context if it computes in the host's memory."""
-    if getattr(device.type, "name", "").upper() != "OPENCL":
-        return None
-    context = _home(device)
-    return context if context.in_host_memory else None
+    number = int(device.index)
+    if number not in _shared:
+        is_opencl = getattr(device.type, "name", "").upper() == "OPENCL"
+        _shared[number] = _home(device) if is_opencl and _home(device).in_host_memory else None
+    return _shared[number]
+
+
+def _context_of(x: Array) -> Context | None:
+    """Return an image's context if its memory is the host's."""
+    context = _context(x.device)
+    return context if context is not None and str(x.mtype) == "buffer" else None
 
 
 def _unified(x: Array | None) -> bool:
     """Whether an image's device, or the one in use, computes in the host's memory."""
-    device = _cle().get_device() if x is None else x.device
-    return _context(device) is not None and (x is None or str(x.mtype) == "buffer")
+    found = _context(_cle().get_device()) if x is None else _context_of(x)
+    return found is not None
 
 
 def _map(x: Array) -> object:
-    if not _unified(x):
+    context = _context_of(x)
+    if context is None:
         return NotImplemented
+    seen = Mapped(context, _handle(x), x, x.dtype, tuple(x.shape))
+    # Both queues are at work meanwhile.
     _wait(x)
-    return np.asarray(Mapped(_handle(x), x, x.dtype, tuple(x.shape)))
+    return np.asarray(seen)
 
 
 def _wrap(array: HostArray) -> Array:
@@ -242,7 +246,7 @@ SPEC = FrameworkSpec(
         map=_map,
         wrap=_wrap,
         download=_download,
-        upload=_upload,
+        upload=lambda: _cle().push,
         before_import=keep_symbols_apart,
     ),
 )

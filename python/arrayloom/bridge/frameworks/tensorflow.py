@@ -30,7 +30,6 @@ _BY_VALUE = FLOAT8 | {"float8_e4m3b11fnuz"}
 
 
 _tf = importer("tensorflow")
-_as_array = np.asarray
 
 
 def _named(x: Array, names: tuple[str, ...]) -> bool:
@@ -104,7 +103,7 @@ def _view(x: Array) -> object:
     # The dtype itself takes six times as long.
     if memory.format in "bBhHi" and x._datatype_enum() in _QUANTIZED:  # noqa: SLF001
         return NotImplemented
-    return _as_array(memory)
+    return memory
 
 
 def _accept() -> Callable[[object], Array]:
