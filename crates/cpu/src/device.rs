@@ -9,6 +9,7 @@ use crate::Isa;
 use crate::config::CpuConfig;
 use crate::jit::{Jit, JitStats};
 use crate::pool::Pool;
+use crate::programs::Programs;
 use crate::run::{Env, run};
 use crate::scatter::{scatter, scatters};
 use crate::sweep::{is_whole, sweep};
@@ -36,6 +37,7 @@ pub struct Cpu {
     /// Built with the first launch that is worth it.
     pool: Mutex<Option<Pool>>,
     jit: Jit,
+    programs: Programs,
     /// Sizes of the blocks by address.
     blocks: Mutex<BTreeMap<u64, usize>>,
 }
@@ -73,6 +75,7 @@ impl Cpu {
             threads: AtomicUsize::new(threads),
             pool: Mutex::new(None),
             jit: Jit::default(),
+            programs: Programs::default(),
             blocks: Mutex::new(BTreeMap::new()),
         })
     }
@@ -132,6 +135,7 @@ impl Cpu {
             threads: pool.map_or(1, |_| threads),
             pool,
             jit: self.config.jit.then_some(&self.jit),
+            programs: &self.programs,
         })
     }
 }

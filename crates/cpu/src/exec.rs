@@ -8,6 +8,7 @@
 mod batch;
 
 use crate::Isa;
+use crate::cell::Cell;
 use crate::fold::FoldState;
 use crate::jit::{Rows, Scratch};
 use crate::kern::{Found, Raise, fill};
@@ -28,6 +29,7 @@ use batch::Batch;
 #[derive(Clone, Copy)]
 pub(crate) struct Shared<'a> {
     pub(crate) program: &'a Program,
+    pub(crate) uniforms: &'a [Cell],
     pub(crate) span: bool,
     pub(crate) flags: Option<&'a [AtomicU8]>,
     pub(crate) isa: Isa,
@@ -103,7 +105,7 @@ impl<'a> Worker<'a> {
             slots.push(match *slot {
                 Slot::None => start,
                 Slot::Buffer(number) => buffer(number),
-                Slot::Uniform(number) => program.uniforms[number].0.as_ptr().cast_mut(),
+                Slot::Uniform(number) => shared.uniforms[number].0.as_ptr().cast_mut(),
                 Slot::Lane(lane) => {
                     moving.push((at, lane));
                     start
@@ -132,7 +134,7 @@ impl<'a> Worker<'a> {
             args.push(start..slots.len());
         }
         for &(number, uniform, size) in &program.filled {
-            let (value, out) = (program.uniforms[uniform].0.as_ptr(), buffer(number));
+            let (value, out) = (shared.uniforms[uniform].0.as_ptr(), buffer(number));
             // SAFETY: the buffer has room for a tile of elements of this size.
             unsafe { fill(size, shared.isa)(value, value, value, out, program.tile) };
         }

@@ -25,6 +25,7 @@ mod place;
 mod plane;
 mod pool;
 mod program;
+mod programs;
 mod run;
 mod scatter;
 mod setup;

@@ -178,14 +178,15 @@ impl<'a> Lower<'a> {
                 None => Err("an index without a lane".to_owned()),
             },
             _ => match setup.sources[ins.a as usize] {
-                Source::Uniform(scalar) => Ok(self.scalar(scalar)),
+                Source::Uniform(scalar) => Ok(self.scalar(scalar, ins.a as usize)),
                 Source::Lane(lane) => Ok(self.lane(lane, ins.dtype.size())),
                 Source::Unused => Err("an input without a source".to_owned()),
             },
         }
     }
 
-    fn scalar(&mut self, scalar: Scalar) -> Val {
+    fn scalar(&mut self, scalar: Scalar, input: usize) -> Val {
+        self.out.inputs.push((self.out.uniforms.len(), input));
         self.uniform(Cell(scalar.bytes))
     }
 
@@ -425,6 +426,7 @@ impl<'a> Lower<'a> {
 
     /// Runs a kernel on uniform values now.
     fn evaluate(&mut self, want: &Want, found: Found, numbers: &[usize]) -> Val {
+        self.out.evaluated = true;
         let mut result = Cell::default();
         let cell = |i: usize| numbers.get(i).map_or([0; 16], |&n| self.out.uniforms[n].0);
         let cells = [Cell(cell(0)), Cell(cell(1)), Cell(cell(2))];

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 pub(crate) type PerAxis<T> = SmallVec<[T; 4]>;
 
 /// What an axis means to the outputs; only axes of one class are merged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Class {
     /// Outputs have it.
     Kept,
@@ -22,7 +22,7 @@ pub(crate) enum Class {
 }
 
 /// One axis before merging: its extent, its class, and the step of every lane.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) struct Axis {
     pub(crate) extent: usize,
     pub(crate) class: Class,

@@ -34,6 +34,10 @@ pub(crate) struct Program {
     pub(crate) segments: Vec<Segment<usize>>,
     pub(crate) slots: Vec<Slot>,
     pub(crate) uniforms: Vec<Cell>,
+    /// Uniform values that come with a launch: their numbers and those of the inputs.
+    pub(crate) inputs: Vec<(usize, usize)>,
+    /// True when other values of those inputs would give the same program.
+    pub(crate) is_general: bool,
     /// Buffers to be filled once: number, uniform value, element size.
     pub(crate) filled: Vec<(usize, usize, usize)>,
     pub(crate) buffers: usize,
@@ -362,6 +366,8 @@ fn allocate(mut lowered: Lowered, setup: &Setup, config: &CpuConfig, row: usize)
         segments,
         slots,
         uniforms: lowered.uniforms,
+        inputs: lowered.inputs,
+        is_general: !lowered.evaluated,
         filled,
         buffers,
         // The odd lines keep buffers from falling on the same sets of the cache.

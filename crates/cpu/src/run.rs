@@ -18,7 +18,7 @@ use crate::mxcsr::{self, Saved};
 use crate::nest::{Nest, Odometer};
 use crate::place::{gather, repeat, scatter};
 use crate::pool::Pool;
-use crate::program::{self, Program};
+use crate::programs::{Programs, Ready};
 use crate::setup::{Setup, setup};
 use crate::step::note;
 use crate::tasks::{Cut, Joint, Task, Tasks};
@@ -37,6 +37,7 @@ pub(crate) struct Env<'a> {
     pub(crate) pool: Option<&'a Pool>,
     /// The compiler, if steps are to be compiled.
     pub(crate) jit: Option<&'a Jit>,
+    pub(crate) programs: &'a Programs,
 }
 
 /// Results that tasks kept to themselves: task, output, value.
@@ -87,7 +88,7 @@ pub(crate) unsafe fn run(
         flags: launch.flags,
         jit: env.jit,
     };
-    let program = program::build(facts, &folds, env.config)?;
+    let ready = env.programs.ready(facts, &folds, env.config)?;
     let cut = Cut {
         nest: &setup.nest,
         span: setup.span,
@@ -106,7 +107,7 @@ pub(crate) unsafe fn run(
         setup: &setup,
         folds: &folds,
         tasks: &tasks,
-        program: &program,
+        ready: &ready,
         launch,
         isa: env.isa,
         kept: &kept,
@@ -128,7 +129,7 @@ struct Crew<'a> {
     setup: &'a Setup,
     folds: &'a [Option<FoldPlan>],
     tasks: &'a Tasks,
-    program: &'a Program,
+    ready: &'a Ready,
     launch: &'a Launch<'a>,
     isa: Isa,
     kept: &'a Kept,
@@ -141,7 +142,8 @@ impl Crew<'_> {
         let saved = Saved::new();
         let mut worker = Worker::new(
             Shared {
-                program: self.program,
+                program: &self.ready.program,
+                uniforms: &self.ready.uniforms,
                 span: self.setup.span,
                 flags: self.launch.flags,
                 isa: self.isa,

@@ -115,6 +115,10 @@ pub(crate) struct Lowered {
     /// Element sizes of the values.
     pub(crate) sizes: Vec<usize>,
     pub(crate) uniforms: Vec<Cell>,
+    /// Uniform values that come with the launch: their numbers and those of the inputs.
+    pub(crate) inputs: Vec<(usize, usize)>,
+    /// True when steps were done while lowering, on the values of this launch.
+    pub(crate) evaluated: bool,
     /// Tiles that are full of a uniform value: its number and size.
     pub(crate) filled: Vec<(usize, usize)>,
     /// What [`Step::Compiled`] names.

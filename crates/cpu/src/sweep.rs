@@ -15,7 +15,7 @@ use crate::cell::Cell;
 use crate::fold::{self, FoldPlan};
 use crate::lower::Facts;
 use crate::mxcsr::{self, Saved};
-use crate::program::{self, Program};
+use crate::programs::Ready;
 use crate::run::{Env, start_values};
 use crate::setup::{Setup, setup_rows};
 use crate::step::note;
@@ -58,7 +58,7 @@ pub(crate) enum Home {
 /// A stage, ready to run.
 pub(crate) struct Prepared<'a> {
     pub(crate) setup: Setup,
-    pub(crate) program: Program,
+    pub(crate) ready: Ready,
     /// For each lane.
     pub(crate) homes: Vec<Home>,
     /// The loop over rows: the outermost one, or the innermost if rows are columns.
@@ -267,7 +267,7 @@ fn prepare<'a>(
         flags: stage.launch.flags,
         jit: env.jit,
     };
-    let program = program::build(facts, &folds, env.config)?;
+    let ready = env.programs.ready(facts, &folds, env.config)?;
     let Some(wholes) = wholes(stage, &mut folds, (setup.nest.len(), rows)) else {
         return Ok(None);
     };
@@ -281,7 +281,7 @@ fn prepare<'a>(
         values: values.collect(),
         row_points: setup.nest.len() / setup.nest.axes[axis].extent.max(1),
         axis,
-        program,
+        ready,
         homes,
         flags: stage.launch.flags,
         setup,

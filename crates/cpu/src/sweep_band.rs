@@ -78,7 +78,8 @@ impl<'a> Runner<'a> {
     pub(crate) fn new(crew: &'a Crew<'a>) -> Runner<'a> {
         let worker = |stage: &'a Prepared<'a>| {
             let shared = Shared {
-                program: &stage.program,
+                program: &stage.ready.program,
+                uniforms: &stage.ready.uniforms,
                 span: stage.setup.span,
                 flags: stage.flags,
                 isa: crew.isa,

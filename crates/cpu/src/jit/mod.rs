@@ -23,7 +23,7 @@ mod streams;
 
 pub(crate) use pages::{Function, Rows};
 pub(crate) use replay::Scratch;
-pub(crate) use segment::{Cutter, Segment, cut};
+pub(crate) use segment::{Cutter, Segment, cut, nearness};
 
 use crate::Isa;
 use frame::lanes;

@@ -33,6 +33,16 @@ const LARGE: usize = 1 << 20;
 /// Bytes that stay in a level-2 cache while more of the same operand is read.
 const KEPT: usize = 256 << 10;
 
+/// Bytes between lanes beyond which neither matters to the other's code, in loops over so many points.
+pub(crate) fn nearness(points: usize) -> isize {
+    let most = size_of::<[f64; 2]>();
+    if points.saturating_mul(most) < LARGE {
+        0
+    } else {
+        KEPT.cast_signed()
+    }
+}
+
 /// What cutting depends on.
 #[derive(Clone, Copy)]
 pub(crate) struct Cutter<'a> {
