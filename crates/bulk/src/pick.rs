@@ -75,38 +75,97 @@ fn set_of(word: [u8; 8]) -> (u8, usize) {
     (set, usize::from(count))
 }
 
-/// Writes what `value` gives for each true value's number to `out`. Truth values are seldom foreseeable, so they
-/// do not decide which way the program goes: of eight, a table tells the true ones; as many results are
-/// written, and the next ones go over those that were too many.
-fn fill<T: Copy>(mask: &[u8], out: &mut [T], value: impl Fn(usize) -> T) {
+/// What there is to pick from.
+trait Values {
+    type Value: Copy;
+
+    /// The value of a number.
+    fn one(&self, number: usize) -> Self::Value;
+
+    /// Eight values from a number on.
+    fn eight(&self, number: usize) -> [Self::Value; 8] {
+        std::array::from_fn(|i| self.one(number + i))
+    }
+
+    /// Values from a number on, as many as `out` takes.
+    fn run(&self, number: usize, out: &mut [Self::Value]) {
+        for (i, o) in out.iter_mut().enumerate() {
+            *o = self.one(number + i);
+        }
+    }
+}
+
+impl<T: Copy> Values for &[T] {
+    type Value = T;
+
+    fn one(&self, number: usize) -> T {
+        self[number]
+    }
+
+    fn eight(&self, number: usize) -> [T; 8] {
+        let eight = self[number..].first_chunk();
+        #[expect(clippy::expect_used, reason = "there is a value for each of eight truth values")]
+        *eight.expect("eight values")
+    }
+
+    fn run(&self, number: usize, out: &mut [T]) {
+        out.copy_from_slice(&self[number..][..out.len()]);
+    }
+}
+
+/// The places themselves, counted from a first one.
+struct Places(usize);
+
+impl Values for Places {
+    type Value = i64;
+
+    fn one(&self, number: usize) -> i64 {
+        whole(self.0 + number)
+    }
+}
+
+/// Eight true values.
+const ALL: [u8; 8] = [1; 8];
+
+/// Writes the values of the true ones to `out`. Runs of true values are copied. Where they change, truth values are
+/// seldom foreseeable, so they do not decide which way the program goes: of eight, a table tells the true ones; as
+/// many results are written, and the next ones go over those that were too many.
+fn fill<V: Values>(mask: &[u8], out: &mut [V::Value], values: &V) {
     let mut place = 0;
     let (words, rest) = mask.as_chunks::<8>();
-    for (number, word) in words.iter().enumerate() {
-        if u64::from_ne_bytes(*word) == 0 {
+    let mut number = 0;
+    while let Some(&word) = words.get(number) {
+        let first = 8 * number;
+        number += 1;
+        if word == [0; 8] {
             continue;
         }
-        let (set, count) = set_of(*word);
-        let rest = out.get_mut(place..).unwrap_or_default();
-        if let Some(room) = rest.first_chunk_mut::<8>() {
-            *room = if set == u8::MAX {
-                // Long runs of true values are copied side by side.
-                std::array::from_fn(|i| value(8 * number + i))
-            } else {
-                CHOSEN[usize::from(set)].map(|i| value(8 * number + usize::from(i)))
-            };
+        let room = out.get_mut(place..).unwrap_or_default();
+        if word == ALL {
+            let more = words[number..].iter().take_while(|&&word| word == ALL);
+            number += more.count();
+            let length = (8 * number - first).min(room.len());
+            values.run(first, &mut room[..length]);
+            place += length;
+            continue;
+        }
+        let (set, count) = set_of(word);
+        if let Some(room) = room.first_chunk_mut::<8>() {
+            let eight = values.eight(first);
+            *room = CHOSEN[usize::from(set)].map(|i| eight[usize::from(i & 7)]);
             place += count;
             continue;
         }
         for (i, &m) in word.iter().enumerate() {
             if let Some(o) = out.get_mut(place) {
-                *o = value(8 * number + i);
+                *o = values.one(first + i);
             }
             place += usize::from(m != 0);
         }
     }
     for (i, &m) in rest.iter().enumerate() {
         if let Some(o) = out.get_mut(place) {
-            *o = value(8 * words.len() + i);
+            *o = values.one(8 * words.len() + i);
         }
         place += usize::from(m != 0);
     }
@@ -124,9 +183,11 @@ pub fn pick<T: Copy + Send + Sync>(values: &[T], mask: &[u8], out: &mut [T], thr
         .into_iter()
         .zip(cuts.windows(2))
         .collect();
-    on_threads(tasks, worth(threads, mask.len()), |(out, part)| {
+    // A word is picked as fast as a truth value is looked at.
+    let work = mask.len().max(size_of_val(values) / 8);
+    on_threads(tasks, worth(threads, work), |(out, part)| {
         let values = &values[part[0]..part[1]];
-        fill(&mask[part[0]..part[1]], out, |i| values[i]);
+        fill(&mask[part[0]..part[1]], out, &values);
     });
 }
 
@@ -187,7 +248,7 @@ pub fn places(mask: &[u8], shape: &[usize], out: &mut [i64], threads: usize) {
     on_threads(tasks, worth(threads, mask.len()), |(out, part)| {
         let mask = &mask[part[0]..part[1]];
         if shape.len() == 1 {
-            fill(mask, out, |i| whole(part[0] + i));
+            fill(mask, out, &Places(part[0]));
         } else {
             rows_of_places(mask, part[0] / row, shape, out);
         }
@@ -207,7 +268,7 @@ fn rows_of_places(mask: &[u8], first: usize, shape: &[usize], out: &mut [i64]) {
             index[axis] = whole(number % shape[axis]);
             number /= shape[axis];
         }
-        fill(mask, &mut columns, whole);
+        fill(mask, &mut columns, &Places(0));
         let places = out[done..].chunks_exact_mut(rank).zip(&columns);
         for (place, &column) in places.take(count) {
             index[rank - 1] = column;
