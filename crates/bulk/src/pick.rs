@@ -104,7 +104,10 @@ impl<T: Copy> Values for &[T] {
 
     fn eight(&self, number: usize) -> [T; 8] {
         let eight = self[number..].first_chunk();
-        #[expect(clippy::expect_used, reason = "there is a value for each of eight truth values")]
+        #[expect(
+            clippy::expect_used,
+            reason = "there is a value for each of eight truth values"
+        )]
         *eight.expect("eight values")
     }
 

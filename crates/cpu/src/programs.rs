@@ -10,7 +10,7 @@ use crate::program::{self, Program};
 use crate::setup::{Setup, Source};
 use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
-use std::hash::{Hash, Hasher};
+use std::hash::{Hash as _, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 /// Most programs that are kept; beyond that, all are forgotten.

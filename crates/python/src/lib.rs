@@ -43,6 +43,7 @@ mod operations;
 mod ops;
 mod parts;
 mod places;
+mod plain_index;
 mod power;
 mod process;
 mod pydevice;
@@ -130,6 +131,7 @@ fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     state::configure(Some(guarded), Some(min_bytes));
     news::init();
     buffer::init(py)?;
+    plain_index::init()?;
     builtins::init(module)?;
     memory::init(module)?;
     super_ufunc::init(py)?;

@@ -122,3 +122,31 @@ def test_resize_keeps_the_bytes():
     assert a[99_999] == 99_999.0
     assert not a[100_000:].any()
     assert a.flags.owndata
+
+
+@pytest.mark.parametrize("key", ["mask", "place", "pair"])
+def test_plain_arrays_indexed_by_pending_ones_need_no_page_fault(counters, key):
+    a = np.arange(100_000.0)
+    mask, place = a * 2 > 150_000, (a * 3).astype(int) // 3
+    plain = numpy.arange(100_000)
+    keys = {"mask": mask, "place": place, "pair": (place,)}
+    expected = {"mask": numpy.arange(75_001, 100_000)}.get(key, plain)
+    assert numpy.array_equal(plain[keys[key]], expected)
+    other = (a * 2 > 150_000) if key == "mask" else (a * 3).astype(int) // 3
+    plain[(other,) if key == "pair" else other] = -1
+    assert (plain == -1).sum() == len(expected)
+    values = numpy.zeros(100_000)
+    values[:] = a + 1
+    assert values[-1] == 100_000
+    assert counters()["faults"] == 0
+
+
+def test_errors_of_pending_values_come_where_plain_arrays_take_them():
+    plain = numpy.zeros(100_000)
+    a = np.ones(100_000)
+    with pytest.warns(RuntimeWarning, match="divide by zero"):
+        plain[...] = a / 0
+    assert numpy.isinf(plain).all()
+    del a
+    with pytest.raises(IndexError):
+        plain[np.full(100_000, 200_000) + 1]
