@@ -24,20 +24,17 @@ static OWN: OnceLock<Own> = OnceLock::new();
 pub(crate) fn init() -> PyResult<()> {
     // SAFETY: NumPy's type object is static, and only this thread uses it now.
     let mapping = unsafe { (*np::array_type()).tp_as_mapping };
-    // SAFETY: `ndarray` is a mapping.
-    let (subscript, assign) = unsafe { ((*mapping).mp_subscript, (*mapping).mp_ass_subscript) };
+    // SAFETY: `ndarray` is a mapping, whose table is writable.
+    let mapping = unsafe { &mut *mapping };
     let missing = || PyNotImplementedError::new_err("numpy.ndarray lacks an index slot");
     let own = Own {
-        subscript: subscript.ok_or_else(missing)?,
-        assign: assign.ok_or_else(missing)?,
+        subscript: mapping.mp_subscript.ok_or_else(missing)?,
+        assign: mapping.mp_ass_subscript.ok_or_else(missing)?,
     };
     let fresh = OWN.set(own).is_ok();
     debug_assert!(fresh, "the slots are looked up once");
-    // SAFETY: the table is writable; the slots have these types.
-    unsafe {
-        (*mapping).mp_subscript = Some(patched_subscript);
-        (*mapping).mp_ass_subscript = Some(patched_assign);
-    }
+    mapping.mp_subscript = Some(patched_subscript);
+    mapping.mp_ass_subscript = Some(patched_assign);
     Ok(())
 }
 
@@ -52,31 +49,27 @@ fn lazy(object: *mut PyObject) -> Option<Arr> {
 
 /// The parts of a key that is a tuple.
 #[inline]
-fn parts<'a>(key: *mut PyObject) -> &'a [*mut PyObject] {
+fn parts(key: *mut PyObject) -> impl Iterator<Item = *mut PyObject> {
     // SAFETY: the interpreter lends the key.
-    if unsafe { ffi::PyTuple_CheckExact(key) } == 0 {
-        return &[];
-    }
-    // SAFETY: exactly a tuple, which lives as long as the call.
-    unsafe {
-        let items = (&raw const (*key.cast::<ffi::PyTupleObject>()).ob_item).cast();
-        std::slice::from_raw_parts(items, ffi::PyTuple_GET_SIZE(key).unsigned_abs())
-    }
+    let is_tuple = unsafe { ffi::PyTuple_CheckExact(key) } != 0;
+    // SAFETY: exactly a tuple.
+    let length = is_tuple.then(|| unsafe { ffi::PyTuple_GET_SIZE(key) });
+    // SAFETY: a number below the tuple's length; nobody changes a tuple.
+    (0..length.unwrap_or(0)).map(move |number| unsafe { ffi::PyTuple_GET_ITEM(key, number) })
 }
 
 /// Whether one of a key and a value is lazy. This runs before all indexing of plain arrays, so it does as little as
 /// it can.
 #[inline]
 fn has_lazy(key: *mut PyObject, value: *mut PyObject) -> bool {
-    lazy(key).or_else(|| lazy(value)).is_some()
-        || parts(key).iter().any(|&part| lazy(part).is_some())
+    lazy(key).or_else(|| lazy(value)).is_some() || parts(key).any(|part| lazy(part).is_some())
 }
 
 /// Computes the lazy ones among a key, its parts and a value.
 fn compute(key: *mut PyObject, value: *mut PyObject) -> c_int {
     enter(|py| {
-        let parts = parts(key).iter().copied();
-        for array in [key, value].into_iter().chain(parts).filter_map(lazy) {
+        let all = [key, value].into_iter().chain(parts(key));
+        for array in all.filter_map(lazy) {
             sync::read(py, array)?;
         }
         Ok(0)
