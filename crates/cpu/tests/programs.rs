@@ -80,7 +80,8 @@ fn view(memory: &mut [f64], start: usize, size: usize) -> Arg {
 fn run(cpu: &Cpu, case: &Case) -> (Vec<u64>, Vec<u8>) {
     let room = case.n + 16;
     // One block, so that places lie at fixed distances from one another.
-    let mut memory: Vec<f64> = (0..4 * room).map(|i| (i % 37) as f64 - 9.0).collect();
+    let value = |i: usize| u8::try_from(i % 37).map_or(0.0, |v| f64::from(v) - 9.0);
+    let mut memory: Vec<f64> = (0..4 * room).map(value).collect();
     let [first, second, result] = [0, 1, 2].map(|i| 8 * room * i + case.starts[i]);
     let a = view(&mut memory, first, 8);
     let sum = if case.on_top {
