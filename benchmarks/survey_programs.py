@@ -154,6 +154,42 @@ def mandelbrot():
     return count.sum()
 
 
+def points_that_stay():
+    c = (np.linspace(-2, 1, 400)[None, :] + 1j * np.linspace(-1.5, 1.5, 400)[:, None]).ravel()
+    z, steps, place = np.zeros_like(c), np.zeros(c.size, int), np.arange(c.size)
+    for step in range(20):
+        z = z * z + c
+        inside = np.abs(z) <= 2
+        steps[place[~inside]] = step
+        z, c, place = z[inside], c[inside], place[inside]
+    return steps.sum()
+
+
+def reaction_and_diffusion():
+    u, w = np.ones((256, 256)), np.zeros((256, 256))
+    u[100:120, 100:120], w[100:120, 100:120] = 0.5, 0.25
+
+    def laplacian(q):
+        along = np.roll(q, 1, 0) + np.roll(q, -1, 0) + np.roll(q, 1, 1) + np.roll(q, -1, 1)
+        return along - 4 * q
+
+    for _ in range(20):
+        both = u * w * w
+        u += 0.16 * laplacian(u) - both + 0.035 * (1 - u)
+        w += 0.08 * laplacian(w) + both - 0.1 * w
+    return w.sum()
+
+
+def wave():
+    before = np.exp(-1000 * (x[:200_000] - 0.5) ** 2)
+    now = before.copy()
+    for _ in range(20):
+        after = 2 * now - before
+        after[1:-1] += 0.25 * (now[2:] - 2 * now[1:-1] + now[:-2])
+        before, now = now, after
+    return now.sum()
+
+
 def life():
     grid = (a > 0.5).astype(int)
     around = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j]
@@ -219,6 +255,9 @@ FUNCTIONS = (
     mean_of_gaps,
     gradient,
     mandelbrot,
+    points_that_stay,
+    reaction_and_diffusion,
+    wave,
     life,
     perceptron,
     k_means,
