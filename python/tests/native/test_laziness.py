@@ -128,7 +128,7 @@ def test_resize_keeps_the_bytes():
 def test_plain_arrays_indexed_by_pending_ones_need_no_page_fault(counters, key):
     a = np.arange(100_000.0)
     mask, place = a * 2 > 150_000, (a * 3).astype(int) // 3
-    plain = numpy.arange(100_000)
+    plain, before = numpy.arange(100_000), counters()["faults"]
     keys = {"mask": mask, "place": place, "pair": (place,)}
     expected = {"mask": numpy.arange(75_001, 100_000)}.get(key, plain)
     assert numpy.array_equal(plain[keys[key]], expected)
@@ -138,7 +138,7 @@ def test_plain_arrays_indexed_by_pending_ones_need_no_page_fault(counters, key):
     values = numpy.zeros(100_000)
     values[:] = a + 1
     assert values[-1] == 100_000
-    assert counters()["faults"] == 0
+    assert counters()["faults"] == before
 
 
 def test_errors_of_pending_values_come_where_plain_arrays_take_them():
