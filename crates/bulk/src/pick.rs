@@ -186,9 +186,7 @@ pub fn pick<T: Copy + Send + Sync>(values: &[T], mask: &[u8], out: &mut [T], thr
         .into_iter()
         .zip(cuts.windows(2))
         .collect();
-    // A word is picked as fast as a truth value is looked at.
-    let work = mask.len().max(size_of_val(values) / 8);
-    on_threads(tasks, worth(threads, work), |(out, part)| {
+    on_threads(tasks, worth(threads, mask.len()), |(out, part)| {
         let values = &values[part[0]..part[1]];
         fill(&mask[part[0]..part[1]], out, &values);
     });
