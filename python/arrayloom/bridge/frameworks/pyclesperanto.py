@@ -124,28 +124,24 @@ def _handle(x: Array) -> int:
     return _ext.bridge.take_foreign(x.__dlpack__())[1]
 
 
-_contexts: dict[int, Context] = {}
+# The contexts of devices, None for those that are not OpenCL's: looked up once.
+_contexts: dict[int, Context | None] = {}
 
 
-def _home(device: Array) -> Context:
+def _home(device: Array) -> Context | None:
     """Return the context of a device's images."""
     number = int(device.index)
     if number not in _contexts:
-        _contexts[number] = Context.of_buffer(_handle(_probe(device)))
+        is_opencl = getattr(device.type, "name", "").upper() == "OPENCL"
+        found = Context.of_buffer(_handle(_probe(device))) if is_opencl else None
+        _contexts[number] = found
     return _contexts[number]
-
-
-# The contexts of devices that compute in the host's memory, None for others: looked up once.
-_shared: dict[int, Context | None] = {}
 
 
 def _context(device: Array) -> Context | None:
     """Return a device's context if it computes in the host's memory."""
-    number = int(device.index)
-    if number not in _shared:
-        is_opencl = getattr(device.type, "name", "").upper() == "OPENCL"
-        _shared[number] = _home(device) if is_opencl and _home(device).in_host_memory else None
-    return _shared[number]
+    context = _home(device)
+    return context if context is not None and context.in_host_memory else None
 
 
 def _context_of(x: Array) -> Context | None:
