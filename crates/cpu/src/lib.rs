@@ -3,8 +3,8 @@
 //! A launch becomes loops over the axes in walking order (`setup`, `nest`). Its kernel becomes a
 //! program (`lower`, `program`): steps (`step`) that each run one compiled kernel (`kern`) over a tile of a few
 //! hundred elements, so that everything between reading inputs and writing outputs stays in the level-1
-//! cache; programs are kept (`programs`). Workers (`exec`, `tasks`, `pool`) run the program over their share of the walk. Folds
-//! (`fold`, `tree`, `arg`) give NumPy's own bits for any number of threads, tile length and instruction
+//! cache; programs are kept (`programs`). Workers (`exec`, `tasks`, `pool`) run the program over their share of
+//! the walk. Folds (`fold`, `tree`, `arg`) give NumPy's own bits for any number of threads, tile length and instruction
 //! set. A fold of memory alone has loops of its own (`direct`). Several launches in one pass over rows are a `sweep`.
 
 mod arg;
