@@ -11,6 +11,9 @@ pub trait Order: Copy + Send + Sync {
     /// True when `self` comes before `other` whatever their places are.
     fn before(self, other: Self) -> bool;
 
+    /// A number in the same order: equal for equal elements, and for all that are no number.
+    fn rank(self) -> u64;
+
     /// True for a zero with a minus sign.
     fn is_negative_zero(self) -> bool {
         false
@@ -23,15 +26,55 @@ macro_rules! whole {
         fn before(self, other: Self) -> bool {
             self < other
         }
+
+        #[inline]
+        fn rank(self) -> u64 {
+            // The least number becomes zero.
+            i64::from(self).cast_unsigned() ^ 1 << 63
+        }
     })* };
 }
-whole!(i8 i16 i32 i64 u8 u16 u32 u64);
+whole!(i8 i16 i32 i64 u8 u16 u32);
+
+impl Order for u128 {
+    #[inline]
+    fn before(self, other: u128) -> bool {
+        self < other
+    }
+
+    #[inline]
+    fn rank(self) -> u64 {
+        (self >> 64) as u64
+    }
+}
+
+impl Order for u64 {
+    #[inline]
+    fn before(self, other: u64) -> bool {
+        self < other
+    }
+
+    #[inline]
+    fn rank(self) -> u64 {
+        self
+    }
+}
 
 macro_rules! real {
-    ($($t:ty)*) => { $(impl Order for $t {
+    ($($t:ty, $bits:ty;)*) => { $(impl Order for $t {
         #[inline]
         fn before(self, other: Self) -> bool {
             (self < other) | (other.is_nan() & !self.is_nan())
+        }
+
+        #[inline]
+        fn rank(self) -> u64 {
+            let top: $bits = 1 << (<$bits>::BITS - 1);
+            let bits = self.to_bits();
+            let size = bits & !top;
+            // Numbers below zero are turned round; both zeros become one.
+            let ordered = if bits & top == 0 { size + top } else { top - size };
+            (if self.is_nan() { <$bits>::MAX } else { ordered }).into()
         }
 
         fn is_negative_zero(self) -> bool {
@@ -39,7 +82,10 @@ macro_rules! real {
         }
     })* };
 }
-real!(f32 f64);
+real! {
+    f32, u32;
+    f64, u64;
+}
 
 /// How many of the first `count` elements of the merged result come from `left`.
 fn cut<T: Order>(left: &[T], right: &[T], count: usize) -> usize {
@@ -154,6 +200,10 @@ mod tests {
         fn before(self, other: Marked) -> bool {
             self.0 < other.0
         }
+
+        fn rank(self) -> u64 {
+            self.0.into()
+        }
     }
 
     fn noise(n: usize, seed: u32) -> Vec<u32> {
@@ -197,6 +247,27 @@ mod tests {
         assert!(merge_runs(&mut data, &mut spare, vec![0, 3, 6], 2));
         assert_eq!(spare[..4], [-2.0, -1.0, 5.0, f64::INFINITY]);
         assert!(spare[4..].iter().all(|x| x.is_nan()));
+    }
+
+    #[test]
+    fn ranks_are_in_the_same_order() {
+        fn agree<T: Order>(all: &[T]) {
+            for (&a, &b) in all.iter().flat_map(|a| all.iter().map(move |b| (a, b))) {
+                assert_eq!(a.before(b), a.rank() < b.rank());
+                assert_eq!(b.before(a), a.rank() > b.rank());
+            }
+        }
+        agree(&[i64::MIN, -7, -1, 0, 1, 7, i64::MAX]);
+        agree(&[u64::MIN, 1, 7, u64::MAX]);
+        agree(&[i8::MIN, -1, 0, 1, i8::MAX]);
+        agree(&[u32::MIN, 1, u32::MAX]);
+        let ends = [f64::NEG_INFINITY, -f64::MIN_POSITIVE, -5e-324, -0.0];
+        let all = ends.into_iter().flat_map(|x| [x, -x]);
+        agree(
+            &all.chain([f64::NAN, -f64::NAN, 1.5, -1.5])
+                .collect::<Vec<f64>>(),
+        );
+        agree(&[-0.0f32, 0.0, 1e-45, -1e-45, f32::NAN, f32::INFINITY, -3.0]);
     }
 
     #[test]

@@ -50,6 +50,7 @@ mod pydevice;
 mod ranges;
 mod record;
 mod runner;
+mod runs;
 mod site;
 mod slot;
 mod sorting;

@@ -48,8 +48,9 @@ def test_long_vectors_are_sorted(xp_default, dtype):
 
             def body(m, source=source, kind=kind):
                 a = m.array(source)
+                places = m.argsort(a, kind=kind)
                 a.sort(kind=kind)
-                return a, m.sort(m.array(source)[::-1], kind=kind)
+                return a, places, m.sort(m.array(source)[::-1], kind=kind)
 
             check(failures, (label, kind), body, xp_default)
     report(failures)
@@ -73,6 +74,39 @@ def test_sorted_runs_are_merged_by_four_threads():
         print([row["op"] for row in _ext.stats()["delegated"]])
     """
     assert "sort" not in process.output(code, env={"ARRAYLOOM_THREADS": "4"})
+
+
+def test_places_of_sorted_runs_are_merged_by_four_threads():
+    code = """
+        import numpy, arrayloom as np
+        from arrayloom import _ext
+        random = numpy.random.default_rng(1)
+        shuffled = random.permutation(600_000) - 300_000
+        few = random.integers(-3, 3, 600_000)
+        for letter in "bBhHiIlLfd":
+            for stable in (False, True):
+                source = few.astype(letter)
+                assert (np.array(source).argsort(stable=stable) == source.argsort(stable=stable)).all()
+        wide = random.integers(0, 1 << 62, 600_000)
+        for letter in "lLd":
+            for n in (500_001, 600_000):
+                source = wide[:n].astype(letter)
+                expected = source.argsort()
+                _ext.reset_stats()
+                for kind in (None, "quicksort", "heapsort", "stable"):
+                    places = np.argsort(np.array(source), kind=kind)
+                    assert places.dtype == expected.dtype and (places == expected).all()
+                assert not [row for row in _ext.stats()["delegated"] if row["op"] == "argsort"], letter
+        special = shuffled.astype("d")
+        special *= wide
+        special[[5, 400_000]] = numpy.nan, numpy.inf
+        assert (np.array(special).argsort() == special.argsort()).all()
+        special[[7, 500_000]] = numpy.nan
+        special[special == 0], special[300_000] = 0.0, -0.0
+        for stable in (False, True):
+            assert (np.array(special).argsort(stable=stable) == special.argsort(stable=stable)).all()
+    """
+    process.output(code, env={"ARRAYLOOM_THREADS": "4"})
 
 
 @pytest.mark.parametrize("dtype", "?bHlefdD")
