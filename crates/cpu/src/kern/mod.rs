@@ -17,6 +17,7 @@ mod cast;
 mod clib;
 mod complex;
 mod divide;
+mod exponent;
 mod fold;
 mod half;
 mod integer;

@@ -3,7 +3,7 @@
 use super::binary::{self, Bin, Splat};
 use super::pair::Plain;
 use super::unary::{self, Un, one};
-use super::{Kern, cast, complex, divide, half, integer, math, scalar, select};
+use super::{Kern, cast, complex, divide, exponent, half, integer, math, scalar, select};
 use crate::Isa;
 use arrayloom_ir::Prim;
 use arrayloom_types::DType;
@@ -330,12 +330,16 @@ pub(crate) fn find(
             Some(found(kern, Raise::Answer))
         })
         .or_else(|| {
-            let kern = scalar::find(prim, first, second).filter(|_| tiles)?;
+            let kern = exponent::find(prim, first, second, isa).filter(|_| tiles)?;
             let raise = match prim {
-                Prim::FrexpMant | Prim::FrexpExp => Raise::Answer,
-                _ => Raise::Register,
+                Prim::Ldexp => Raise::Register,
+                _ => Raise::Answer,
             };
             Some(found(kern, raise))
+        })
+        .or_else(|| {
+            let kern = scalar::find(prim, first).filter(|_| tiles)?;
+            Some(found(kern, Raise::Register))
         })
 }
 
