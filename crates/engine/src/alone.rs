@@ -2,12 +2,14 @@
 //!
 //! Recording pays when operations meet in one kernel. A line whose result is looked at before anything
 //! else is recorded gains nothing and pays for a hidden block and for moving its pages. Each place counts
-//! how often its operation ran alone, for the sake of its own result. From some count on its operations
-//! run when they are called, into memory that the program has already. Now and then one is recorded all
-//! the same, and a single time that it meets another operation makes the place lazy again.
+//! how often its operation ran alone, for the sake of its own result; so do those that fill one array part by
+//! part, from other arrays. From some count on its operations run when they are called, into memory that the
+//! program has already. Now and then one is recorded all the same, and a single time that it meets another
+//! operation makes the place lazy again.
 
 use crate::engine::unknown;
 use crate::run::Wanted;
+use crate::table::accesses;
 use crate::{Engine, EngineError};
 use arrayloom_fuse::split;
 use arrayloom_ir::{Action, Node, SlotId};
@@ -43,16 +45,16 @@ impl Alone {
 
     /// Learns from a list that ran, for the sake of `wanted` if one slot was waited for.
     pub(crate) fn learn(&self, list: &[Node], wanted: Option<SlotId>) {
-        if let ([only], Some(wanted)) = (list, wanted) {
-            let own = matches!(only.action, Action::Map(_)) && only.outs[0].0 == wanted;
-            if let Some(count) = self.count(only.site).filter(|_| own) {
-                let _known = count.fetch_update(Relaxed, Relaxed, |n| (n < KNOWN).then_some(n + 1));
-            }
+        let meet = |node: &Node| !wanted.is_some_and(|wanted| fills(node, wanted));
+        let company = list.iter().any(meet);
+        if company && list.len() == 1 {
             return;
         }
-        for node in list.iter().filter(|_| list.len() > 1) {
-            if let Some(count) = self.count(node.site) {
+        for count in list.iter().filter_map(|node| self.count(node.site)) {
+            if company {
                 count.store(0, Relaxed);
+            } else {
+                let _known = count.fetch_update(Relaxed, Relaxed, |n| (n < KNOWN).then_some(n + 1));
             }
         }
     }
@@ -81,6 +83,12 @@ impl Alone {
     }
 }
 
+/// True if the operation writes values to `wanted` that do not depend on it.
+fn fills(node: &Node, wanted: SlotId) -> bool {
+    let writes = matches!(node.action, Action::Map(_)) && node.outs[0].0 == wanted;
+    writes && accesses(node).all(|(slot, is_write)| is_write || slot != wanted)
+}
+
 impl Engine {
     /// True if an operation of this place, of computed values into a new array, had better run at once:
     /// then [`Engine::run_now`] takes it, and its results need memory.
@@ -88,11 +96,16 @@ impl Engine {
         self.settings.learn
             && self.alone.knows(site)
             && self.device.residency().is_none()
-            && self.table().list.is_empty()
+            && self.is_idle()
             && self.alone.expects(site)
     }
 
-    /// Runs an operation whose operands have values and whose results have memory that nobody else knows.
+    /// True if nothing is recorded.
+    pub fn is_idle(&self) -> bool {
+        self.table().list.is_empty()
+    }
+
+    /// Runs an operation whose operands have values and whose results have memory that no recorded operation needs.
     ///
     /// # Errors
     /// As for [`Engine::record`]; after a failure the operation stays recorded.
@@ -105,7 +118,7 @@ impl Engine {
             self.record(node)?;
             return self.flush();
         }
-        for (slot, is_write) in crate::table::accesses(&node) {
+        for (slot, is_write) in accesses(&node) {
             match table.get_mut(slot) {
                 Some(entry) => {
                     entry.check_there()?;

@@ -9,6 +9,9 @@ use arrayloom_types::{DType, ErrorKind, Layout, Shape, Strides, contiguous_strid
 use numpy::npyffi::flags;
 use pyo3::prelude::*;
 
+/// How many times as large as the least lazy array one may be that the processor's second cache holds.
+const IN_CACHE: usize = 4;
+
 /// A new array and where it lies.
 pub(crate) struct Born<'py> {
     /// The array object.
@@ -32,6 +35,17 @@ pub(crate) fn worth_it(dtype: DType, shape: &[usize]) -> bool {
         && !shape.is_empty()
         && !shape.contains(&0)
         && nbytes(dtype, shape).is_some_and(|n| n >= state::min_bytes())
+}
+
+/// True if a new array of this size fits the processor's second cache: NumPy is done with quick operations on such
+/// arrays before threads begin.
+pub(crate) fn in_cache(dtype: DType, shape: &[usize]) -> bool {
+    nbytes(dtype, shape).is_some_and(is_in_cache)
+}
+
+/// As [`in_cache`], of so many bytes.
+pub(crate) fn is_in_cache(bytes: usize) -> bool {
+    bytes < IN_CACHE * state::min_bytes()
 }
 
 /// An array whose value is to be recorded: an address without memory. `None` if the arena is full.

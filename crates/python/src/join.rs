@@ -5,7 +5,7 @@ use crate::birth::{self, Born};
 use crate::copies;
 use crate::map::{Outcome, leave};
 use crate::operand::{Input, View, classify};
-use crate::state;
+use crate::{record, site, state, sync};
 use arrayloom_types::{DType, Shape, Strides, contiguous_strides, promote};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PySlice, PyTuple};
@@ -47,6 +47,12 @@ pub(crate) fn concatenate<'py>(
     }
     if !state::lazy() {
         leave!(Off)
+    }
+    if birth::in_cache(joint.dtype, &joint.shape)
+        && views.iter().all(|view| sync::is_there(view.array))
+        && site::capture(py)?.is_some_and(|site| record::at_once(pending, site))
+    {
+        leave!(Small)
     }
     let Some(born) = birth::lazy(py, joint.dtype, &joint.shape, &joint.strides)? else {
         leave!(Off)

@@ -1,6 +1,8 @@
 //! Element-wise calls: from the operands of a ufunc to a recorded node.
 
+use crate::assign::copy_row;
 use crate::birth;
+use crate::np::Arr;
 use crate::operand::{Input, Reason, View, classify};
 use crate::ops::OpEntry;
 use crate::record::{self, Draft};
@@ -11,8 +13,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use smallvec::SmallVec;
 
-/// How many times as large as the least lazy array one may be that the processor's second cache holds.
-const IN_CACHE: usize = 4;
+/// Bytes of a page, and of a line of the caches.
+const PAGE: usize = 4096;
+const LINE: usize = 64;
 
 /// A result, or the reason why NumPy must give it.
 pub(crate) enum Outcome<'py> {
@@ -212,8 +215,15 @@ impl Call<'_> {
             }
             return Ok(Outcome::Done(out.clone()));
         }
-        if options.mask.is_none() && self.is_quicker_now(&target) {
+        let whole = options.mask.is_none();
+        let may =
+            whole || self.is_copy() && options.mask.and_then(Arr::of).is_some_and(sync::is_there);
+        let now = may && self.is_quicker_now(py, &target)?;
+        if now && !(whole && self.moves_by_few(&target) && state::engine().is_idle()) {
             leave!(Small)
+        }
+        if now {
+            sync::write(py, target.array)?;
         }
         let call = Call {
             shape: target.layout.shape.clone(),
@@ -234,29 +244,59 @@ impl Call<'_> {
             leave!(ErrState)
         };
         let outs = std::iter::once((slot.0, target.layout)).collect();
-        draft.record(py, Action::Map(call.entry.def), call.sig, outs, site)?;
+        let (_, run) = record::way(now);
+        run(draft, py, Action::Map(call.entry.def), call.sig, outs, site)?;
         Ok(Outcome::Done(out.clone()))
     }
 
     /// True for a small write into memory that the program uses itself, of values that it has: recorded,
     /// it would run at once, alone. A quick operation on what a cache holds is not worth other threads either.
-    fn is_quicker_now(&self, target: &View) -> bool {
+    fn is_quicker_now(&self, py: Python<'_>, target: &View) -> PyResult<bool> {
         let (bytes, least) = (target.array.nbytes(), state::min_bytes());
-        (bytes < least || bytes < IN_CACHE * least && self.is_plain_into(target))
-            && !self.pending
-            && self.values_are_there()
-            && sync::is_settled(target.array)
+        let quick = birth::is_in_cache(bytes) && self.is_plain_into(target);
+        if !(bytes < least || quick) || self.pending || !self.values_are_there() {
+            return Ok(false);
+        }
+        let slot = target.slot.map(|(slot, _)| slot);
+        let fresh = slot.is_some_and(|slot| state::engine().is_fresh(slot));
+        if (bytes < least || !fresh) && sync::is_settled(target.array) {
+            return Ok(true);
+        }
+        if !fresh {
+            return Ok(false);
+        }
+        // Others may join a write to new memory, unless this line is known for its haste.
+        let site = site::capture(py)?;
+        Ok(site.is_some_and(|site| record::at_once(target.pending, site)))
+    }
+
+    /// True for a copy to a place a few bytes further in its page than the original, such as `b[1:] = a[:-1]` of arrays
+    /// that begin with a page. The instruction by which the C library moves such rows, `rep movsb`, takes ten times as
+    /// long then on AMD's Zen 3 and 4; our kernels use others.
+    fn moves_by_few(&self, target: &View) -> bool {
+        let [Input::View(from)] = self.inputs.as_slice() else {
+            return false;
+        };
+        let ahead = target.array.addr().wrapping_sub(from.array.addr()) % PAGE;
+        let size = target.layout.dtype.size();
+        let row = target.layout.shape.last().map_or(0, |extent| extent * size);
+        let apart = target.slot != from.slot;
+        apart && (1..LINE).contains(&ahead) && row >= PAGE && self.is_copy()
+    }
+
+    /// True for an assignment.
+    fn is_copy(&self) -> bool {
+        std::ptr::eq(self.entry, copy_row())
     }
 
     /// True where NumPy is done before we begin: a quick operation on values that are there and that a cache
     /// holds, of a line that wants each result at once.
     fn is_numpys(&self) -> bool {
-        let most = IN_CACHE * state::min_bytes();
         let few = |input: &Input| match input {
-            Input::View(view) => view.array.nbytes() < most,
+            Input::View(view) => birth::is_in_cache(view.array.nbytes()),
             Input::Scalar(_) | Input::Weak(_) => true,
         };
-        birth::nbytes(self.sig.outs[0], &self.shape).is_some_and(|bytes| bytes < most)
+        birth::in_cache(self.sig.outs[0], &self.shape)
             && self.inputs.iter().all(few)
             && self.is_plain()
             && self.values_are_there()
@@ -269,12 +309,9 @@ impl Call<'_> {
         })
     }
 
-    /// True for a plain operation that nothing recorded later could join.
+    /// True for a quick operation that casts nothing, its result neither.
     fn is_plain_into(&self, target: &View) -> bool {
-        let fresh = target
-            .slot
-            .is_some_and(|(slot, _)| state::engine().is_fresh(slot));
-        !fresh && self.sig.outs[0] == target.layout.dtype && self.is_plain()
+        self.sig.outs[0] == target.layout.dtype && self.is_plain()
     }
 
     /// True for a quick operation that casts nothing.

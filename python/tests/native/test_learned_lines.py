@@ -8,6 +8,8 @@ from arrayloom import _ext, memory
 
 pytestmark = pytest.mark.usefixtures("real_laziness")
 SIZE = 50_000
+# What a cache holds.
+CACHED = 20_000
 
 
 def _line(xp, a, look):
@@ -188,3 +190,91 @@ def test_an_early_free_works_on_every_result(xp, a):
         c.free()
         with pytest.raises(ValueError, match="free"):
             float(c[1])
+
+
+def test_parts_of_one_array_are_learned(xp_default):
+    """Calls that fill one array part by part run at once too, where a cache holds it."""
+    a = xp_default.arange(float(CACHED))
+    float(a[0])
+    plain = numpy.arange(float(CACHED))
+
+    def lag(m, b):
+        c = m.empty_like(b)
+        c[1:] = b[:-1]
+        c[:1] = -1.0
+        return c
+
+    lines = {
+        "roll": lambda m, b: m.roll(b, 7),
+        "roll back": lambda m, b: m.roll(b, -7),
+        "roll two axes": lambda m, b: m.roll(b.reshape(100, 200), (3, -5), (0, 1)),
+        "concatenate": lambda m, b: m.concatenate([b, b[:9]]),
+        "vstack": lambda m, b: m.vstack([b.reshape(2, -1), b[:10_000]]),
+        "lag": lag,
+    }
+    for name, line in lines.items():
+        expected = line(numpy, plain)
+        for _ in range(20):
+            assert line(xp_default, a).item(3) == expected.item(3)
+        before = _ext.stats()["publishes"]
+        kept = [line(xp_default, a) for _ in range(3)]
+        assert not any(_ext.is_pending(c) for c in kept), name
+        assert _ext.stats()["publishes"] == before, name
+        a[3] = 8.0
+        for c in kept:
+            numpy.testing.assert_array_equal(numpy.asarray(c), expected, name)
+        a[3] = 3.0
+
+
+def test_parts_that_meet_others_stay_lazy(xp_default):
+    a = xp_default.arange(float(CACHED))
+    float(a[0])
+    for _ in range(80):
+        rolled = xp_default.roll(a, 1)
+        difference = rolled - a
+        total = float(difference.sum())
+    assert total == 0.0
+    assert _ext.is_pending(xp_default.roll(a, 1))
+
+
+def test_copies_by_a_few_bytes(xp_default):
+    """Rows that move by less than a line of the cache, for which the C library is slow, come out right."""
+    for dtype in ("float64", "int16", "uint8"):
+        plain = numpy.arange(CACHED).astype(dtype)
+        a = xp_default.array(plain)
+        b, expected = xp_default.zeros_like(a), numpy.zeros_like(plain)
+        float(b[0])
+        for shift in (1, 2, 7, 63, 64, 65):
+            b[shift:] = a[:-shift]
+            expected[shift:] = plain[:-shift]
+            numpy.testing.assert_array_equal(numpy.asarray(b), expected)
+            b[:-shift] = a[shift:]
+            expected[:-shift] = plain[shift:]
+            numpy.testing.assert_array_equal(numpy.asarray(b), expected)
+        b[1:] = b[:-1]
+        expected[1:] = expected[:-1].copy()
+        numpy.testing.assert_array_equal(numpy.asarray(b), expected)
+
+
+def test_masked_assignments_are_learned(xp_default):
+    plain = numpy.arange(CACHED) - 17.0
+    mask = numpy.arange(CACHED) % 3 == 0
+
+    def fill(m, array, value, where):
+        m.copyto(array, value, where=where)
+        return array
+
+    for value in (2.5, plain[::-1].copy(), 7):
+        for _ in range(20):
+            a = fill(xp_default, xp_default.array(plain), value, mask)
+            numpy.testing.assert_array_equal(
+                numpy.asarray(a), fill(numpy, plain.copy(), value, mask)
+            )
+        before = _ext.stats()["recorded"]
+        fill(xp_default, a, value, mask)
+        assert _ext.stats()["recorded"] == before
+    pending = xp_default.sqrt(xp_default.arange(float(2 * CACHED))) > 100.0
+    assert _ext.is_pending(pending)
+    a = fill(xp_default, xp_default.array(plain), -1.0, pending[:CACHED])
+    b = fill(numpy, plain.copy(), -1.0, numpy.sqrt(numpy.arange(float(CACHED))) > 100.0)
+    numpy.testing.assert_array_equal(numpy.asarray(a), b)
