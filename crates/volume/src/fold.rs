@@ -58,6 +58,12 @@ pub(crate) trait Rule: Sync {
         load: L,
         outs: &mut [&mut [Self::W]],
     );
+
+    /// Joins any rows behind the first pass into one output. Rules for which order and grouping matter do nothing,
+    /// and return false.
+    fn join(&self, _rows: &[&[Self::W]], _outs: &mut [&mut [Self::W]]) -> bool {
+        false
+    }
 }
 
 /// Real arithmetic of filters.

@@ -75,7 +75,7 @@ impl<S: Pod, W: Pod, L: Load<S, W>, J: Join<W>> Job<'_, '_, S, W, L, J> {
 }
 
 impl<S: Pod, W: Pod, L: Load<S, W>, J: Join<W>> Strips for Job<'_, '_, S, W, L, J> {
-    const SMALL: bool = size_of::<W>() <= 2;
+    const BYTES: usize = size_of::<W>();
 
     #[inline(always)]
     fn elems(&self) -> usize {

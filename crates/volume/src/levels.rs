@@ -21,6 +21,8 @@ const STRIP_ROWS: usize = 8;
 pub(crate) struct Level<W> {
     pub(crate) pass: usize,
     pub(crate) len: usize,
+    /// Points of a part of a window, if windows are quicker joined from parts.
+    pub(crate) part: Option<usize>,
     /// Boxes in front of the axis, behind that of the pass before.
     pub(crate) outer: usize,
     pub(crate) n_in: usize,
@@ -33,10 +35,8 @@ pub(crate) struct Level<W> {
     pub(crate) index: Vec<isize>,
     /// Runs of coordinates whose rows follow each other.
     pub(crate) runs: Vec<Run>,
-    /// For each output: the taps, where rows are missing.
-    pub(crate) edges: Vec<Option<EdgeTaps<W>>>,
-    /// The outputs where rows are missing.
-    pub(crate) faces: Vec<usize>,
+    /// The outputs where rows are missing, in order, and their taps.
+    pub(crate) faces: Vec<(usize, EdgeTaps<W>)>,
 }
 
 /// Coordinates `at` of a padded axis, whose rows begin with `row`.
@@ -88,16 +88,42 @@ impl<W> Level<W> {
         &self,
         range: Range<usize>,
     ) -> impl Iterator<Item = (usize, &EdgeTaps<W>)> {
-        let first = self.faces.partition_point(|&i| i < range.start);
-        let inside = self.faces[first..]
-            .iter()
-            .take_while(move |&&i| i < range.end);
-        inside.filter_map(|&i| self.edges[i].as_ref().map(|edge| (i, edge)))
+        let first = self.faces.partition_point(|face| face.0 < range.start);
+        let inside = self.faces[first..].iter();
+        let inside = inside.take_while(move |face| face.0 < range.end);
+        inside.map(|(i, edge)| (*i, edge))
     }
 }
 
-fn faces<W>(edges: &[Option<EdgeTaps<W>>]) -> Vec<usize> {
-    (0..edges.len()).filter(|&i| edges[i].is_some()).collect()
+/// Points of a part of windows of `n` points: with `n / part` parts and the points that are left the fewest steps,
+/// if that pays for making parts.
+fn part(n: usize) -> Option<usize> {
+    let steps = |part: usize| part + n / part + n % part;
+    let part = (2..=n / 2).min_by_key(|&part| steps(part))?;
+    (steps(part) + 3 < n).then_some(part)
+}
+
+/// The windows of `len` coordinates in which rows are missing, and the taps for the places of those that are there.
+fn faces<W>(
+    index: &[isize],
+    len: usize,
+    taps: impl Fn(&[usize]) -> EdgeTaps<W>,
+) -> Vec<(usize, EdgeTaps<W>)> {
+    let mut faces = Vec::new();
+    // The outputs before this one have a window with the last missing row seen.
+    let mut until = 0;
+    for (at, &row) in index.iter().enumerate() {
+        if row < 0 {
+            until = at + 1;
+        }
+        if let Some(first) = (at + 1).checked_sub(len)
+            && first < until
+        {
+            let there = (0..len).filter(|&place| index[first + place] >= 0);
+            faces.push((first, taps(&there.collect::<Vec<_>>())));
+        }
+    }
+    faces
 }
 
 /// A strip of planes.
@@ -128,25 +154,16 @@ pub(crate) fn levels<W>(
         let padded = axis_len(region, a) + pass.len - 1;
         let (lo, hi) = (input.lo[a], input.hi[a]);
         let index = places(pass.edge, (first, padded), n, (lo, hi));
-        let edges = index.windows(pass.len).map(|window| {
-            let there = |(place, &row): (usize, &isize)| (row >= 0).then_some(place);
-            if window.iter().all(|&row| row >= 0) {
-                return None;
-            }
-            let there: Vec<usize> = window.iter().enumerate().filter_map(there).collect();
-            Some(edge_taps(number, &there))
-        });
-        let edges: Vec<_> = edges.collect();
         levels.push(Level {
             pass: number,
             len: pass.len,
+            part: part(pass.len),
             outer: product(region, from..a),
             n_in: axis_len(input, a),
             n_out: axis_len(region, a),
             row: product(input, a + 1..region.rank()),
             out_row: product(region, a + 1..region.rank()),
-            faces: faces(&edges),
-            edges,
+            faces: faces(&index, pass.len, |there| edge_taps(number, there)),
             runs: runs(&index),
             index,
         });
@@ -221,8 +238,8 @@ pub(crate) fn blocks<W: Clone>(passes: &[Pass], levels: &[Level<W>]) -> Vec<Bloc
             .map(|&i| if i < 0 { i } else { i - low })
             .collect();
         cut[1].runs = runs(&cut[1].index);
-        cut[1].edges = second.edges[outputs.clone()].to_vec();
-        cut[1].faces = faces(&cut[1].edges);
+        let faces = second.faces_in(outputs.clone());
+        cut[1].faces = faces.map(|(i, edge)| (i - at, edge.clone())).collect();
         (cut[1].n_in, cut[1].n_out) = (n_in, outputs.len());
         Block {
             columns: start..start + n_in * second.row,

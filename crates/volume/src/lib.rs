@@ -28,6 +28,7 @@ mod options;
 mod pixel;
 mod queue;
 mod reader;
+mod ring;
 mod rules;
 mod run;
 mod select;

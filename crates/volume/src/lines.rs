@@ -5,13 +5,12 @@
     reason = "inlined into code compiled for wide vectors"
 )]
 
-use crate::fold::Rule;
+use crate::fold::{GROUP, Rule};
 use crate::levels::{Level, Run};
 use crate::load::{Load, Plain};
 use crate::separable::{Out, Planes, Rows, RowsMut, Separable, Work};
 use arrayloom_cpu::{Wide, wide};
 use bytemuck::Pod;
-use smallvec::SmallVec;
 use std::ops::Range;
 
 /// Elements of a padded line that are filtered at a time; a few of them fit a level-1 cache.
@@ -25,6 +24,11 @@ pub(crate) struct Lines<'a, W> {
     pub(crate) start: usize,
 }
 
+/// Elements of a channel that the last pass makes at a time, at most, along lines of so many.
+pub(crate) fn most_results(padded: usize) -> usize {
+    LINE.min(GROUP * padded)
+}
+
 impl<R: Rule> Separable<'_, R> {
     /// The last pass along lines that have all rows of the axis; what stands around them is filled in. Line `m`
     /// gives output `done + m`. Windows across two lines are computed with the others, for nobody.
@@ -32,7 +36,7 @@ impl<R: Rule> Separable<'_, R> {
         &self,
         level: &Level<R::W>,
         lines: Lines<'_, R::W>,
-        results: &mut [R::W],
+        work: &mut [R::W],
         (out, done): (&mut Out<'_>, usize),
     ) {
         let Lines { data, count, start } = lines;
@@ -47,6 +51,7 @@ impl<R: Rule> Separable<'_, R> {
         }
         let (data, bytes) = (&*data, level.n_out * self.out_size);
         let channels = self.rule.channels(level.pass + 1);
+        let (results, parts) = work.split_at_mut(channels * most_results(padded));
         let together = (LINE / padded).clamp(1, count);
         let together = if self.plain { 1 } else { together };
         for first in (0..count).step_by(together) {
@@ -56,13 +61,13 @@ impl<R: Rule> Separable<'_, R> {
                 let place = wanted.start * self.out_size..wanted.end * self.out_size;
                 let to = &mut out.place(done + first, bytes)[place.clone()];
                 if let (true, Ok(to)) = (self.plain, bytemuck::try_cast_slice_mut(to)) {
-                    self.piece(level, (data, count), (&lines, &wanted), &mut [to]);
+                    self.piece(level, (data, count), (&lines, &wanted), (&mut [to], parts));
                     continue;
                 }
                 let span = (lines.len() - 1) * padded + wanted.len();
                 let made = results.chunks_exact_mut(span).take(channels);
                 let mut outs: RowsMut<'_, R::W> = made.collect();
-                self.piece(level, (data, count), (&lines, &wanted), &mut outs);
+                self.piece(level, (data, count), (&lines, &wanted), (&mut outs, parts));
                 for (m, line) in lines.clone().enumerate() {
                     let each = outs.iter().map(|r| &r[m * padded..][..wanted.len()]);
                     let rows: Rows<'_, R::W> = each.collect();
@@ -79,18 +84,20 @@ impl<R: Rule> Separable<'_, R> {
         level: &Level<R::W>,
         (data, count): (&[R::W], usize),
         (lines, wanted): (&Range<usize>, &Range<usize>),
-        outs: &mut [&mut [R::W]],
+        (outs, parts): (&mut [&mut [R::W]], &mut [R::W]),
     ) {
         let padded = level.index.len();
         let span = (lines.len() - 1) * padded + wanted.len();
         let channels = self.rule.channels(level.pass);
         let place = |c: usize, line: usize, at: usize| (c * count + line) * padded + at;
-        let mut rows: SmallVec<[&[R::W]; 32]> = SmallVec::new();
-        for c in 0..channels {
-            let first = place(c, lines.start, wanted.start);
-            rows.extend((0..level.len).map(|t| &data[first + t..][..span]));
+        let mut rows: Rows<'_, R::W> = Rows::new();
+        let line = |c: usize| &data[place(c, lines.start, wanted.start)..][..span + level.len - 1];
+        if !self.in_parts((line, channels), level, parts, outs) {
+            for c in 0..channels {
+                rows.extend((0..level.len).map(|t| &line(c)[t..t + span]));
+            }
+            self.rule.fold(level.pass, &rows, Plain, outs);
         }
-        self.rule.fold(level.pass, &rows, Plain, outs);
         for (m, line) in lines.clone().enumerate() {
             for (i, edge) in level.faces_in(wanted.clone()) {
                 rows.clear();
@@ -104,6 +111,40 @@ impl<R: Rule> Separable<'_, R> {
                     .fold_edge(level.pass, edge, &rows, Plain, &mut one);
             }
         }
+    }
+
+    /// Full windows along lines, as windows of a part of their points and what is left, where that takes fewer steps
+    /// and the rule allows it.
+    fn in_parts<'d>(
+        &self,
+        (line, channels): (impl Fn(usize) -> &'d [R::W], usize),
+        level: &Level<R::W>,
+        parts: &mut [R::W],
+        outs: &mut [&mut [R::W]],
+    ) -> bool
+    where
+        R::W: 'd,
+    {
+        let Some(part) = level.part else {
+            return false;
+        };
+        let (n, span) = (level.len, outs[0].len());
+        let len = span + n - part;
+        let mut rows: Rows<'_, R::W> = Rows::new();
+        for c in 0..channels {
+            rows.extend((0..part).map(|t| &line(c)[t..t + len]));
+        }
+        let mut made: RowsMut<'_, R::W> = parts.chunks_exact_mut(len).take(channels).collect();
+        if !self.rule.join(&rows, &mut made) {
+            return false;
+        }
+        let mut rows: Rows<'_, R::W> = Rows::new();
+        let whole = n / part * part;
+        for (c, made) in made.iter().enumerate() {
+            rows.extend((0..whole).step_by(part).map(|t| &made[t..t + span]));
+            rows.extend((whole..n).map(|t| &line(c)[t..t + span]));
+        }
+        self.rule.join(&rows, outs)
     }
 
     /// The last pass along short rows: one padded line of them, filled by copies.

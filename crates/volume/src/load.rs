@@ -16,6 +16,11 @@ use half::f16;
 
 /// A way from elements `S` to numbers `W`.
 pub(crate) trait Load<S: Pod, W: Pod>: Copy + Sync {
+    /// True if it takes so long that rows which several windows read are better converted before.
+    fn is_slow(self) -> bool {
+        false
+    }
+
     /// The numbers of `N` elements.
     fn map<const N: usize>(self, from: &[S; N]) -> [W; N];
 
@@ -145,6 +150,10 @@ impl Keys {
 macro_rules! keys {
     ($($raw:ty; $($name:ident => $t:ty),*;)*) => {$(
         impl Load<$raw, $raw> for Keys {
+            fn is_slow(self) -> bool {
+                matches!(self.dtype, DType::F16 | DType::F32 | DType::F64)
+            }
+
             #[inline(always)]
             fn map<const N: usize>(self, from: &[$raw; N]) -> [$raw; N] {
                 let first = self.order == Order::Lowest;
@@ -179,12 +188,13 @@ impl<S: Pod, W: Pod, L: Load<S, W>> Wide for Row<'_, S, W, L> {
     }
 }
 
+/// The numbers of a row, with the widest vectors of this processor.
+pub(crate) fn row<S: Pod, W: Pod>(load: impl Load<S, W>, from: &[S], to: &mut [W]) {
+    wide(Row { from, to, load });
+}
+
 fn convert<S: Pod, W: Pod>(load: impl Load<S, W>, from: &[u8], to: &mut [W]) {
-    wide(Row {
-        from: bytemuck::cast_slice(from),
-        to,
-        load,
-    });
+    row(load, bytemuck::cast_slice(from), to);
 }
 
 /// Elements of this dtype in single precision; for dtypes that filters compute in it.

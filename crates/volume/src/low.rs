@@ -1,4 +1,4 @@
-//! The smallest key of the rows of a window, for erosions, dilations and extrema.
+//! The smallest or the greatest key of the rows of a window, for erosions, dilations and extrema.
 #![expect(
     clippy::inline_always,
     reason = "inlined into code compiled for wide vectors"
@@ -11,16 +11,13 @@ use crate::pixel::Key;
 use bytemuck::Pod;
 use std::marker::PhantomData;
 
-/// The smallest key.
-pub(crate) struct Low<K> {
-    /// Points of the window along each filtered axis.
-    lens: Vec<usize>,
-    kind: PhantomData<K>,
-}
-
 /// Of two keys the smaller one.
 #[derive(Clone, Copy)]
 pub(crate) struct Lower;
+
+/// Of two keys the greater one.
+#[derive(Clone, Copy)]
+pub(crate) struct Upper;
 
 impl<K: Key> Join<K> for Lower {
     #[inline(always)]
@@ -32,26 +29,53 @@ impl<K: Key> Join<K> for Lower {
     }
 }
 
-impl<K: Key> Low<K> {
+impl<K: Key> Join<K> for Upper {
+    #[inline(always)]
+    fn join<const N: usize>(self, mut high: [K; N], v: [K; N]) -> [K; N] {
+        for j in 0..N {
+            high[j] = high[j].upper(v[j]);
+        }
+        high
+    }
+}
+
+/// One end of the keys of a window.
+pub(crate) struct End<K, J> {
+    /// Which one.
+    how: J,
+    /// Points of the window along each filtered axis.
+    lens: Vec<usize>,
+    kind: PhantomData<K>,
+}
+
+impl<K: Key, J: Join<K>> End<K, J> {
     /// For windows of these numbers of points along the filtered axes.
-    pub(crate) fn new(lens: Vec<usize>) -> Low<K> {
-        Low {
+    pub(crate) fn new(how: J, lens: Vec<usize>) -> End<K, J> {
+        End {
+            how,
             lens,
             kind: PhantomData,
         }
     }
+}
 
-    /// The smallest keys of rows, element by element.
-    pub(crate) fn of(rows: &[&[K]], out: &mut [K]) {
-        if rows.is_empty() {
-            out.fill(K::MAX);
-            return;
-        }
-        joined(Lower, rows.len(), rows, Plain, &mut [out]);
+/// The smallest keys of rows, element by element.
+pub(crate) fn lowest<K: Key>(rows: &[&[K]], out: &mut [K]) {
+    if rows.is_empty() {
+        out.fill(K::MAX);
+        return;
+    }
+    joined(Lower, rows.len(), rows, Plain, &mut [out]);
+}
+
+/// Joins every key of a row with this one, which stands for the rows that do not exist.
+pub(crate) fn with_bias<K: Key>(how: impl Join<K>, bias: K, row: &mut [K]) {
+    for key in row {
+        [*key] = how.join([*key], [bias]);
     }
 }
 
-impl<K: Key> Rule for Low<K> {
+impl<K: Key, J: Join<K> + Sync> Rule for End<K, J> {
     type W = K;
 
     fn fold<S: Pod, L: Load<S, K>>(
@@ -61,7 +85,7 @@ impl<K: Key> Rule for Low<K> {
         load: L,
         outs: &mut [&mut [K]],
     ) {
-        joined(Lower, self.lens[pass], rows, load, outs);
+        joined(self.how, self.lens[pass], rows, load, outs);
     }
 
     fn fold_edge<S: Pod, L: Load<S, K>>(
@@ -72,9 +96,12 @@ impl<K: Key> Rule for Low<K> {
         load: L,
         outs: &mut [&mut [K]],
     ) {
-        joined(Lower, rows.len(), rows, load, outs);
-        for v in &mut *outs[0] {
-            *v = v.lower(edge.bias[0]);
-        }
+        joined(self.how, rows.len(), rows, load, outs);
+        with_bias(self.how, edge.bias[0], outs[0]);
+    }
+
+    fn join(&self, rows: &[&[K]], outs: &mut [&mut [K]]) -> bool {
+        joined(self.how, rows.len(), rows, Plain, outs);
+        true
     }
 }

@@ -151,8 +151,10 @@ macro_rules! float {
                 let bits = self.to_bits();
                 let sign = (bits as $int >> (<$int>::BITS - 1)) as $key;
                 let key = bits ^ (sign | (1 << (<$int>::BITS - 1)));
-                let nan = if nan_first { 0 } else { <$key>::MAX };
-                if <$t>::is_nan(self) { nan } else { key }
+                // Masks become vector operations where a choice between numbers does not.
+                let beyond = <$t>::INFINITY.to_bits().wrapping_sub(bits & (<$key>::MAX >> 1));
+                let nan = (beyond as $int >> (<$int>::BITS - 1)) as $key;
+                if nan_first { key & !nan } else { key | nan }
             }
             #[inline(always)]
             fn of_key(key: $key) -> Self {

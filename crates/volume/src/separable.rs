@@ -9,9 +9,10 @@ use crate::around::{Piece, Pieces, pieces_behind, spans, within};
 use crate::block::{View, axis_len};
 use crate::fold::{EdgeTaps, GROUP, Rule};
 use crate::levels::{Block, Level, SHORT_ROW, blocks, in_threads, levels, most_of_strip};
-use crate::lines::{LINE, Lines};
-use crate::load::{Load, Plain};
+use crate::lines::{LINE, Lines, most_results};
+use crate::load::{self, Load, Plain};
 use crate::op::worth;
+use crate::ring::{self, Ring};
 use crate::{Meter, Scratch, VolumeError};
 use arrayloom_plan::Edge;
 use arrayloom_types::Region;
@@ -72,6 +73,8 @@ pub(crate) struct Separable<'a, R: Rule> {
 /// Buffers of one thread.
 pub(crate) struct Work<W> {
     rows: Vec<Option<Scratch<W>>>,
+    /// Rows of the first pass, if they are converted before.
+    ring: Option<Scratch<W>>,
     pub(crate) line: Scratch<W>,
 }
 
@@ -109,28 +112,55 @@ pub(crate) struct Planes<'a, S> {
     pieces: &'a [Piece],
 }
 
-pub(crate) type Rows<'a, W> = SmallVec<[&'a [W]; 4]>;
+impl<S: Pod> Planes<'_, S> {
+    /// Row `row` of the first channel as numbers.
+    fn convert<W: Pod>(&self, row: usize, load: impl Load<S, W>, to: &mut [W]) {
+        for piece in self.pieces {
+            let from = &self.data[0][row * self.row + piece.from..][..piece.len];
+            load::row(load, from, &mut to[piece.at..piece.at + piece.len]);
+        }
+    }
+}
+
+pub(crate) type Rows<'a, W> = SmallVec<[&'a [W]; 16]>;
 pub(crate) type RowsMut<'a, W> = SmallVec<[&'a mut [W]; 8]>;
 
 /// Elements of working memory for each thread: rows of each pass, and a padded line.
 pub(crate) fn scratch_elems(passes: &[Pass], channels: usize, extents: &[i64]) -> u64 {
-    let mut grown: Vec<u64> = extents.iter().map(|e| e.max(&0).unsigned_abs()).collect();
-    for pass in passes {
-        grown[pass.axis] += pass.len as u64;
-    }
-    let row = |p: &Pass| grown[p.axis + 1..].iter().product::<u64>();
-    let rows = passes.iter().enumerate().map(|(i, p)| {
-        let strip = (i == 0).then(|| most_of_strip(passes, |p| row(p)));
-        row(p).min(strip.unwrap_or(u64::MAX))
-    });
+    let rows = passes.iter().map(|p| longest_row(passes, p, extents));
     let line = passes.last().map_or(0, |last| {
-        let row = row(last);
+        let row = row_behind(passes, last, extents);
         let whole = row.saturating_mul(extents[last.axis].max(0).unsigned_abs());
         let (short, len) = (SHORT_ROW as u64, last.len as u64);
         let lines = whole.saturating_add(row * len).saturating_mul(GROUP as u64);
         2 * lines.min(LINE as u64 + short) + row.min(short) * len
     });
     channels as u64 * (GROUP as u64 * rows.sum::<u64>() + line) + 16
+}
+
+/// Elements of a ring of converted rows, for each thread.
+pub(crate) fn ring_elems(passes: &[Pass], extents: &[i64]) -> u64 {
+    let first = &passes[0];
+    (first.len + GROUP - 1) as u64 * (longest_row(passes, first, extents) + ring::step(0) as u64)
+}
+
+/// Elements behind the axis of a pass, with all that other passes read there.
+fn row_behind(passes: &[Pass], pass: &Pass, extents: &[i64]) -> u64 {
+    let grown = |d: usize| {
+        let own = passes.iter().filter(|p| p.axis == d);
+        extents[d].max(0).unsigned_abs() + own.map(|p| p.len as u64).sum::<u64>()
+    };
+    (pass.axis + 1..extents.len()).map(grown).product()
+}
+
+/// Elements of a row that a pass makes at a time, at most.
+fn longest_row(passes: &[Pass], pass: &Pass, extents: &[i64]) -> u64 {
+    let row = |p: &Pass| row_behind(passes, p, extents);
+    if pass.axis == passes[0].axis {
+        row(pass).min(most_of_strip(passes, row))
+    } else {
+        row(pass)
+    }
 }
 
 impl<R: Rule> Separable<'_, R> {
@@ -151,7 +181,7 @@ impl<R: Rule> Separable<'_, R> {
         let source: &[S] = bytemuck::cast_slice(input.data);
         let tasks = Mutex::new(self.tasks(ctx, &levels, &blocks, out).into_iter());
         let run = || -> Result<(), VolumeError> {
-            let mut work = self.work(ctx, &blocks)?;
+            let mut work = self.work(ctx, &blocks, load.is_slow())?;
             loop {
                 let task = tasks.lock().unwrap_or_else(PoisonError::into_inner).next();
                 let Some(mut task) = task else {
@@ -224,10 +254,16 @@ impl<R: Rule> Separable<'_, R> {
         tasks
     }
 
-    fn work(&self, ctx: &Ctx, blocks: &[Block<R::W>]) -> Result<Work<R::W>, VolumeError> {
+    fn work(
+        &self,
+        ctx: &Ctx,
+        blocks: &[Block<R::W>],
+        converts: bool,
+    ) -> Result<Work<R::W>, VolumeError> {
         let Some(first) = blocks.first() else {
             return Ok(Work {
                 rows: Vec::new(),
+                ring: None,
                 line: Scratch::new(&ctx.meter, 0)?,
             });
         };
@@ -260,12 +296,18 @@ impl<R: Rule> Separable<'_, R> {
                 self.rule.channels(last.pass + 1),
             );
             let copied = (before * (outputs + last.len) + after * outputs) * last.row;
-            copied.max(after * LINE.min(GROUP * padded))
+            let made = most_results(padded);
+            copied.max(after * made + before * (made + last.len))
         } else {
             0
         };
+        let ring = converts.then(|| {
+            let rows = first.levels[0].len + GROUP - 1;
+            Scratch::new(&ctx.meter, rows * ring::step(longest))
+        });
         Ok(Work {
             rows,
+            ring: ring.transpose()?,
             line: Scratch::new(&ctx.meter, line)?,
         })
     }
@@ -300,11 +342,14 @@ impl<R: Rule> Separable<'_, R> {
         };
         let stride = margins.map_or(row, |_| deeper[0].index.len());
         let start = margins.unwrap_or(0);
-        let mut rows: Vec<&[S]> = Vec::with_capacity(source.data.len() * (level.len + GROUP));
+        let mut space = work.ring.take_if(|_| level.pass == 0);
+        let mut ring = space
+            .as_mut()
+            .map(|s| Ring::new(s.get_mut(), level.len + GROUP - 1, row));
         let mut i = range.start;
         while i < range.end {
-            let next = &level.edges[i..range.end.min(i + GROUP)];
-            let together = next.len() == GROUP && next.iter().all(Option::is_none);
+            let group = i..i + GROUP;
+            let together = group.end <= range.end && level.faces_in(group).next().is_none();
             let count = if together { GROUP } else { 1 };
             let buffer = &mut buffer.get_mut()[..count * channels * stride];
             let mut made: RowsMut<'_, R::W> = buffer
@@ -315,23 +360,9 @@ impl<R: Rule> Separable<'_, R> {
             let place = |k: usize| k % channels * count + k / channels;
             let each = (0..made.len()).map(|k| std::mem::take(&mut made[place(k)]));
             let mut outs: RowsMut<'_, R::W> = each.collect();
-            for piece in source.pieces {
-                rows.clear();
-                for plane in source.data {
-                    let there = &level.index[i..i + level.len + count - 1];
-                    let there = there.iter().filter_map(|&at| usize::try_from(at).ok());
-                    let start = |at: usize| at * source.row + piece.from;
-                    rows.extend(there.map(|at| &plane[start(at)..start(at) + piece.len]));
-                }
-                let place = piece.at..piece.at + piece.len;
-                let each = outs.iter_mut().map(|out| &mut out[place.clone()]);
-                let mut outs: RowsMut<'_, R::W> = each.collect();
-                match &level.edges[i] {
-                    None => self.rule.fold(level.pass, &rows, load, &mut outs),
-                    Some(edge) => self
-                        .rule
-                        .fold_edge(level.pass, edge, &rows, load, &mut outs),
-                }
+            match &mut ring {
+                Some(ring) => self.converted((level, i, count), source, load, ring, &mut outs),
+                None => self.in_place((level, i, count), source, load, &mut outs),
             }
             drop((made, outs));
             let done = i - range.start;
@@ -353,6 +384,62 @@ impl<R: Rule> Separable<'_, R> {
             i += count;
         }
         work.rows[level.pass] = Some(buffer);
+        work.ring = work.ring.take().or(space);
+    }
+
+    /// Combines rows that are converted before, for `count` outputs from `i` on.
+    fn converted<S: Pod, L: Load<S, R::W>>(
+        &self,
+        (level, i, count): (&Level<R::W>, usize, usize),
+        source: &Planes<'_, S>,
+        load: L,
+        ring: &mut Ring<'_, R::W>,
+        outs: &mut [&mut [R::W]],
+    ) {
+        let wanted = i..i + level.len + count - 1;
+        ring.advance(wanted.clone(), &level.index, |row, to| {
+            source.convert(row, load, to);
+        });
+        let there = wanted.filter(|&at| level.index[at] >= 0);
+        let rows: Rows<'_, R::W> = there.map(|at| ring.at(at)).collect();
+        self.fold((level, i), &rows, Plain, outs);
+    }
+
+    /// Combines rows where they lie, for `count` outputs from `i` on.
+    fn in_place<S: Pod, L: Load<S, R::W>>(
+        &self,
+        (level, i, count): (&Level<R::W>, usize, usize),
+        source: &Planes<'_, S>,
+        load: L,
+        outs: &mut [&mut [R::W]],
+    ) {
+        let wanted = &level.index[i..i + level.len + count - 1];
+        for piece in source.pieces {
+            let mut rows: Rows<'_, S> = Rows::new();
+            for plane in source.data {
+                let there = wanted.iter().filter_map(|&at| usize::try_from(at).ok());
+                let start = |at: usize| at * source.row + piece.from;
+                rows.extend(there.map(|at| &plane[start(at)..start(at) + piece.len]));
+            }
+            let place = piece.at..piece.at + piece.len;
+            let each = outs.iter_mut().map(|out| &mut out[place.clone()]);
+            let mut outs: RowsMut<'_, R::W> = each.collect();
+            self.fold((level, i), &rows, load, &mut outs);
+        }
+    }
+
+    /// Combines the rows of the window of output `i`, or of a group from there on.
+    fn fold<S: Pod, L: Load<S, R::W>>(
+        &self,
+        (level, i): (&Level<R::W>, usize),
+        rows: &[&[S]],
+        load: L,
+        outs: &mut [&mut [R::W]],
+    ) {
+        match level.faces_in(i..i + 1).next() {
+            None => self.rule.fold(level.pass, rows, load, outs),
+            Some((_, edge)) => self.rule.fold_edge(level.pass, edge, rows, load, outs),
+        }
     }
 
     /// Hands the channels of a row to the next pass, or rounds them to the output.

@@ -13,8 +13,8 @@ pub(crate) const STRIP: usize = 32;
 /// Work on rows, element by element. An element may be computed twice: the last strip of a row overlaps
 /// the one before.
 pub(crate) trait Strips {
-    /// True if elements are so small that two strips at a time fit the registers.
-    const SMALL: bool = false;
+    /// Bytes of an element: of smaller ones more are computed at a time.
+    const BYTES: usize = 4;
 
     /// Elements of a row.
     fn elems(&self) -> usize;
@@ -47,8 +47,12 @@ impl<T: Strips> Wide for All<T> {
     #[inline(always)]
     fn run(mut self) {
         let len = self.0.elems();
-        if T::SMALL && len >= 2 * STRIP {
+        if T::BYTES == 1 && len >= 4 * STRIP {
+            self.by::<{ 4 * STRIP }>(len);
+        } else if T::BYTES <= 2 && len >= 2 * STRIP {
             self.by::<{ 2 * STRIP }>(len);
+        } else if T::BYTES == 8 && len >= STRIP / 2 {
+            self.by::<{ STRIP / 2 }>(len);
         } else if len >= STRIP {
             self.by::<STRIP>(len);
         } else {

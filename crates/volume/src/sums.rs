@@ -8,7 +8,7 @@
 
 use crate::fold::{EdgeTaps, GROUP, Rule};
 use crate::joined::{Join, joined};
-use crate::load::Load;
+use crate::load::{Load, Plain};
 use crate::op::Mode;
 use crate::separable::Pass;
 use arrayloom_cpu::{Wide, wide};
@@ -139,6 +139,11 @@ where
             *v += edge.bias[0];
         }
     }
+
+    fn join(&self, rows: &[&[W]], outs: &mut [&mut [W]]) -> bool {
+        joined(Add, rows.len(), rows, Plain, outs);
+        true
+    }
 }
 
 /// Sums and sums of squares below 2^53, in double precision.
@@ -225,6 +230,11 @@ impl Rule for Squares {
                 *v += bias;
             }
         }
+    }
+
+    fn join(&self, rows: &[&[f64]], outs: &mut [&mut [f64]]) -> bool {
+        Squares::sums(1, rows.len() / 2, rows, Plain, outs);
+        true
     }
 }
 

@@ -41,16 +41,15 @@ fn narrow(row: isize) -> i32 {
 /// For each output the first row of its window if its rows follow each other, or its list.
 fn starts<W>(level: &Level<W>) -> Vec<i32> {
     let mut lists = 0;
-    let windows = level.index.windows(level.len).zip(&level.edges);
-    let start = |(window, edge): (&[isize], &Option<_>)| {
-        if edge.is_some() {
+    let start = |window: &[isize]| {
+        if window.iter().any(|&row| row < 0) {
             lists += 1;
             return -1 - lists;
         }
         let follow = window.windows(2).all(|pair| pair[0] + 1 == pair[1]);
         if follow { narrow(window[0]) } else { -1 }
     };
-    windows.map(start).collect()
+    level.index.windows(level.len).map(start).collect()
 }
 
 impl<W: Pod> Passes<'_, W> {
@@ -120,7 +119,7 @@ impl<W: Pod> Passes<'_, W> {
         let lists = whole.len().max(1);
         let mut weights: Vec<W> = whole.concat();
         let mut bias = vec![self.nothing; lists];
-        for edge in level.edges.iter().flatten() {
+        for (_, edge) in &level.faces {
             // Weights of places that are missing are never read.
             for taps in &edge.taps[..whole.len()] {
                 let mut list = vec![W::zeroed(); level.len];

@@ -6,12 +6,13 @@ use crate::abroad::passes::{self, Passes};
 use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::block::{View, ViewMut};
 use crate::fold::EdgeTaps;
+use crate::joined::Join;
 use crate::load::{Keys, Load, Order, emit_keys, key_of};
-use crate::low::Low;
+use crate::low::{End, Lower, Upper};
 use crate::op::{Mode, Op, voxels, worth};
 use crate::ops::WindowAxis;
 use crate::pixel::Key;
-use crate::separable::{Ctx, Pass, Separable, scratch_elems};
+use crate::separable::{Ctx, Pass, Separable, ring_elems, scratch_elems};
 use arrayloom_device::Fold;
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::{DType, Region};
@@ -82,11 +83,15 @@ impl BoxExtremum {
         &self.passes
     }
 
-    /// What stands where only the places `there` of a window exist.
-    pub(super) fn edge_taps<K: Key>(&self, pass: usize, there: &[usize]) -> EdgeTaps<K> {
+    /// What stands where only the places `there` of a window exist, in such keys: `nothing` where no value does.
+    pub(super) fn edge_taps<K: Key>(
+        &self,
+        (pass, there): (usize, &[usize]),
+        (keys, nothing): (Keys, K),
+    ) -> EdgeTaps<K> {
         let bias = match self.axes[self.passes[pass].axis].mode {
-            Mode::Constant(value) => key_of(self.which.keys(self.dtype), value),
-            _ => K::MAX,
+            Mode::Constant(value) => key_of(keys, value),
+            _ => nothing,
         };
         EdgeTaps {
             places: there.to_vec(),
@@ -95,7 +100,6 @@ impl BoxExtremum {
         }
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "a box is written once")]
     fn run_in<K: Key>(
         &self,
         ctx: &Ctx,
@@ -105,11 +109,30 @@ impl BoxExtremum {
     where
         Keys: Load<K, K>,
     {
-        let keys = self.which.keys(self.dtype);
-        let edge_taps = |pass: usize, there: &[usize]| self.edge_taps::<K>(pass, there);
+        match self.which {
+            Extremum::Minimum => self.run_as((Lower, Order::Lowest, K::MAX), ctx, input, out),
+            Extremum::Maximum => self.run_as((Upper, Order::Rising, K::MIN), ctx, input, out),
+        }
+    }
+
+    /// The end `how` of keys in an order in which NaN is at that end, and `nothing` at the other one.
+    #[expect(clippy::needless_pass_by_value, reason = "a box is written once")]
+    fn run_as<K: Key>(
+        &self,
+        (how, order, nothing): (impl Join<K> + Sync, Order, K),
+        ctx: &Ctx,
+        input: &View<'_>,
+        out: ViewMut<'_>,
+    ) -> Result<(), VolumeError>
+    where
+        Keys: Load<K, K>,
+    {
+        let dtype = self.dtype;
+        let keys = Keys { dtype, order };
+        let edge_taps = |pass, there: &[usize]| self.edge_taps((pass, there), (keys, nothing));
         let emit = |found: &[&[K]], out: &mut [u8]| emit_keys(keys, found[0], out);
         let engine = Separable {
-            rule: Low::new(self.passes.iter().map(|p| p.len).collect()),
+            rule: End::new(how, self.passes.iter().map(|p| p.len).collect()),
             passes: &self.passes,
             edge_taps: &edge_taps,
             emit: &emit,
@@ -125,7 +148,7 @@ impl BoxExtremum {
         let keys = self.which.keys(self.dtype);
         let passes = Passes {
             axes: &self.passes,
-            edge_taps: &|pass: usize, there: &[usize]| self.edge_taps::<K>(pass, there),
+            edge_taps: &|pass, there: &[usize]| self.edge_taps((pass, there), (keys, K::MAX)),
             fold: &|_| Fold::Least,
             weights: &|_| Vec::new(),
             nothing: K::MAX,
@@ -175,7 +198,8 @@ impl Op for BoxExtremum {
 
     fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
         let threads = worth(threads, voxels(extents)) as u64;
-        threads * (self.dtype.size() as u64 * scratch_elems(&self.passes, 1, extents) + 64)
+        let elems = scratch_elems(&self.passes, 1, extents) + ring_elems(&self.passes, extents);
+        threads * (self.dtype.size() as u64 * elems + 64)
     }
 
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]

@@ -11,7 +11,7 @@ use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::abroad::windows;
 use crate::block::{View, ViewMut};
 use crate::load::{self, Keys, Load, emit_keys, key_of};
-use crate::low::Low;
+use crate::low::lowest;
 use crate::op::{Op, voxels, worth};
 use crate::pixel::Key;
 use crate::separable::Ctx;
@@ -95,7 +95,7 @@ impl FootprintExtremum {
                 for (row, base, at) in tile.rows() {
                     rows.clear();
                     rows.extend(runs.iter().map(|(o, data)| &data[base + o..base + o + len]));
-                    Low::of(&rows, lows);
+                    lowest(&rows, lows);
                     if mixed {
                         self.mend(tile, (base, &offsets), at, lows);
                     }
@@ -140,7 +140,7 @@ impl FootprintExtremum {
                 &before[(from - 1) * used..from * used]
             };
             let len = used - (length - half);
-            Low::of(
+            lowest(
                 &[&source[..len], &source[length - half..]],
                 &mut here[..len],
             );
@@ -166,7 +166,7 @@ impl FootprintExtremum {
                 &tile.data[at..=at]
             };
             let rows: Vec<&[K]> = there.iter().map(place).collect();
-            Low::of(&rows, std::slice::from_mut(key));
+            lowest(&rows, std::slice::from_mut(key));
         }
     }
 }

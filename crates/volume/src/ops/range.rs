@@ -9,13 +9,13 @@ use super::extrema::{BoxExtremum, Extremum};
 use crate::VolumeError;
 use crate::block::{View, ViewMut};
 use crate::fold::{EdgeTaps, GROUP, Rule};
-use crate::joined::{Join, joined};
-use crate::load::{Keys, Load};
-use crate::low::Lower;
+use crate::joined::joined;
+use crate::load::{Keys, Load, Order, Plain};
+use crate::low::{Lower, Upper, with_bias};
 use crate::op::{Op, voxels, worth};
 use crate::ops::WindowAxis;
 use crate::pixel::{Key, Pixel, with_pixel};
-use crate::separable::{Ctx, Separable, scratch_elems};
+use crate::separable::{Ctx, Separable, ring_elems, scratch_elems};
 use arrayloom_cpu::{Wide, wide};
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::DType;
@@ -54,9 +54,11 @@ impl BoxRange {
         Keys: Load<K, K>,
     {
         let (passes, dtype) = (self.lowest.passes(), self.lowest.dtype());
+        let order = Order::Rising;
+        let keys = Keys { dtype, order };
         let edge_taps = |pass: usize, there: &[usize]| {
-            let low: EdgeTaps<K> = self.lowest.edge_taps(pass, there);
-            let high: EdgeTaps<K> = self.highest.edge_taps(pass, there);
+            let low = self.lowest.edge_taps((pass, there), (keys, K::MAX));
+            let high = self.highest.edge_taps((pass, there), (keys, K::MIN));
             EdgeTaps {
                 bias: [low.bias[0], high.bias[0]],
                 ..low
@@ -66,9 +68,6 @@ impl BoxRange {
         let engine = Separable {
             rule: Ends {
                 lens: passes.iter().map(|p| p.len).collect(),
-                flip: Flipped {
-                    nan: matches!(dtype, DType::F16 | DType::F32 | DType::F64),
-                },
                 kind: PhantomData,
             },
             passes,
@@ -77,50 +76,20 @@ impl BoxRange {
             plain: false,
             out_size: dtype.size(),
         };
-        let keys = Extremum::Minimum.keys(dtype);
         engine.run::<K, _>(ctx, input, keys, (out.region, out.data))
     }
 }
 
-/// Keys of which the smallest one is the maximum, of keys of which the smallest one is the minimum.
-#[derive(Clone, Copy, Debug)]
-struct Flipped {
-    /// True if the key zero is that of a NaN, which comes before all others here and there.
-    nan: bool,
-}
-
-impl<K: Key> Join<K> for Flipped {
-    #[inline(always)]
-    fn lift<const N: usize>(self, mut values: [K; N]) -> [K; N] {
-        for value in &mut values {
-            let flipped = *value ^ K::MAX;
-            *value = if self.nan && *value == K::MIN {
-                K::MIN
-            } else {
-                flipped
-            };
-        }
-        values
-    }
-
-    #[inline(always)]
-    fn join<const N: usize>(self, a: [K; N], b: [K; N]) -> [K; N] {
-        Lower.join(a, b)
-    }
-}
-
-/// The smallest key of a window, and the smallest one of the flipped keys.
+/// The smallest key of a window, and the greatest one, which is a NaN's if the window has one.
 struct Ends<K> {
     /// Points of the window along each filtered axis.
     lens: Vec<usize>,
-    flip: Flipped,
     kind: PhantomData<K>,
 }
 
 impl<K: Key> Ends<K> {
     /// Joins the rows of windows of `n` rows: those of voxels, or of both ends.
     fn joined<S: Pod, L: Load<S, K>>(
-        &self,
         pass: usize,
         n: usize,
         rows: &[&[S]],
@@ -135,14 +104,13 @@ impl<K: Key> Ends<K> {
                 highs.push(high);
             }
         }
-        if pass == 0 {
-            joined(Lower, n, rows, load, &mut lows);
-            joined(self.flip, n, rows, load, &mut highs);
+        let (first, second) = if pass == 0 {
+            (rows, rows)
         } else {
-            let (first, second) = rows.split_at(rows.len() / 2);
-            joined(Lower, n, first, load, &mut lows);
-            joined(Lower, n, second, load, &mut highs);
-        }
+            rows.split_at(rows.len() / 2)
+        };
+        joined(Lower, n, first, load, &mut lows);
+        joined(Upper, n, second, load, &mut highs);
     }
 }
 
@@ -160,7 +128,7 @@ impl<K: Key> Rule for Ends<K> {
         load: L,
         outs: &mut [&mut [K]],
     ) {
-        self.joined(pass, self.lens[pass], rows, load, outs);
+        Ends::joined(pass, self.lens[pass], rows, load, outs);
     }
 
     fn fold_edge<S: Pod, L: Load<S, K>>(
@@ -172,12 +140,16 @@ impl<K: Key> Rule for Ends<K> {
         outs: &mut [&mut [K]],
     ) {
         let n = rows.len() / self.channels(pass);
-        self.joined(pass, n, rows, load, outs);
-        for (out, bias) in outs.iter_mut().zip(edge.bias) {
-            for v in &mut **out {
-                *v = v.lower(bias);
-            }
+        Ends::joined(pass, n, rows, load, outs);
+        if let [low, high] = outs {
+            with_bias(Lower, edge.bias[0], low);
+            with_bias(Upper, edge.bias[1], high);
         }
+    }
+
+    fn join(&self, rows: &[&[K]], outs: &mut [&mut [K]]) -> bool {
+        Ends::joined(1, rows.len() / 2, rows, Plain, outs);
+        true
     }
 }
 
@@ -194,8 +166,7 @@ impl<T: Pixel> Wide for Differences<'_, T> {
     #[inline(always)]
     fn run(self) {
         for ((to, &low), &high) in self.to.iter_mut().zip(self.low).zip(self.high) {
-            // Flipped back, the key zero of a NaN is the greatest one, which stands for NaN as well.
-            *to = T::of_key(high ^ T::Key::MAX).minus(T::of_key(low));
+            *to = T::of_key(high).minus(T::of_key(low));
         }
     }
 }
@@ -223,7 +194,8 @@ impl Op for BoxRange {
 
     fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
         let threads = worth(threads, voxels(extents)) as u64;
-        let elems = scratch_elems(self.lowest.passes(), 2, extents);
+        let passes = self.lowest.passes();
+        let elems = scratch_elems(passes, 2, extents) + ring_elems(passes, extents);
         threads * (self.dtype().size() as u64 * elems + 64)
     }
 

@@ -1,0 +1,88 @@
+//! Rows of the first pass as numbers, in a ring of as many as neighbouring windows read: each row is converted
+//! once, however many windows it is part of.
+
+use std::ops::Range;
+
+/// From the beginning of a row to that of the next one. Rows of a power of two elements would compete for the same
+/// places of a level-1 cache.
+pub(crate) fn step(row: usize) -> usize {
+    row + GAP
+}
+
+/// Elements between rows.
+const GAP: usize = 64;
+
+/// The rows at some neighbouring coordinates of a padded axis.
+pub(crate) struct Ring<'w, W> {
+    rows: &'w mut [W],
+    /// Elements of a row.
+    row: usize,
+    /// The coordinates before this one are done.
+    next: usize,
+}
+
+impl<'w, W> Ring<'w, W> {
+    /// Room for the rows at `count` coordinates at a time.
+    pub(crate) fn new(space: &'w mut [W], count: usize, row: usize) -> Ring<'w, W> {
+        Ring {
+            rows: &mut space[..count * step(row)],
+            row,
+            next: 0,
+        }
+    }
+
+    fn place(&self, at: usize) -> Range<usize> {
+        let start = at * step(self.row) % self.rows.len().max(1);
+        start..start + self.row
+    }
+
+    /// Goes on to the coordinates `wanted`, not before those of the last call: `convert` gives row `index[at]` of
+    /// the axis, where there is one.
+    pub(crate) fn advance(
+        &mut self,
+        wanted: Range<usize>,
+        index: &[isize],
+        convert: impl Fn(usize, &mut [W]),
+    ) {
+        let first = self.next.max(wanted.start);
+        for (at, &row) in (first..).zip(&index[first..wanted.end]) {
+            if let Ok(row) = usize::try_from(row) {
+                let place = self.place(at);
+                convert(row, &mut self.rows[place]);
+            }
+        }
+        self.next = wanted.end;
+    }
+
+    /// The row at a coordinate.
+    pub(crate) fn at(&self, at: usize) -> &[W] {
+        &self.rows[self.place(at)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    #[test]
+    fn every_row_is_converted_once_and_stays_while_windows_read_it() {
+        // A mirrored axis of five rows, one of them missing, and windows of three coordinates.
+        let index = [1, 0, 1, 2, -1, 4, 3, 2];
+        let mut space = vec![0; 3 * step(2)];
+        let mut ring = Ring::new(&mut space, 3, 2);
+        let converted = RefCell::new(Vec::new());
+        for (start, end) in [(0, 2), (1, 4), (2, 5), (5, 8)] {
+            ring.advance(start..end, &index, |row, to| {
+                converted.borrow_mut().push(row);
+                to.copy_from_slice(&[10 * row, 10 * row + 1]);
+            });
+            for (at, &row) in (start..).zip(&index[start..end]) {
+                if let Ok(row) = usize::try_from(row) {
+                    assert_eq!(ring.at(at), [10 * row, 10 * row + 1]);
+                }
+            }
+        }
+        assert_eq!(converted.into_inner(), [1, 0, 1, 2, 4, 3, 2]);
+    }
+}
