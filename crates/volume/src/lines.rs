@@ -1,5 +1,5 @@
 //! The last pass of a separable filter along short rows, mostly single elements: padded lines, shifted against
-//! themselves.
+//! themselves. Long windows are joined from windows of a part of their points, where grouping does not matter.
 #![expect(
     clippy::inline_always,
     reason = "inlined into code compiled for wide vectors"

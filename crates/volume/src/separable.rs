@@ -3,8 +3,9 @@
 //! The first pass combines whole planes of the input into planes, the next combines their rows into
 //! rows, the last slides along those. Planes are cut into strips, so that strips and what is read for
 //! them stay in the caches; four neighbouring planes or rows are made at a time, so each of their inputs
-//! is loaded once for four uses. Every pass sees its own edges: an index list says which row stands at
-//! each coordinate, and near faces without rows the taps are others ([`EdgeTaps`]).
+//! is loaded once for four uses. Elements whose conversion is slow are converted once, in a [`Ring`]. Every
+//! pass sees its own edges: an index list says which row stands at each coordinate, and near faces without
+//! rows the taps are others ([`EdgeTaps`]).
 use crate::around::{Piece, Pieces, pieces_behind, spans, within};
 use crate::block::{View, axis_len};
 use crate::fold::{EdgeTaps, GROUP, Rule};

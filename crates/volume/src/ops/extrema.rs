@@ -1,5 +1,5 @@
-//! Minimum and maximum over boxes, one axis after the other, in integers that sort as the values do: rising
-//! for minima, falling for maxima.
+//! Minimum and maximum over boxes, one axis after the other, in integers that sort as the values do. NaN comes
+//! first for minima and last for maxima. Devices, which know minima only, take falling keys for maxima.
 
 use crate::VolumeError;
 use crate::abroad::passes::{self, Passes};
