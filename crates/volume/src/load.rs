@@ -10,7 +10,7 @@
 use crate::pixel::{Key, Pixel, with_pixel};
 use crate::strips::STRIP;
 use arrayloom_cpu::{Wide, wide};
-use arrayloom_types::DType;
+use arrayloom_types::{DType, Kind};
 use bytemuck::Pod;
 use half::f16;
 
@@ -131,6 +131,11 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
+    /// True for floats: who reads an element several times had better convert it once.
+    pub(crate) fn are_slow(self) -> bool {
+        self.dtype.kind() == Kind::Float
+    }
+
     /// The same, as devices are told.
     pub(crate) fn on_device(self) -> arrayloom_device::Keys {
         match self.order {
@@ -151,7 +156,7 @@ macro_rules! keys {
     ($($raw:ty; $($name:ident => $t:ty),*;)*) => {$(
         impl Load<$raw, $raw> for Keys {
             fn is_slow(self) -> bool {
-                matches!(self.dtype, DType::F16 | DType::F32 | DType::F64)
+                self.are_slow()
             }
 
             #[inline(always)]

@@ -198,7 +198,13 @@ impl Op for BoxExtremum {
 
     fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
         let threads = worth(threads, voxels(extents)) as u64;
-        let elems = scratch_elems(&self.passes, 1, extents) + ring_elems(&self.passes, extents);
+        let slow = self.which.keys(self.dtype).are_slow();
+        let ring = if slow {
+            ring_elems(&self.passes, extents)
+        } else {
+            0
+        };
+        let elems = scratch_elems(&self.passes, 1, extents) + ring;
         threads * (self.dtype.size() as u64 * elems + 64)
     }
 

@@ -195,7 +195,9 @@ impl Op for BoxRange {
     fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
         let threads = worth(threads, voxels(extents)) as u64;
         let passes = self.lowest.passes();
-        let elems = scratch_elems(passes, 2, extents) + ring_elems(passes, extents);
+        let slow = Extremum::Minimum.keys(self.dtype()).are_slow();
+        let ring = if slow { ring_elems(passes, extents) } else { 0 };
+        let elems = scratch_elems(passes, 2, extents) + ring;
         threads * (self.dtype().size() as u64 * elems + 64)
     }
 
