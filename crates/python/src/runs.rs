@@ -20,8 +20,8 @@ use std::time::Instant;
 
 /// Elements that a sort is tried on.
 const SAMPLE: usize = 4096;
-/// Nanoseconds for an element of them from which on two threads are worth a merge. Without vectors a sort takes 14
-/// to 30, with them 1 to 4; NumPy's code for AVX-512 takes 20 where compressed stores are slow (AMD's Zen 4).
+/// Nanoseconds for an element of them from which on two threads are worth a merge. NumPy's code for AVX-512 takes about 4
+/// on a Xeon, and 14 to 20 where stores of some elements of a vector are slow, as on AMD's Zen 4.
 const SLOW: f64 = 6.0;
 /// Threads from which on a vector is sorted in runs whatever it costs: a merge costs as much as half a quick sort.
 const MANY_THREADS: usize = 4;
