@@ -50,7 +50,6 @@ mod pydevice;
 mod ranges;
 mod record;
 mod runner;
-mod runs;
 mod site;
 mod slot;
 mod sorting;
@@ -58,6 +57,7 @@ mod state;
 mod stats;
 mod super_ufunc;
 mod sync;
+mod vectors;
 mod volume;
 
 use pyo3::prelude::*;

@@ -1,14 +1,14 @@
 //! `sort`, `argsort`, `partition` and `argpartition`: NumPy's own on parts, on all cores.
 //!
 //! A device that sorts does what the first two ask for (`operations.rs`).
-//! Rows are sorted part by part, long vectors in runs (`runs.rs`).
+//! Rows are sorted part by part, long vectors as a whole (`vectors.rs`).
 
 use crate::copies::argument;
 use crate::map::{Outcome, leave};
 use crate::methods::Call;
 use crate::np::{self, Arr};
 use crate::parts::{self, Job};
-use crate::{delegate, lift, operations, runs, sync};
+use crate::{delegate, lift, operations, sync, vectors};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyInt, PyTuple};
@@ -22,7 +22,7 @@ pub(crate) fn sort<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
     let Some(wish) = wish(call, array.ndim())? else {
         return in_place(call, "sort", 0);
     };
-    if operations::sort(py, array, wish.axis)? || runs::sort(call.this, &wish)? {
+    if operations::sort(py, array, wish.axis)? || vectors::sort(call.this, &wish)? {
         return Ok(Outcome::Done(py.None().into_bound(py)));
     }
     in_place(call, "sort", 0)
@@ -42,7 +42,7 @@ pub(crate) fn argsort<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
         if let Some(places) = operations::argsort(py, array, wish.axis, wish.stable)? {
             return Ok(Outcome::Done(places));
         }
-        if let Some(places) = runs::argsort(call.this, &wish)? {
+        if let Some(places) = vectors::argsort(call.this, &wish)? {
             return Ok(Outcome::Done(places));
         }
     }

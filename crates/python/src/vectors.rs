@@ -1,0 +1,213 @@
+//! Sorts of long vectors on all cores, where NumPy's own takes longer.
+//!
+//! The order of equal elements is NumPy's own business unless the sort is stable: where it can be seen, NumPy sorts.
+#![expect(unsafe_code, reason = "sorts in the memory of arrays")]
+
+use crate::birth::{self, Born};
+use crate::np::{self, Arr, plain_view};
+use crate::parts;
+use crate::sorting::Wish;
+use crate::{state, sync};
+use arrayloom_bulk::{self as bulk, Number};
+use arrayloom_types::DType;
+use numpy::npyffi::flags::NPY_ARRAY_C_CONTIGUOUS;
+use pyo3::prelude::*;
+use pyo3::types::PySlice;
+use std::time::Instant;
+
+/// Elements that NumPy's sort is tried on.
+const SAMPLE: usize = 4096;
+/// Nanoseconds for an element of them from which on ours is quicker. NumPy's code for AVX-512 takes about 4 on a Xeon,
+/// and 14 to 20 where stores of some elements of a vector are slow, as on AMD's Zen 4.
+const SLOW: f64 = 6.0;
+/// Elements from which on that is tried.
+const LEAST: usize = 100_000;
+/// Threads from which on ours is quicker whatever NumPy takes, and for how many elements.
+const MANY_THREADS: usize = 8;
+const LONG: usize = 500_000;
+
+/// What is known of the elements.
+struct Kind {
+    sort: for<'py> fn(&Vector<'_, 'py>) -> PyResult<bool>,
+    argsort: for<'py> fn(&Vector<'_, 'py>, stable: bool) -> PyResult<Option<Bound<'py, PyAny>>>,
+    /// True if so many elements probably have equal ones among them.
+    has_equals: fn(&Sample<'_>, usize) -> bool,
+}
+
+impl Kind {
+    fn of<T: Number>() -> Kind {
+        Kind {
+            sort: in_place::<T>,
+            argsort: places::<T>,
+            has_equals: |sample, count| {
+                // SAFETY: a contiguous array of its own, of this type; it was just made.
+                bulk::has_equals_likely(unsafe { elements::<T>(sample.array) }, count)
+            },
+        }
+    }
+
+    /// Short integers have few values, which NumPy's sorts make use of.
+    fn named(dtype: DType) -> Option<Kind> {
+        match dtype {
+            DType::I32 => Some(Kind::of::<i32>()),
+            DType::U32 => Some(Kind::of::<u32>()),
+            DType::I64 => Some(Kind::of::<i64>()),
+            DType::U64 => Some(Kind::of::<u64>()),
+            DType::F32 => Some(Kind::of::<f32>()),
+            DType::F64 => Some(Kind::of::<f64>()),
+            _ => None,
+        }
+    }
+}
+
+/// A vector that may be sorted here: contiguous, aligned, long.
+struct Vector<'a, 'py> {
+    object: &'a Bound<'py, PyAny>,
+    array: Arr,
+    dtype: DType,
+}
+
+impl<'a, 'py> Vector<'a, 'py> {
+    fn of(object: &'a Bound<'py, PyAny>) -> Option<(Vector<'a, 'py>, Kind)> {
+        let array = Arr::of(object)?;
+        let dtype = array.dtype()?;
+        let fits = array.ndim() == 1
+            && array.len() >= LEAST
+            && array.has(NPY_ARRAY_C_CONTIGUOUS)
+            && array.addr().is_multiple_of(dtype.size());
+        let kind = Kind::named(dtype).filter(|_| fits && parts::threads() > 1 && state::lazy())?;
+        let vector = Vector {
+            object,
+            array,
+            dtype,
+        };
+        Some((vector, kind))
+    }
+
+    /// Lets NumPy sort some of the elements, whose values are there, by this method.
+    fn sample(&self, method: &str, wish: &Wish<'py>) -> PyResult<Option<Sample<'py>>> {
+        let (py, count) = (self.object.py(), self.array.len());
+        let step = (count / SAMPLE).max(1).cast_signed();
+        let key = PySlice::new(py, 0, count.cast_signed(), step);
+        let owner = plain_view(self.object)?
+            .get_item(key)?
+            .call_method0("copy")?;
+        let started = Instant::now();
+        np::method(py, method)?.call((&owner,), Some(&wish.words))?;
+        let seconds = started.elapsed().as_secs_f64();
+        if method != "sort" {
+            np::method(py, "sort")?.call1((&owner,))?;
+        }
+        let Some(array) = Arr::of(&owner) else {
+            return Ok(None);
+        };
+        let elements = u32::try_from(array.len()).map_or(f64::INFINITY, f64::from);
+        Ok(Some(Sample {
+            array,
+            nanoseconds: seconds * 1e9 / elements,
+            _owner: owner,
+        }))
+    }
+}
+
+/// Some elements of a vector, sorted, and how long that took.
+struct Sample<'py> {
+    /// Holds the array.
+    _owner: Bound<'py, PyAny>,
+    array: Arr,
+    nanoseconds: f64,
+}
+
+impl Sample<'_> {
+    /// True if the vector is better sorted here.
+    fn says_here(&self, vector: &Vector<'_, '_>) -> bool {
+        let many = vector.array.len() >= LONG && parts::threads() >= MANY_THREADS;
+        many || self.nanoseconds >= SLOW
+    }
+}
+
+/// `vector.sort()`; false if NumPy had better do it: then the vector is as it was.
+pub(crate) fn sort<'py>(object: &Bound<'py, PyAny>, wish: &Wish<'py>) -> PyResult<bool> {
+    let Some((vector, kind)) = Vector::of(object) else {
+        return Ok(false);
+    };
+    sync::write(object.py(), vector.array)?;
+    match vector.sample("sort", wish)? {
+        Some(sample) if sample.says_here(&vector) => (kind.sort)(&vector),
+        _ => Ok(false),
+    }
+}
+
+/// `vector.argsort()`; none if NumPy had better do it.
+pub(crate) fn argsort<'py>(
+    object: &Bound<'py, PyAny>,
+    wish: &Wish<'py>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some((vector, kind)) = Vector::of(object) else {
+        return Ok(None);
+    };
+    sync::read(object.py(), vector.array)?;
+    let count = vector.array.len();
+    let may = |sample: &Sample<'_>| wish.stable || !(kind.has_equals)(sample, count);
+    match vector.sample("argsort", wish)? {
+        Some(sample) if sample.says_here(&vector) && may(&sample) => {
+            (kind.argsort)(&vector, wish.stable)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Sorts the array. False if equal elements have different bits: then it is as it was.
+fn in_place<T: Number>(vector: &Vector<'_, '_>) -> PyResult<bool> {
+    let (py, array) = (vector.object.py(), vector.array);
+    let Some(spare) = birth::ready(py, vector.dtype, &[array.len()])? else {
+        return Ok(false);
+    };
+    let Some(room) = Arr::of(&spare.array) else {
+        return Ok(false);
+    };
+    // SAFETY: a contiguous array whose values have been computed and that may be written; nobody else works on it.
+    let data = unsafe { elements::<T>(array) };
+    // SAFETY: as above, with memory of its own; keys have the size of elements.
+    let room = unsafe { elements::<T::Key>(room) };
+    Ok(py.detach(|| bulk::sort(data, room, parts::threads())))
+}
+
+/// The places that sort the array. None if elements are equal and the sort is not stable.
+fn places<'py, T: Number>(
+    vector: &Vector<'_, 'py>,
+    stable: bool,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let (py, keys) = (vector.object.py(), vector.array);
+    let Some(Born { array: result, .. }) = birth::ready(py, DType::I64, &[keys.len()])? else {
+        return Ok(None);
+    };
+    let pairs = birth::ready(py, DType::C128, &[keys.len()])?;
+    let spare = birth::ready(py, DType::C128, &[keys.len()])?;
+    let Some((pairs, spare)) = pairs.zip(spare) else {
+        return Ok(None);
+    };
+    let all = [&result, &pairs.array, &spare.array].map(Arr::of);
+    let [Some(places), Some(first), Some(second)] = all else {
+        return Ok(None);
+    };
+    // SAFETY: a contiguous array whose values have been computed; they are only read.
+    let keys = &*unsafe { elements::<T>(keys) };
+    // SAFETY: as above, with memory of its own.
+    let places = unsafe { elements::<isize>(places) };
+    // SAFETY: as above, on pages of their own; a complex number takes 16 bytes.
+    let room = [first, second].map(|room| unsafe { elements::<u128>(room) });
+    let told = py.detach(|| bulk::argsort((keys, places), room, stable, parts::threads()));
+    Ok(told.then_some(result))
+}
+
+/// The elements of a contiguous, aligned array of elements of type `T`, which take any bytes.
+///
+/// # Safety
+/// The array lives, its values have been computed, and nobody else uses them while the slice is in use. What is
+/// written may be written.
+unsafe fn elements<'a, T>(array: Arr) -> &'a mut [T] {
+    let start = std::ptr::with_exposed_provenance_mut(array.addr());
+    // SAFETY: promised by the caller.
+    unsafe { std::slice::from_raw_parts_mut(start, array.len()) }
+}
