@@ -28,8 +28,8 @@ const LONG: usize = 500_000;
 
 /// What is known of the elements.
 struct Kind {
-    sort: for<'py> fn(&Vector<'_, 'py>) -> PyResult<bool>,
-    argsort: for<'py> fn(&Vector<'_, 'py>, stable: bool) -> PyResult<Option<Bound<'py, PyAny>>>,
+    sort: fn(&Vector<'_, '_>) -> bool,
+    argsort: for<'py> fn(&Vector<'_, 'py>, stable: bool) -> Option<Bound<'py, PyAny>>,
     /// True if so many elements probably have equal ones among them.
     has_equals: fn(&Sample<'_>, usize) -> bool,
 }
@@ -84,8 +84,8 @@ impl<'a, 'py> Vector<'a, 'py> {
         Some((vector, kind))
     }
 
-    /// Lets NumPy sort some of the elements, whose values are there, by this method.
-    fn sample(&self, method: &str, wish: &Wish<'py>) -> PyResult<Option<Sample<'py>>> {
+    /// Lets NumPy sort some of the elements, whose values are there.
+    fn sample(&self, wish: &Wish<'py>) -> PyResult<Option<Sample<'py>>> {
         let (py, count) = (self.object.py(), self.array.len());
         let step = (count / SAMPLE).max(1).cast_signed();
         let key = PySlice::new(py, 0, count.cast_signed(), step);
@@ -93,11 +93,8 @@ impl<'a, 'py> Vector<'a, 'py> {
             .get_item(key)?
             .call_method0("copy")?;
         let started = Instant::now();
-        np::method(py, method)?.call((&owner,), Some(&wish.words))?;
+        np::method(py, "sort")?.call((&owner,), Some(&wish.words))?;
         let seconds = started.elapsed().as_secs_f64();
-        if method != "sort" {
-            np::method(py, "sort")?.call1((&owner,))?;
-        }
         let Some(array) = Arr::of(&owner) else {
             return Ok(None);
         };
@@ -132,9 +129,9 @@ pub(crate) fn sort<'py>(object: &Bound<'py, PyAny>, wish: &Wish<'py>) -> PyResul
         return Ok(false);
     };
     sync::write(object.py(), vector.array)?;
-    match vector.sample("sort", wish)? {
-        Some(sample) if sample.says_here(&vector) => (kind.sort)(&vector),
-        _ => Ok(false),
+    match vector.sample(wish)? {
+        Some(sample) => Ok(sample.says_here(&vector) && (kind.sort)(&vector)),
+        None => Ok(false),
     }
 }
 
@@ -149,47 +146,44 @@ pub(crate) fn argsort<'py>(
     sync::read(object.py(), vector.array)?;
     let count = vector.array.len();
     let may = |sample: &Sample<'_>| wish.stable || !(kind.has_equals)(sample, count);
-    match vector.sample("argsort", wish)? {
+    match vector.sample(wish)? {
         Some(sample) if sample.says_here(&vector) && may(&sample) => {
-            (kind.argsort)(&vector, wish.stable)
+            Ok((kind.argsort)(&vector, wish.stable))
         }
         _ => Ok(None),
     }
 }
 
+/// Room for so many elements; none where memory is short, since NumPy needs less.
+fn room(py: Python<'_>, dtype: DType, count: usize) -> Option<Born<'_>> {
+    birth::ready(py, dtype, &[count]).ok().flatten()
+}
+
 /// Sorts the array. False if equal elements have different bits: then it is as it was.
-fn in_place<T: Number>(vector: &Vector<'_, '_>) -> PyResult<bool> {
+fn in_place<T: Number>(vector: &Vector<'_, '_>) -> bool {
     let (py, array) = (vector.object.py(), vector.array);
-    let Some(spare) = birth::ready(py, vector.dtype, &[array.len()])? else {
-        return Ok(false);
+    let Some(spare) = room(py, vector.dtype, array.len()) else {
+        return false;
     };
     let Some(room) = Arr::of(&spare.array) else {
-        return Ok(false);
+        return false;
     };
     // SAFETY: a contiguous array whose values have been computed and that may be written; nobody else works on it.
     let data = unsafe { elements::<T>(array) };
     // SAFETY: as above, with memory of its own; keys have the size of elements.
     let room = unsafe { elements::<T::Key>(room) };
-    Ok(py.detach(|| bulk::sort(data, room, parts::threads())))
+    py.detach(|| bulk::sort(data, room, parts::threads()))
 }
 
 /// The places that sort the array. None if elements are equal and the sort is not stable.
-fn places<'py, T: Number>(
-    vector: &Vector<'_, 'py>,
-    stable: bool,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
+fn places<'py, T: Number>(vector: &Vector<'_, 'py>, stable: bool) -> Option<Bound<'py, PyAny>> {
     let (py, keys) = (vector.object.py(), vector.array);
-    let Some(Born { array: result, .. }) = birth::ready(py, DType::I64, &[keys.len()])? else {
-        return Ok(None);
-    };
-    let pairs = birth::ready(py, DType::C128, &[keys.len()])?;
-    let spare = birth::ready(py, DType::C128, &[keys.len()])?;
-    let Some((pairs, spare)) = pairs.zip(spare) else {
-        return Ok(None);
-    };
+    let result = room(py, DType::I64, keys.len())?.array;
+    let pairs = room(py, DType::C128, keys.len())?;
+    let spare = room(py, DType::C128, keys.len())?;
     let all = [&result, &pairs.array, &spare.array].map(Arr::of);
     let [Some(places), Some(first), Some(second)] = all else {
-        return Ok(None);
+        return None;
     };
     // SAFETY: a contiguous array whose values have been computed; they are only read.
     let keys = &*unsafe { elements::<T>(keys) };
@@ -198,7 +192,7 @@ fn places<'py, T: Number>(
     // SAFETY: as above, on pages of their own; a complex number takes 16 bytes.
     let room = [first, second].map(|room| unsafe { elements::<u128>(room) });
     let told = py.detach(|| bulk::argsort((keys, places), room, stable, parts::threads()));
-    Ok(told.then_some(result))
+    told.then_some(result)
 }
 
 /// The elements of a contiguous, aligned array of elements of type `T`, which take any bytes.

@@ -60,7 +60,7 @@ def test_long_vectors_are_sorted(xp_default, dtype):
 _EIGHT = {"ARRAYLOOM_THREADS": "8"}
 _SORT = """
         import numpy, arrayloom as np
-        from arrayloom import _ext
+        from arrayloom import _ext, memory
 
         def delegated(name):
             return [row for row in _ext.stats()["delegated"] if row["op"] == name]
@@ -132,6 +132,19 @@ def test_places_are_sorted_by_eight_threads():
         special[9], special[300_000] = 0.0, -0.0
         for stable in (False, True):
             assert same(np.array(special).argsort(stable=stable), special.argsort(stable=stable))
+    """
+    process.output(_SORT + code, env=_EIGHT)
+
+
+def test_vectors_are_sorted_where_memory_is_short():
+    """Room beside the vector is a wish: where there is none, NumPy sorts."""
+    code = """
+        source = random.random(1_000_000)
+        a = np.array(source)
+        with memory.limit("24MiB"):
+            places = a.argsort()
+            a.sort()
+        assert same(places, source.argsort()) and same(a, numpy.sort(source))
     """
     process.output(_SORT + code, env=_EIGHT)
 
