@@ -6,14 +6,11 @@
 use crate::keywords::Keywords;
 use crate::methods::Call;
 use crate::np::Arr;
-use crate::{state, sync};
+use crate::{birth, sync};
 use arrayloom_types::{DType, Kind};
 use numpy::npyffi::flags::{NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_F_CONTIGUOUS};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-
-/// How many times larger than the least lazy array one is for which our own loops, and threads, make up for it.
-const LONG: usize = 4;
 
 /// Which dtypes NumPy folds as quickly as memory comes.
 #[derive(Clone, Copy, Debug)]
@@ -42,8 +39,8 @@ pub(crate) fn is_quick(call: &Call<'_, '_>, quick: Quick) -> PyResult<bool> {
     let Some(array) = Arr::of(call.this) else {
         return Ok(false);
     };
-    let fits = array.nbytes() < LONG * state::min_bytes()
-        && array.dtype().is_some_and(|dtype| quick.takes(dtype));
+    let fits =
+        birth::is_in_cache(array.nbytes()) && array.dtype().is_some_and(|dtype| quick.takes(dtype));
     if !fits || !sync::is_computed(array) {
         return Ok(false);
     }
