@@ -83,6 +83,28 @@ print(g.random(9, dtype="f4"), g.normal(size=5), isinstance(g, np.random.Generat
 """
 
 
+# Operations that are no kernels, one after the other, on arrays that the program changes in between.
+CHANGED = """
+import numpy as np
+a, b = np.arange(10_000.0).reshape(100, 100) % 7, np.ones((100, 100))
+for value in (1.0, 50.0, 7.0):
+    a[0, 0] = value
+    print((a @ b)[0, 0])
+s = np.arange(5000.0)[::-1].copy()
+for place in range(3):
+    s[place] = -1.0 - place
+    print(np.argsort(s)[0], np.sort(s)[0], abs(np.fft.fft(s))[0])
+for _ in range(3):
+    kept = np.random.Generator(np.random.Philox(5)).random(15)
+    print(kept.sum())
+    del kept
+    fresh = np.empty(15)
+    memoryview(fresh)[:] = memoryview(np.arange(15.0))
+    print((fresh * 2.0)[3])
+    del fresh
+"""
+
+
 @pytest.fixture(scope="session")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the fake; the folder has the driver, and the compiler where packages bring it."""
@@ -160,6 +182,12 @@ def test_transforms_run_on_the_device_as_exact_as_numpy(driver: Path, tmp_path: 
 def test_random_numbers_are_numpys(driver: Path):
     expected = results("-c", RANDOM)
     assert results("--backend", "cuda", "-c", RANDOM, folder=driver) == expected
+
+
+def test_operations_see_what_the_program_has_written(driver: Path):
+    expected = results("-c", CHANGED)
+    assert len(expected) == 12
+    assert results("--backend", "cuda", "-c", CHANGED, folder=driver) == expected
 
 
 def test_conditions_are_told_as_by_the_cpu(driver: Path):

@@ -26,13 +26,9 @@ impl Staged {
             Err(error) => stats.fell_back(error.to_string()),
         }
         lock(&self.stats).add(stats);
-        done?;
-        for out in call.outs {
-            if let Some((low, high)) = out.range() {
-                self.bring(low, high - low)?;
-            }
-        }
-        Ok(())
+        // What the program sees comes at once, and no copy of it stays: nobody tells when the program writes there.
+        self.settle(true)?;
+        done
     }
 
     fn ext_within(&self, session: &mut Session<'_>, call: &ExtCall<'_>) -> Result<(), DeviceError> {
