@@ -79,7 +79,7 @@ fn native<'py>(
 }
 
 /// `ufunc.outer(left, right)`: element-wise, the left array with as many axes more as the right has.
-fn outer<'py>(
+pub(crate) fn outer<'py>(
     py: Python<'py>,
     entry: &'static OpEntry,
     [left, right]: [&Bound<'py, PyAny>; 2],

@@ -14,7 +14,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
 /// NumPy's least number of bytes of such a temporary.
-const LEAST: usize = 256 * 1024;
+pub(crate) const LEAST: usize = 256 * 1024;
 
 /// True if NumPy would compute `b * a` for `a * b`. The interpreter lends both operands.
 pub(crate) fn swaps_factors(a: *mut PyObject, b: *mut PyObject) -> bool {

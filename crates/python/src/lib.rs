@@ -13,6 +13,7 @@ mod copies;
 mod counting;
 mod creation;
 mod delegate;
+mod direct;
 mod elision;
 mod error;
 mod explain;

@@ -28,6 +28,11 @@ impl Binary {
     pub(crate) fn own(&self, numbers: &PyNumberMethods) -> Option<ffi::binaryfunc> {
         (self.plain)(numbers)
     }
+
+    /// `ndarray`'s own slot for `a op= b`.
+    pub(crate) fn own_in_place(&self, numbers: &PyNumberMethods) -> Option<ffi::binaryfunc> {
+        (self.in_place)(numbers)
+    }
 }
 
 macro_rules! binary {
@@ -257,9 +262,14 @@ fn right_compares_first<'py>(
     }
 }
 
+/// True if so few elements are not worth recording, whatever they are.
+#[inline]
+pub(crate) fn few(elements: usize) -> bool {
+    elements.saturating_mul(WIDEST) < state::min_bytes()
+}
+
 /// True if nothing about the call is large or not computed yet: the shortest way to NumPy.
 fn both_small(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> bool {
-    let few = |n: usize| n.saturating_mul(WIDEST) < state::min_bytes();
     match (Arr::of(a), Arr::of(b)) {
         (Some(x), Some(y)) => {
             let most = if x.shape() == y.shape() {

@@ -85,6 +85,11 @@ pub(crate) fn by_ufunc(ufunc: &Bound<'_, PyAny>) -> Option<&'static OpEntry> {
     Some(&table.entries[table.by_object[at].1])
 }
 
+/// NumPy's ufuncs that have a row.
+pub(crate) fn ufuncs() -> impl Iterator<Item = &'static Py<PyAny>> {
+    table().entries.iter().filter_map(|e| e.ufunc.as_ref())
+}
+
 fn code(operand: Operand) -> usize {
     match operand {
         Operand::Strong(dtype) => dtype as usize,

@@ -1,22 +1,29 @@
 //! What the runner adds: operators of plain arrays reach us when their result is large.
 #![expect(unsafe_code, reason = "replaces C slots of numpy.ndarray")]
 
-use crate::elision;
 use crate::map::{self, Options, Outcome};
 use crate::np::{self, Arr};
-use crate::numbers::{BINARY, MULTIPLY, table};
-use crate::slot::{lend, object};
-use crate::state;
+use crate::numbers::{BINARY, MULTIPLY, few, table};
+use crate::slot::{lend, object, owned};
+use crate::{direct, elision, state};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use std::ptr;
 
-/// True when the result of plain operands has enough bytes to be recorded. This runs before every
-/// operation on small arrays, so it does as little as it can.
+/// True when an operand or the result of plain operands has enough bytes to be recorded. This runs before
+/// every operation on small arrays, so it does as little as it can.
 #[inline]
-fn is_large(a: *mut PyObject, b: *mut PyObject) -> bool {
+pub(crate) fn is_large(a: *mut PyObject, b: *mut PyObject) -> bool {
+    let (x, y) = (plain(a), plain(b));
+    let len = |array: Option<Arr>| array.map_or(1, Arr::len);
+    !few(len(x).saturating_mul(len(y))) && has_large(x, y)
+}
+
+/// The same for operands that may have a large result.
+#[inline(never)]
+fn has_large(a: Option<Arr>, b: Option<Arr>) -> bool {
     let min_bytes = state::min_bytes();
-    match (plain(a), plain(b)) {
+    match (a, b) {
         (None, None) => false,
         (Some(x), None) | (None, Some(x)) => x.nbytes() >= min_bytes,
         (Some(x), Some(y)) => {
@@ -31,56 +38,130 @@ fn is_large(a: *mut PyObject, b: *mut PyObject) -> bool {
     }
 }
 
+/// True when a plain operand has enough bytes to be recorded.
+#[inline]
+pub(crate) fn is_large_alone(a: *mut PyObject) -> bool {
+    plain(a).is_some_and(|array| !few(array.len()) && array.nbytes() >= state::min_bytes())
+}
+
 /// The object if it is exactly a `numpy.ndarray`.
-fn plain(object: *mut PyObject) -> Option<Arr> {
-    // SAFETY: the interpreter lends the operands of a slot.
+#[inline]
+pub(crate) fn plain(object: *mut PyObject) -> Option<Arr> {
+    // SAFETY: the interpreter lends the operands of a slot or a call.
     let plain = unsafe { ffi::Py_TYPE(object) } == np::array_type();
     // SAFETY: exactly an array.
     plain.then(|| unsafe { Arr::new(object) })
 }
 
-unsafe extern "C" fn patched<const WHICH: usize>(
+/// Records a call, or does what NumPy does.
+pub(crate) fn record_or(
+    own: impl FnOnce() -> *mut PyObject,
+    record: impl for<'py> FnOnce(Python<'py>) -> PyResult<Outcome<'py>>,
+) -> *mut PyObject {
+    object(|py| match record(py)? {
+        Outcome::Done(result) => Ok(result),
+        Outcome::Numpy(_) => owned(py, own()),
+    })
+}
+
+/// `a op b` for operator number `WHICH`.
+unsafe extern "C" fn binary<const WHICH: usize>(
     a: *mut PyObject,
     b: *mut PyObject,
 ) -> *mut PyObject {
     let Some(own) = BINARY[WHICH].own(&table().numbers) else {
         return ptr::null_mut();
     };
-    if !is_large(a, b) {
-        // SAFETY: `ndarray`'s own slot with its own arguments.
-        return unsafe { own(a, b) };
+    if is_large(a, b) {
+        return operate(WHICH, [a, b], own);
     }
-    let swaps = WHICH == MULTIPLY && elision::swaps_factors(a, b);
-    object(|py| {
+    if defers_to_nobody(a)
+        && defers_to_nobody(b)
+        && state::min_bytes() <= elision::LEAST
+        && let Some((call, ufunc)) = direct::numpys(table().row(WHICH))
+    {
+        // SAFETY: the slot does so, for operands that are too small to be overwritten.
+        return unsafe { call(ufunc, [a, b].as_ptr(), 2, ptr::null_mut()) };
+    }
+    // SAFETY: `ndarray`'s own slot with its own arguments.
+    unsafe { own(a, b) }
+}
+
+/// `a op= b` for operator number `WHICH`.
+unsafe extern "C" fn in_place<const WHICH: usize>(
+    a: *mut PyObject,
+    b: *mut PyObject,
+) -> *mut PyObject {
+    if plain(a).is_some()
+        && defers_to_nobody(b)
+        && let Some((call, ufunc)) = direct::numpys(table().row(WHICH))
+    {
+        // SAFETY: the slot does so.
+        return unsafe { call(ufunc, [a, b, a].as_ptr(), 3, ptr::null_mut()) };
+    }
+    match BINARY[WHICH].own_in_place(&table().numbers) {
+        // SAFETY: `ndarray`'s own slot with its own arguments.
+        Some(own) => unsafe { own(a, b) },
+        None => ptr::null_mut(),
+    }
+}
+
+/// True for a plain array, a `float` and an `int`, which never want the other operand to do the operation.
+/// The slots of NumPy do no more for them than to call the ufunc.
+#[inline]
+fn defers_to_nobody(operand: *mut PyObject) -> bool {
+    // SAFETY: the interpreter lends the operands of a slot.
+    let kind = unsafe { ffi::Py_TYPE(operand) };
+    kind == np::array_type()
+        || kind == &raw mut ffi::PyFloat_Type
+        || kind == &raw mut ffi::PyLong_Type
+}
+
+/// An operation that may be recorded. It is never part of the slots, so that small operands need no room for it.
+#[inline(never)]
+fn operate(which: usize, [a, b]: [*mut PyObject; 2], own: ffi::binaryfunc) -> *mut PyObject {
+    let swaps = which == MULTIPLY && elision::swaps_factors(a, b);
+    // SAFETY: `ndarray`'s own slot with its own arguments.
+    let own = || unsafe { own(a, b) };
+    record_or(own, |py| {
         // SAFETY: the interpreter lends both operands.
         let (x, y) = (unsafe { lend(py, a) }, unsafe { lend(py, b) });
-        let entry = table().row(WHICH);
         let args = if swaps { [&y, &x] } else { [&x, &y] };
-        if let Outcome::Done(result) = map::call(py, entry, &args, &Options::default())? {
-            return Ok(result);
-        }
-        // SAFETY: as above.
-        crate::slot::owned(py, unsafe { own(a, b) })
+        map::call(py, table().row(which), &args, &Options::default())
     })
 }
 
-/// Lets operators of plain arrays reach the engine, and NumPy's large results lie in the arena.
+/// Lets operators and ufuncs of plain arrays reach the engine, and NumPy's large results lie in the arena. Operators
+/// that are not replaced here call their ufunc.
 #[pyfunction]
 pub(crate) fn enable_runner_patches(py: Python<'_>) -> PyResult<()> {
     np::set_handler(state::state().handler.bind(py))?;
     // NumPy looks for the error state in every call. In a context that holds something, like the
     // handler, it finds a state quickly only if there is one.
     py.import("numpy")?.call_method0("seterr")?;
+    direct::init(py)?;
     // SAFETY: NumPy's type object is static and has number methods.
     let numbers = unsafe { (*np::array_type()).tp_as_number };
     macro_rules! patch {
-        ($($slot:ident $which:literal,)*) => {$(
+        ($($which:literal $slot:ident $in_place:ident,)*) => {$(
             // SAFETY: the table is writable; the slot has this type.
-            unsafe { (*numbers).$slot = Some(patched::<$which>) };
+            unsafe { (*numbers).$slot = Some(binary::<$which>) };
+            // SAFETY: likewise.
+            unsafe { (*numbers).$in_place = Some(in_place::<$which>) };
         )*};
     }
     patch!(
-        nb_add 0, nb_subtract 1, nb_multiply 2, nb_true_divide 3, nb_floor_divide 4, nb_remainder 5,
+        0 nb_add nb_inplace_add,
+        1 nb_subtract nb_inplace_subtract,
+        2 nb_multiply nb_inplace_multiply,
+        3 nb_true_divide nb_inplace_true_divide,
+        4 nb_floor_divide nb_inplace_floor_divide,
+        5 nb_remainder nb_inplace_remainder,
+        6 nb_lshift nb_inplace_lshift,
+        7 nb_rshift nb_inplace_rshift,
+        8 nb_and nb_inplace_and,
+        9 nb_or nb_inplace_or,
+        10 nb_xor nb_inplace_xor,
     );
     Ok(())
 }

@@ -21,25 +21,33 @@ static OWN: OnceLock<ffi::PyCFunctionWithKeywords> = OnceLock::new();
 /// Replaces the function. Does nothing if the method is not the C method that NumPy has made.
 pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
     const FLAGS: i32 = ffi::METH_VARARGS | ffi::METH_KEYWORDS;
-    let method = np::array_class(py)
-        .getattr("__dict__")?
-        .get_item("__array_ufunc__")?;
-    if method.get_type_ptr() != &raw mut ffi::PyMethodDescr_Type {
+    let class = np::array_class(py);
+    let Some(definition) = definition(&class, "__array_ufunc__", FLAGS)? else {
         return Ok(());
+    };
+    // SAFETY: the flags say that it is such a function.
+    let own = unsafe { definition.ml_meth.PyCFunctionWithKeywords };
+    OWN.get_or_init(|| own);
+    definition.ml_meth.PyCFunctionWithKeywords = call;
+    Ok(())
+}
+
+/// NumPy's entry for a method in C; none if it is called in another way than `flags` say.
+pub(crate) fn definition(
+    kind: &Bound<'_, PyAny>,
+    name: &str,
+    flags: i32,
+) -> PyResult<Option<&'static mut ffi::PyMethodDef>> {
+    let method = kind.getattr("__dict__")?.get_item(name)?;
+    if method.get_type_ptr() != &raw mut ffi::PyMethodDescr_Type {
+        return Ok(None);
     }
     let method = method.as_ptr().cast::<ffi::PyMethodDescrObject>();
     // SAFETY: exactly a method descriptor, which the type keeps alive.
     let definition = unsafe { (*method).d_method };
     // SAFETY: NumPy's table of methods is static and writable.
     let definition = unsafe { &mut *definition };
-    if definition.ml_flags != FLAGS {
-        return Ok(());
-    }
-    // SAFETY: the flags say that it is such a function.
-    let own = unsafe { definition.ml_meth.PyCFunctionWithKeywords };
-    OWN.get_or_init(|| own);
-    definition.ml_meth.PyCFunctionWithKeywords = call;
-    Ok(())
+    Ok((definition.ml_flags == flags).then_some(definition))
 }
 
 unsafe extern "C" fn call(
