@@ -30,6 +30,14 @@ FILTERS = {
     "rank": lambda x: filters.rank_filter(x, 3, footprint=CROSS, mode="constant", cval=90),
     "percentile": lambda x: filters.percentile_filter(x, 20, (1, 5, 5), mode="wrap"),
     "weights": lambda x: filters.correlate(x, WEIGHTS, mode="constant", cval=5.5),
+    "deviation": lambda x: filters.std_filter(x, (3, 5, 4), mode="mirror"),
+    "clipped variance": lambda x: filters.var_filter(x, 5, mode="renormalize"),
+    "variation": lambda x: filters.cv_filter(x, 3, mode="constant", cval=2.5),
+    "wiener": lambda x: filters.wiener_filter(x, 3, noise=300.0),
+    "bilateral": lambda x: filters.bilateral_filter(x, 25.0, 0.7, mode="renormalize"),
+    "bilateral beside a constant": lambda x: filters.bilateral_filter(
+        x, 9.0, 1.0, 3, mode="constant", cval=80
+    ),
     "odd weights": lambda x: filters.convolve(x, WEIGHTS - WEIGHTS[::-1, ::-1, ::-1]),
 }
 DTYPES = ("?", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8")
@@ -51,7 +59,8 @@ def test_filters_have_the_bits_of_the_cpu(tmp_path, name, devices):
 @pytest.mark.parametrize("letter", DTYPES)
 def test_every_dtype_has_the_bits_of_the_cpu(letter):
     x = IMAGE > 100 if letter == "?" else (IMAGE[:20] - 50).clip(0, 255).astype(letter)
-    for name in ("gaussian", "mean", "greatest", "median", "rank"):
+    names = ("gaussian", "mean", "greatest", "median", "rank", "bilateral")
+    for name in names if letter == "f2" else (*names, "deviation", "wiener"):
         expected = FILTERS[name](x)
         assert np.array_equal(compute(FILTERS[name](volumes.open(x)), devices="opencl:0"), expected)
 

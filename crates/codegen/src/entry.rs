@@ -262,8 +262,8 @@ impl Entry {
             Form::Sort(_) => all.extend(sort::NUMBERS.map(Param::Number)),
             Form::Philox => all.extend(philox::NUMBERS.map(Param::Number)),
             Form::Fourier { .. } => all.extend(fourier::NUMBERS.map(Param::Number)),
-            Form::Filter(_) => all.extend(filter::NUMBERS.map(Param::Number)),
-            Form::Window(_) => all.extend(window::NUMBERS.map(Param::Number)),
+            Form::Filter(pass) => all.extend(pass.numbers().map(Param::Number)),
+            Form::Window(known) => all.extend(known.numbers().map(Param::Number)),
         }
         let scratch = match self.form {
             Form::Chunk { .. } | Form::Tree | Form::Combine => 1,

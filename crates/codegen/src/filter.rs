@@ -7,7 +7,7 @@ use crate::draft::{Draft, Lowering, Operand};
 use crate::entry::Form;
 use crate::lower::{Memory, Target, groups};
 use crate::operation::Made;
-use arrayloom_device::{ExtCall, FilterPass, Fold, Keys, Launch, Tensor};
+use arrayloom_device::{ExtCall, FilterPass, Fold, Keys, Launch, Spread, Tensor};
 use arrayloom_ir::{Form as IrForm, Kernel, Output};
 use arrayloom_types::{DType, Kind};
 
@@ -29,11 +29,27 @@ pub struct Pass {
     pub work: DType,
     /// Sums are divided.
     pub divided: bool,
+    /// What mean and variance become.
+    pub spread: Option<Spread>,
+}
+
+impl Pass {
+    /// The numbers that the kernel takes: beside [`NUMBERS`] points before the middle, and the bits of shares and of
+    /// what a spread is given.
+    pub(crate) fn numbers(self) -> impl Iterator<Item = &'static str> {
+        let own: &[&str] = match (self.fold, self.spread) {
+            (Fold::Moments, None) => &["before"],
+            (Fold::Moments, Some(_)) => &["before", "factor", "range"],
+            (Fold::Squares, Some(_)) => &["share", "square", "factor", "range"],
+            _ => &[],
+        };
+        NUMBERS.iter().chain(own).copied()
+    }
 }
 
 /// The numbers that the kernel takes: items, outputs along the axis, groups of [`EACH`] of them, rows, elements of
 /// a row, points of the window, what sums are divided by (the bits of a `float64`), voxels read and written.
-pub(crate) const NUMBERS: [&str; 9] = [
+const NUMBERS: [&str; 9] = [
     "items", "length", "parts", "rows", "row", "taps", "points", "read", "written",
 ];
 
@@ -65,6 +81,21 @@ fn work_of(pass: &FilterPass, call: &ExtCall<'_>) -> Option<DType> {
             voxels.size() == size && result.size() == size && bias.kind() == Kind::Unsigned
         }
         Fold::Sum => bias == DType::I32 && (small(voxels) || voxels == DType::I32),
+        Fold::Squares | Fold::Moments => {
+            let real = !voxels.is_complex() && !result.is_complex();
+            let between = pass.spread.is_none() && result == DType::F64;
+            let wiener = pass.spread == Some(Spread::Wiener);
+            let known = match (pass.fold, pass.channels) {
+                (Fold::Squares, [1 | 2, 2]) | (Fold::Moments, [1 | 2, 2] | [1 | 3, 3]) => between,
+                (Fold::Squares, [1 | 2, 1]) | (Fold::Moments, [2, 1]) => {
+                    pass.spread.is_some() && !wiener
+                }
+                (Fold::Moments, [1, 1]) => pass.spread.is_some(),
+                (Fold::Moments, [3, 1]) => wiener,
+                _ => false,
+            };
+            real && known && bias == DType::F64
+        }
     };
     fits.then_some(bias)
 }
@@ -94,7 +125,8 @@ pub(crate) fn pass(call: &ExtCall<'_>, target: Target) -> Result<Made, String> {
     let starts = call.ins[1].layout.len() == length;
     let indexed = call.ins[2].layout.len() + 1 == length + taps;
     let boxed = outer * channels[1] == same_outer * channels[0] && row == same_row;
-    if !(packed && tables && starts && indexed && boxed) || taps == 0 || channels.contains(&0) {
+    let inside = pass.before < pass.taps;
+    if !(packed && tables && starts && indexed && boxed && inside) || channels.contains(&0) {
         return Err(none());
     }
     let planes = outer / channels[0];
@@ -107,7 +139,9 @@ pub(crate) fn pass(call: &ExtCall<'_>, target: Target) -> Result<Made, String> {
         values: result.layout.dtype,
         work,
         divided: pass.points != 0.0,
+        spread: pass.spread,
     });
+    let bits = |number: f64| usize::try_from(number.to_bits()).unwrap_or(0);
     let numbers = [
         ("items", items),
         ("length", length),
@@ -115,12 +149,14 @@ pub(crate) fn pass(call: &ExtCall<'_>, target: Target) -> Result<Made, String> {
         ("rows", rows),
         ("row", row),
         ("taps", taps),
-        (
-            "points",
-            usize::try_from(pass.points.to_bits()).unwrap_or(0),
-        ),
+        ("points", bits(pass.points)),
         ("read", planes * rows * row),
         ("written", planes * length * row),
+        ("before", pass.before as usize),
+        ("share", bits(1.0 / pass.points)),
+        ("square", bits(1.0 / (pass.points * pass.points))),
+        ("factor", bits(pass.given[0])),
+        ("range", bits(pass.given[1])),
     ];
     step(call, target, (form, pass.fold == Fold::Least), &numbers)
 }

@@ -8,9 +8,16 @@ use crate::entry::{Entry, Source};
 use crate::filter::{EACH, Pass};
 use crate::keyed::Keyed;
 use crate::map::head;
-use arrayloom_device::Fold;
+use crate::window_text::ONCE;
+use crate::{moments_text, spread_text};
+use arrayloom_device::{Fold, Spread};
 use arrayloom_types::DType;
 use std::fmt::Write as _;
+
+/// Where the window of an output begins, and its list.
+pub(crate) const LIST: &str = "            const ix own = pi1[at];
+            const i64 list = own < 0 ? -1 - (i64)own : 0;
+";
 
 /// What pointers to the voxels of an operand point to.
 fn pointed(source: Option<&Source>) -> String {
@@ -20,9 +27,38 @@ fn pointed(source: Option<&Source>) -> String {
     }
 }
 
+/// The beginning of what happens where the windows of neighbours follow one another.
+pub(crate) fn follow() -> String {
+    let follow: Vec<String> = (1..EACH)
+        .map(|m| format!("pi1[first + {m}] == start + {m}"))
+        .collect();
+    format!(
+        "        const ix start = first + {EACH} <= (ix)length ? pi1[first] : -1;
+        if (start >= 0 && {}) {{\n",
+        follow.join(" && ")
+    )
+}
+
+/// The beginning of a loop over the rows that the windows of neighbours have.
+pub(crate) fn steps() -> String {
+    format!(
+        "            for (ix t = 0; t < (ix)taps + {}; t++) {{",
+        EACH - 1
+    )
+}
+
+/// The condition that such a row is in the window of neighbour `m`.
+pub(crate) fn reached(m: usize) -> String {
+    match m {
+        0 => "t < (ix)taps".to_owned(),
+        m if m == EACH - 1 => format!("t >= {m}"),
+        m => format!("t >= {m} && t < (ix)taps + {m}"),
+    }
+}
+
 /// What the text calls the parts of a pass.
-struct Words<'a> {
-    pass: Pass,
+pub(crate) struct Words<'a> {
+    pub(crate) pass: Pass,
     kind: String,
     voxels: &'a str,
 }
@@ -49,19 +85,28 @@ pub(crate) fn text(entry: &Entry, pass: Pass) -> String {
         pointed(entry.ins.first()),
         unit(&entry.outs[0].1)
     );
-    text.push_str(&words.together());
+    let moments = pass.fold == Fold::Moments;
+    text.push_str(&if moments {
+        moments_text::together(&words)
+    } else {
+        words.together()
+    });
     let _ = writeln!(
         text,
         "        for (ix at = first; at < first + {EACH} && at < (ix)length; at++) {{"
     );
-    text.push_str(&words.alone());
+    text.push_str(&if moments {
+        moments_text::alone(&words)
+    } else {
+        words.alone()
+    });
     text.push_str("        }\n    }\n}\n");
     text
 }
 
 impl Words<'_> {
     /// Numbers of a voxel that is read, and of one that is written.
-    fn channels(&self) -> [usize; 2] {
+    pub(crate) fn channels(&self) -> [usize; 2] {
         self.pass.channels.map(usize::from)
     }
 
@@ -75,17 +120,26 @@ impl Words<'_> {
         if self.weighted() { "pi4" } else { "pi3" }
     }
 
-    /// Lists of weights that one list is made of.
+    /// Lists of weights, or numbers of `bias`, that one list is made of.
     fn lists(&self) -> usize {
-        if self.pass.fold == Fold::Laplacian {
-            2
-        } else {
-            1
+        match self.pass.fold {
+            Fold::Laplacian | Fold::Squares => 2,
+            Fold::Moments => 3,
+            _ => 1,
+        }
+    }
+
+    /// Numbers that a window becomes before the last step.
+    pub(crate) fn made(&self) -> usize {
+        match (self.pass.fold, self.pass.spread) {
+            (Fold::Moments, Some(Spread::Wiener)) => 3,
+            (_, Some(_)) => 2,
+            (_, None) => self.channels()[1],
         }
     }
 
     /// Number `channel` of the voxel that lies `place` elements on.
-    fn load(&self, channel: usize, place: &str) -> String {
+    pub(crate) fn load(&self, channel: usize, place: &str) -> String {
         let (kind, voxels) = (&self.kind, self.voxels);
         let place = match channel {
             0 => format!("from + {place}"),
@@ -109,8 +163,17 @@ impl Words<'_> {
     }
 
     /// The statement that writes the results `sum` of the output that lies `place` elements on.
-    fn store(&self, sums: &[String], place: &str) -> String {
+    pub(crate) fn store(&self, sums: &[String], place: &str) -> String {
         let mut text = String::new();
+        if let Some(spread) = self.pass.spread {
+            let kind = register(self.pass.values);
+            let found = rounded(
+                &spread_text::of(self.pass, spread, sums),
+                "f64",
+                self.pass.values,
+            );
+            return format!("store_{kind}(to + {place}, {found});");
+        }
         for (channel, sum) in sums.iter().enumerate() {
             let place = match channel {
                 0 => format!("to + {place}"),
@@ -124,6 +187,31 @@ impl Words<'_> {
             let _ = write!(text, "store_{kind}({place}, {value}); ");
         }
         text.trim_end().to_owned()
+    }
+
+    /// The statements that write the results of neighbours, for each of which `made` gives its numbers.
+    pub(crate) fn store_all(&self, made: impl Fn(usize) -> Vec<String>) -> String {
+        let mut text = String::new();
+        if self.pass.spread.is_none() {
+            for m in 0..EACH {
+                let stored = self.store(&made(m), &format!("{m} * row"));
+                let _ = writeln!(text, "            {stored}");
+            }
+            return text;
+        }
+        // Roots and quotients take many registers: one after the other.
+        let _ = writeln!(text, "{ONCE}            for (ix m = 0; m < {EACH}; m++) {{");
+        let all: Vec<Vec<String>> = (0..EACH).map(made).collect();
+        let names: Vec<String> = (0..all[0].len()).map(|n| format!("made{n}")).collect();
+        for (n, name) in names.iter().enumerate() {
+            let first = (0..EACH - 1).map(|m| format!("m == {m} ? {} : ", all[m][n]));
+            let chosen: String = first.collect();
+            let last = &all[EACH - 1][n];
+            let _ = writeln!(text, "                const f64 {name} = {chosen}{last};");
+        }
+        let stored = self.store(&names, "m * row");
+        let _ = writeln!(text, "                {stored}\n            }}");
+        text
     }
 
     /// A result in the dtype that is written.
@@ -160,6 +248,20 @@ impl Words<'_> {
             }
             Fold::Least => format!("{0} = {1} < {0} ? {1} : {0};", sums[0], values[0]),
             Fold::Sum => format!("{0} = add_i32({0}, {1});", sums[0], values[0]),
+            Fold::Squares => match values {
+                [sum, squares, ..] => {
+                    format!(
+                        "{0} = {0} + {sum}; {1} = {1} + {squares};",
+                        sums[0], sums[1]
+                    )
+                }
+                _ => format!(
+                    "{0} = {0} + {2}; {1} = {1} + {2} * {2};",
+                    sums[0], sums[1], values[0]
+                ),
+            },
+            // These have a text of their own.
+            Fold::Moments => String::new(),
             Fold::Laplacian => {
                 let last = &sums[sums.len() - 1];
                 let inner = match values {
@@ -199,30 +301,13 @@ impl Words<'_> {
             return String::new();
         }
         let kind = &self.kind;
-        let mut text =
-            format!("        const ix start = first + {EACH} <= (ix)length ? pi1[first] : -1;\n");
-        let follow: Vec<String> = (1..EACH)
-            .map(|m| format!("pi1[first + {m}] == start + {m}"))
-            .collect();
-        let _ = writeln!(
-            text,
-            "        if (start >= 0 && {}) {{",
-            follow.join(" && ")
-        );
-        let sums = |m: usize| -> Vec<String> {
-            (0..self.channels()[1])
-                .map(|c| format!("s{m}_{c}"))
-                .collect()
-        };
+        let mut text = follow();
+        let sums =
+            |m: usize| -> Vec<String> { (0..self.made()).map(|c| format!("s{m}_{c}")).collect() };
         for sum in (0..EACH).flat_map(sums) {
             let _ = writeln!(text, "            {kind} {sum} = {};", self.nothing());
         }
-        let _ = writeln!(
-            text,
-            "            from += start * row;\n            \
-             for (ix t = 0; t < (ix)taps + {}; t++) {{",
-            EACH - 1
-        );
+        let _ = writeln!(text, "            from += start * row;\n{}", steps());
         let (values, read) = self.values("t * row", "                ");
         text.push_str(&read);
         for m in 0..EACH {
@@ -231,22 +316,11 @@ impl Words<'_> {
             } else {
                 format!("(t - {m})")
             };
-            let reached = match m {
-                0 => "t < (ix)taps".to_owned(),
-                m if m == EACH - 1 => format!("t >= {m}"),
-                m => format!("t >= {m} && t < (ix)taps + {m}"),
-            };
             let add = self.fold(&sums(m), &values, "", &place);
-            let _ = writeln!(text, "                if ({reached}) {{ {add} }}");
+            let _ = writeln!(text, "                if ({}) {{ {add} }}", reached(m));
         }
         text.push_str("            }\n");
-        for m in 0..EACH {
-            let _ = writeln!(
-                text,
-                "            {}",
-                self.store(&sums(m), &format!("{m} * row"))
-            );
-        }
+        text.push_str(&self.store_all(sums));
         text.push_str("        } else\n");
         text
     }
@@ -254,11 +328,8 @@ impl Words<'_> {
     /// One output: its window is whole, or its table says which rows there are.
     fn alone(&self) -> String {
         let kind = &self.kind;
-        let sums: Vec<String> = (0..self.channels()[1]).map(|c| format!("s{c}")).collect();
-        let mut text = String::from(
-            "            const ix own = pi1[at];
-            const i64 list = own < 0 ? -1 - (i64)own : 0;\n",
-        );
+        let sums: Vec<String> = (0..self.made()).map(|c| format!("s{c}")).collect();
+        let mut text = String::from(LIST);
         for sum in &sums {
             let _ = writeln!(text, "            {kind} {sum} = {};", self.nothing());
         }

@@ -29,8 +29,13 @@ pub struct Window {
     pub network: Option<(u8, u8)>,
 }
 
-/// The numbers that the kernel takes.
-pub(crate) const NUMBERS: [&str; 3] = ["items", "points", "rank"];
+impl Window {
+    /// The numbers that the kernel takes: `given` is the bits of a `float64`.
+    pub(crate) fn numbers(self) -> impl Iterator<Item = &'static str> {
+        let given = (self.gather == Gather::Bilateral).then_some("given");
+        ["items", "points", "rank"].into_iter().chain(given)
+    }
+}
 
 /// The operation [`arrayloom_device::FILTER_WINDOW`].
 ///
@@ -39,7 +44,7 @@ pub(crate) const NUMBERS: [&str; 3] = ["items", "points", "rank"];
 pub(crate) fn window(call: &ExtCall<'_>, target: Target) -> Result<Made, String> {
     let none = || "no window of these arrays".to_owned();
     let window = FilterWindow::of(call.attrs).ok_or_else(none)?;
-    let weighted = matches!(window.gather, Gather::Weights | Gather::Odd);
+    let weighted = !window.gather.is_of_keys();
     let ([result], Some(nothing)) = (call.outs, call.ins.last()) else {
         return Err(none());
     };
@@ -62,11 +67,12 @@ pub(crate) fn window(call: &ExtCall<'_>, target: Target) -> Result<Made, String>
         let layout = &call.ins[number].layout;
         layout.dtype == dtype && layout.len() == len
     };
+    let all = points + window.gather.more_points();
     let told = table(1, DType::I64, 4 * axes)
         && table(2, DType::I32, extents.iter().sum())
         && call.ins[3].layout.dtype == DType::I32
-        && table(4, DType::I32, points * axes)
-        && table(5, DType::I64, points)
+        && table(4, DType::I32, all * axes)
+        && table(5, DType::I64, all)
         && (!weighted || table(6, work, points));
     let fits = known && told && axes == extents.len() && (1..=AXES).contains(&axes) && points > 0;
     if !fits || window.rank >= window.points || !call.ins.iter().chain(call.outs).all(packed) {
@@ -88,6 +94,10 @@ pub(crate) fn window(call: &ExtCall<'_>, target: Target) -> Result<Made, String>
         ("items", items),
         ("points", points),
         ("rank", window.rank as usize),
+        (
+            "given",
+            usize::try_from(window.given.to_bits()).unwrap_or(0),
+        ),
     ];
     step(call, target, (form, !weighted), &numbers)
 }

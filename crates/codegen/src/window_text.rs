@@ -13,7 +13,7 @@ use arrayloom_device::Gather;
 use std::fmt::Write as _;
 
 /// Loops are not unrolled on GPUs: registers are better spent on more items at a time. Compilers of OpenCL warn of it.
-const ONCE: &str = "#ifndef __OPENCL_VERSION__\n#pragma unroll 1\n#endif\n";
+pub(crate) const ONCE: &str = "#ifndef __OPENCL_VERSION__\n#pragma unroll 1\n#endif\n";
 
 /// The text of the kernel.
 pub(crate) fn text(entry: &Entry, window: Window) -> String {
@@ -56,8 +56,8 @@ pub(crate) fn text(entry: &Entry, window: Window) -> String {
     text.push_str(&words.parts());
     text.push_str("        }\n");
     let stored = match window.gather {
-        Gather::Weights | Gather::Odd => register(window.values),
-        _ => words.kind.clone(),
+        gather if gather.is_of_keys() => words.kind.clone(),
+        _ => register(window.values),
     };
     let _ = writeln!(
         text,
@@ -84,7 +84,7 @@ impl Words<'_> {
     }
 
     fn weighted(&self) -> bool {
-        matches!(self.window.gather, Gather::Weights | Gather::Odd)
+        !self.window.gather.is_of_keys()
     }
 
     /// The voxel that lies `place` elements on, in the arithmetic.
@@ -194,6 +194,29 @@ impl Words<'_> {
                 );
             }
             Gather::Rank => text = self.bisected(&find("p"), &value("p"), exists),
+            Gather::Bilateral => {
+                let _ = write!(
+                    text,
+                    "            {kind} center, sum = 0, all = 0;
+            {{
+{}                    center = {};
+            }}
+{ONCE}            for (ix p = 0; p < (ix)points; p++) {{
+{}                    const {kind} far = ({}) - center, share = far * ({kind})f64_of((u64)given);
+                    if ({exists}) {{
+                        const {kind} near = pi6[p] * fading_{kind}(-(share * share));
+                        sum = fma_{kind}(near, far, sum);
+                        all = all + near;
+                    }}
+            }}
+            result = center + sum / all;
+",
+                    find("(ix)points"),
+                    value("(ix)points"),
+                    find("p"),
+                    value("p")
+                );
+            }
         }
         text
     }

@@ -11,7 +11,7 @@
 use arrayloom_codegen::{Dialect, Entry, Target, lower, operation, source};
 use arrayloom_device::{
     Arg, Buf, ExtCall, FILTER_PASS, FILTER_WINDOW, FilterPass, FilterWindow, Fold, Gather, Keys,
-    Launch, ReduceArgs, Tensor,
+    Launch, ReduceArgs, Spread, Tensor,
 };
 use arrayloom_ir::{Builder, Form, Kernel, Output, Prim, ReduceOp, ScatterMode, Value};
 use arrayloom_plan::ReduceOrder;
@@ -194,7 +194,11 @@ fn filters() {
     let case = |pass: FilterPass, [from, work, to]: [DType; 3], file: &str| {
         let taps = pass.taps as usize;
         let [read, written] = pass.channels.map(usize::from);
-        let lists = if pass.fold == Fold::Laplacian { 2 } else { 1 };
+        let lists = match pass.fold {
+            Fold::Laplacian | Fold::Squares => 2,
+            Fold::Moments => 3,
+            _ => 1,
+        };
         let (voxels, result) = ([4 * read, 39 + taps, 1000], [4 * written, 40, 1000]);
         let (index, weights, bias) = ([39 + taps], [lists * taps], [lists]);
         let mut arrays: Vec<(DType, &[usize])> = vec![
@@ -205,7 +209,7 @@ fn filters() {
             (work, &bias),
             (to, &result),
         ];
-        if matches!(pass.fold, Fold::Least | Fold::Sum) {
+        if !matches!(pass.fold, Fold::Weights | Fold::Odd | Fold::Laplacian) {
             arrays.remove(3);
         }
         operation_case(FILTER_PASS, &arrays, 1, &pass.attrs(), file);
@@ -234,25 +238,42 @@ fn filters() {
         ..pass(Fold::Sum, 3)
     };
     case(mean, [DType::I32, DType::I32, DType::U8], "filter_mean");
+    let squares = FilterPass {
+        channels: [2, 1],
+        points: 125.0,
+        spread: Some(Spread::Sauvola),
+        ..pass(Fold::Squares, 5)
+    };
+    let doubles = [DType::F64, DType::F64, DType::F32];
+    case(squares, doubles, "filter_squares");
+    let moments = FilterPass {
+        channels: [3, 1],
+        before: 2,
+        spread: Some(Spread::Wiener),
+        ..pass(Fold::Moments, 5)
+    };
+    case(moments, doubles, "filter_moments");
 }
 
 #[test]
 fn windows() {
     let case = |window: FilterWindow, [from, work, to]: [DType; 3], file: &str| {
         let points = window.points as usize;
-        let (places, lists) = ([3 * points], [points]);
+        let all = points + window.gather.more_points();
+        let (places, offsets) = ([3 * all], [all]);
+        let lists = [points];
         let mut arrays: Vec<(DType, &[usize])> = vec![
             (from, &[12, 22, 103]),
             (DType::I64, &[12]),
             (DType::I32, &[10 + 20 + 99]),
             (DType::I32, &[12 + 22 + 103]),
             (DType::I32, &places),
-            (DType::I64, &lists),
+            (DType::I64, &offsets),
             (work, &lists),
             (work, &[1]),
             (to, &[10, 20, 99]),
         ];
-        if matches!(window.gather, Gather::Least | Gather::Rank) {
+        if window.gather.is_of_keys() {
             arrays.remove(6);
         }
         operation_case(FILTER_WINDOW, &arrays, 1, &window.attrs(), file);
@@ -262,6 +283,7 @@ fn windows() {
         points,
         rank: points / 2,
         keys,
+        given: 0.125,
     };
     let median = window(Gather::Rank, Keys::Rising, 27);
     let floats = [DType::F32, DType::U32, DType::F32];
@@ -274,6 +296,9 @@ fn windows() {
     case(sums, [DType::U8, DType::F32, DType::I16], "window_sums");
     let odd = window(Gather::Odd, Keys::Plain, 9);
     case(odd, [DType::F64; 3], "window_odd");
+    let near = window(Gather::Bilateral, Keys::Plain, 27);
+    let bytes = [DType::U8, DType::F32, DType::U8];
+    case(near, bytes, "window_bilateral");
 }
 
 fn steps(bytes: &[isize]) -> impl Fn(&mut Arg) {

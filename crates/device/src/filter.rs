@@ -24,6 +24,29 @@ pub enum Fold {
     Least,
     /// The sum of whole numbers, in `int32`.
     Sum,
+    /// The sum of whole numbers and that of their squares, in `float64`: a voxel has both between passes.
+    Squares,
+    /// The mean and the variance of boxes of equal size, in `float64`, from the row in the middle of the window: the
+    /// variance of all is the mean of variances plus the variance of means. A voxel has both between passes, and
+    /// itself as a third number where it is wanted.
+    Moments,
+}
+
+/// What the last pass makes of mean and variance, in `float64`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Spread {
+    /// The variance.
+    Variance,
+    /// Its square root, the deviation.
+    Deviation,
+    /// The deviation over the mean; 0 if both are.
+    Variation,
+    /// Wiener's estimate of the voxel for noise of the variance `factor`.
+    Wiener,
+    /// The mean minus `factor` deviations.
+    Niblack,
+    /// `mean * (1 + factor * (deviation / range - 1))`.
+    Sauvola,
 }
 
 /// How voxels stand for unsigned integers of their size.
@@ -46,7 +69,8 @@ pub enum Keys {
 /// weighted sums the weights of all lists (of Laplacians: those that smooth, then those that derive); list 0 is
 /// for windows without missing rows. `bias`: what missing voxels add in each list. Tables are `int32`, weights and
 /// `bias` have the dtype of the arithmetic. The result has the voxels as `(outer, outputs, row)`. If a voxel has
-/// two numbers, all first ones lie before all second ones.
+/// several numbers, all first ones lie before all second ones. A list of `bias` has one number, two for Laplacians and
+/// squares, and three for moments: what stands for missing rows, how many those are, and the share of one row in all.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FilterPass {
     /// What windows become.
@@ -57,8 +81,15 @@ pub struct FilterPass {
     pub channels: [u8; 2],
     /// How voxels that are read, and those that are written, stand for keys.
     pub keys: [Keys; 2],
-    /// What sums of whole numbers are divided by, to the nearest `float64`; zero if they stay sums.
+    /// What sums of whole numbers are divided by, to the nearest `float64`; zero if they stay sums. For squares the
+    /// points of the window along all axes.
     pub points: f64,
+    /// For moments: points of the window before its middle.
+    pub before: u32,
+    /// What mean and variance become, in the last pass of moments and squares.
+    pub spread: Option<Spread>,
+    /// The numbers `factor` and `range` of a spread.
+    pub given: [f64; 2],
 }
 
 /// What the points of a window of any shape become.
@@ -74,6 +105,21 @@ pub enum Gather {
     /// and `m / 2` for the middle one. Keys of floats rise with their values, and that of NaN is the greatest: a
     /// window with one has it.
     Rank,
+    /// The mean of the points that exist, taken from the voxel itself: a point counts by its weight times
+    /// `exp(-(given * difference)^2)`. In `float32` the exponent is one of two.
+    Bilateral,
+}
+
+impl Gather {
+    /// Points in `places` and `offsets` behind those of the window: the voxel itself where it is looked at.
+    pub fn more_points(self) -> usize {
+        usize::from(self == Gather::Bilateral)
+    }
+
+    /// True if keys of voxels are compared, false if voxels are computed with.
+    pub fn is_of_keys(self) -> bool {
+        matches!(self, Gather::Least | Gather::Rank)
+    }
 }
 
 /// A filter over the points of a window.
@@ -83,9 +129,9 @@ pub enum Gather {
 /// output of an axis the first row of its window, or -1 where rows do not follow one another. `index`: for each
 /// coordinate of the padded axis its row, -1 where a constant stands, or -2 where there is nothing. `places`: for
 /// each point its place on every axis. `offsets`: for each point its distance from the first corner, in voxels.
-/// For weighted sums `weights`. `nothing`: the constant, in the dtype of the arithmetic. `facts` and `offsets` are `int64`, other
+/// Unless keys are compared `weights`. `nothing`: the constant, in the dtype of the arithmetic. `facts` and `offsets` are `int64`, other
 /// tables `int32`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FilterWindow {
     /// What windows become.
     pub gather: Gather,
@@ -95,9 +141,17 @@ pub struct FilterWindow {
     pub rank: u32,
     /// How voxels stand for keys.
     pub keys: Keys,
+    /// What a mean is given.
+    pub given: f64,
 }
 
-const GATHERS: [Gather; 4] = [Gather::Weights, Gather::Odd, Gather::Least, Gather::Rank];
+const GATHERS: [Gather; 5] = [
+    Gather::Weights,
+    Gather::Odd,
+    Gather::Least,
+    Gather::Rank,
+    Gather::Bilateral,
+];
 
 impl FilterWindow {
     /// The attributes of the call.
@@ -105,28 +159,42 @@ impl FilterWindow {
         let mut attrs = vec![number(&GATHERS, &self.gather), number(&KEYS, &self.keys)];
         attrs.extend(self.points.to_le_bytes());
         attrs.extend(self.rank.to_le_bytes());
+        attrs.extend(self.given.to_le_bytes());
         attrs
     }
 
     /// The filter that attributes tell; nothing if they tell none.
     pub fn of(attrs: &[u8]) -> Option<FilterWindow> {
         let (&[gather, keys], rest) = attrs.split_first_chunk::<2>()?;
-        let (points, rank) = rest.split_first_chunk::<4>()?;
+        let (points, rest) = rest.split_first_chunk::<4>()?;
+        let (rank, given) = rest.split_first_chunk::<4>()?;
         Some(FilterWindow {
             gather: *GATHERS.get(usize::from(gather))?,
             keys: *KEYS.get(usize::from(keys))?,
             points: u32::from_le_bytes(*points),
-            rank: u32::from_le_bytes(rank.try_into().ok()?),
+            rank: u32::from_le_bytes(*rank),
+            given: f64::from_le_bytes(given.try_into().ok()?),
         })
     }
 }
 
-const FOLDS: [Fold; 5] = [
+const FOLDS: [Fold; 7] = [
     Fold::Weights,
     Fold::Odd,
     Fold::Laplacian,
     Fold::Least,
     Fold::Sum,
+    Fold::Squares,
+    Fold::Moments,
+];
+const SPREADS: [Option<Spread>; 7] = [
+    None,
+    Some(Spread::Variance),
+    Some(Spread::Deviation),
+    Some(Spread::Variation),
+    Some(Spread::Wiener),
+    Some(Spread::Niblack),
+    Some(Spread::Sauvola),
 ];
 const KEYS: [Keys; 4] = [Keys::Plain, Keys::Lowest, Keys::Highest, Keys::Rising];
 
@@ -144,6 +212,9 @@ impl FilterPass {
             channels: [1, 1],
             keys: [Keys::Plain; 2],
             points: 0.0,
+            before: 0,
+            spread: None,
+            given: [0.0; 2],
         }
     }
 
@@ -151,23 +222,38 @@ impl FilterPass {
     pub fn attrs(&self) -> Vec<u8> {
         let keys = self.keys.map(|k| number(&KEYS, &k));
         let [from, to] = self.channels;
-        let mut attrs = vec![number(&FOLDS, &self.fold), from, to, keys[0], keys[1]];
-        attrs.extend(self.taps.to_le_bytes());
-        attrs.extend(self.points.to_le_bytes());
+        let (fold, spread) = (number(&FOLDS, &self.fold), number(&SPREADS, &self.spread));
+        let mut attrs = vec![fold, from, to, keys[0], keys[1], spread];
+        for count in [self.taps, self.before] {
+            attrs.extend(count.to_le_bytes());
+        }
+        for number in [self.points, self.given[0], self.given[1]] {
+            attrs.extend(number.to_le_bytes());
+        }
         attrs
     }
 
     /// The pass that attributes tell; nothing if they tell none.
     pub fn of(attrs: &[u8]) -> Option<FilterPass> {
-        let (&[fold, from, to, read, written], rest) = attrs.split_first_chunk::<5>()?;
-        let (taps, points) = rest.split_first_chunk::<4>()?;
+        let (&[fold, from, to, read, written, spread], rest) = attrs.split_first_chunk::<6>()?;
+        let (taps, rest) = rest.split_first_chunk::<4>()?;
+        let (before, numbers) = rest.split_first_chunk::<4>()?;
+        let (numbers, []) = numbers.as_chunks::<8>() else {
+            return None;
+        };
+        let &[points, factor, range] = numbers else {
+            return None;
+        };
         let known = |kind: u8| KEYS.get(usize::from(kind)).copied();
         Some(FilterPass {
             fold: *FOLDS.get(usize::from(fold))?,
             taps: u32::from_le_bytes(*taps),
             channels: [from, to],
             keys: [known(read)?, known(written)?],
-            points: f64::from_le_bytes(points.try_into().ok()?),
+            points: f64::from_le_bytes(points),
+            before: u32::from_le_bytes(*before),
+            spread: *SPREADS.get(usize::from(spread))?,
+            given: [factor, range].map(f64::from_le_bytes),
         })
     }
 }
@@ -185,6 +271,7 @@ mod tests {
                 points,
                 rank,
                 keys,
+                given: 0.25,
             };
             assert_eq!(FilterWindow::of(&window.attrs()), Some(window));
             assert_eq!(FilterWindow::of(&window.attrs()[1..]), None);
@@ -198,11 +285,16 @@ mod tests {
                 channels: [2, 1],
                 keys: [Keys::Lowest, Keys::Highest],
                 points: 27.0,
+                before: 150,
+                given: [0.2, 128.0],
                 ..FilterPass::new(fold, 300)
             };
-            assert_eq!(FilterPass::of(&pass.attrs()), Some(pass));
-            assert_eq!(FilterPass::of(&pass.attrs()[1..]), None);
+            for spread in SPREADS {
+                let pass = FilterPass { spread, ..pass };
+                assert_eq!(FilterPass::of(&pass.attrs()), Some(pass));
+                assert_eq!(FilterPass::of(&pass.attrs()[1..]), None);
+            }
         }
-        assert_eq!(FilterPass::of(&[9; 17]), None);
+        assert_eq!(FilterPass::of(&[9; 38]), None);
     }
 }

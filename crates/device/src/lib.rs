@@ -23,7 +23,9 @@ pub use ability::{
 pub use arrayloom_types::{Event, Queue};
 pub use driven::{Blocks, Marks, Queues};
 pub use error::DeviceError;
-pub use filter::{FILTER_PASS, FILTER_WINDOW, FilterPass, FilterWindow, Fold, Gather, Keys};
+pub use filter::{
+    FILTER_PASS, FILTER_WINDOW, FilterPass, FilterWindow, Fold, Gather, Keys, Spread,
+};
 pub use host::{HostMemory, host_pointer, joined, points};
 pub use launch::{Arg, Buf, Launch, ReduceArgs, Rows, Stage, Sweep, rows_are_apart};
 pub use names::intern;

@@ -12,7 +12,9 @@ mod cases;
 use arrayloom_device::Device;
 use arrayloom_opencl::{Config, OpenCl, Place};
 use arrayloom_types::DType;
-use arrayloom_volume::ops::{BoxExtremum, Extremum, Linear, LinearAxis};
+use arrayloom_volume::ops::{
+    BoxExtremum, Extremum, Linear, LinearAxis, Neighbourhood, Statistic, WindowAxis, local,
+};
 use arrayloom_volume::{
     Expr, Meter, Mode, Op, Options, Report, Target, VolumeError, Worker, WorkerDevice, run,
 };
@@ -104,9 +106,30 @@ fn elements(random: &mut Random, dtype: DType, count: usize) -> Vec<u8> {
     data
 }
 
+/// A statistic of windows that are boxes.
+fn statistic(random: &mut Random, axes: Vec<WindowAxis>, out: DType) -> Arc<dyn Op> {
+    let kind = match random.below(6) {
+        0 => Statistic::Variance,
+        1 => Statistic::Deviation,
+        2 => Statistic::Variation,
+        3 => Statistic::Wiener(2500.0),
+        4 => Statistic::Niblack(0.3),
+        _ => Statistic::Sauvola { k: 0.2, r: 90.0 },
+    };
+    let points = axes.iter().map(|a| a.len).product();
+    let window = Neighbourhood::new(axes, &vec![true; points]).unwrap();
+    // Halves are left to the CPU.
+    let out = if out == DType::F16 { DType::F32 } else { out };
+    local(window, kind, out).unwrap()
+}
+
 fn filter(random: &mut Random, rank: usize, dtype: DType, out: DType) -> Arc<dyn Op> {
     let weight = |random: &mut Random| f64::from(u8::try_from(random.below(97)).unwrap()) / 97.0;
-    match random.below(4) {
+    match random.below(6) {
+        4 | 5 => {
+            let axes = window(random, rank, 6);
+            statistic(random, axes, out)
+        }
         0 => Arc::new(BoxExtremum::new(Extremum::Maximum, window(random, rank, 6), dtype).unwrap()),
         kind => {
             let odd = random.below(4) == 0;

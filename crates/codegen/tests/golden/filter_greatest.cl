@@ -74,7 +74,7 @@ DEV u32 of_key_u32(u32 key, u32 endless) {
 
 #undef ix
 #define ix i32
-KERNEL(k90cec9bb9ef42631, 128)(GLB const u32 * restrict pi0, const i64 oi0, GLB const i32 * restrict pi1, const i64 oi1, GLB const i32 * restrict pi2, const i64 oi2, GLB const u32 * restrict pi3, const i64 oi3, GLB u32 * restrict po0, const i64 oo0, const i64 items, const i64 length, const i64 parts, const i64 rows, const i64 row, const i64 taps, const i64 points, const i64 read, const i64 written) {
+KERNEL(k55d15c54a590662d, 128)(GLB const u32 * restrict pi0, const i64 oi0, GLB const i32 * restrict pi1, const i64 oi1, GLB const i32 * restrict pi2, const i64 oi2, GLB const u32 * restrict pi3, const i64 oi3, GLB u32 * restrict po0, const i64 oo0, const i64 items, const i64 length, const i64 parts, const i64 rows, const i64 row, const i64 taps, const i64 points, const i64 read, const i64 written) {
     pi0 += oi0;
     pi1 += oi1;
     pi2 += oi2;

@@ -63,7 +63,7 @@ DEV i64 near_i64(f64 x, f64 low, f64 end, i64 least, i64 most) {
 
 #undef ix
 #define ix i32
-KERNEL(k6eaae8c329b8164f, 128)(GLB const f64 * restrict pi0, const i64 oi0, GLB const i32 * restrict pi1, const i64 oi1, GLB const i32 * restrict pi2, const i64 oi2, GLB const f64 * restrict pi3, const i64 oi3, GLB const f64 * restrict pi4, const i64 oi4, GLB i64 * restrict po0, const i64 oo0, const i64 items, const i64 length, const i64 parts, const i64 rows, const i64 row, const i64 taps, const i64 points, const i64 read, const i64 written) {
+KERNEL(k86ac52b8235858d7, 128)(GLB const f64 * restrict pi0, const i64 oi0, GLB const i32 * restrict pi1, const i64 oi1, GLB const i32 * restrict pi2, const i64 oi2, GLB const f64 * restrict pi3, const i64 oi3, GLB const f64 * restrict pi4, const i64 oi4, GLB i64 * restrict po0, const i64 oo0, const i64 items, const i64 length, const i64 parts, const i64 rows, const i64 row, const i64 taps, const i64 points, const i64 read, const i64 written) {
     pi0 += oi0;
     pi1 += oi1;
     pi2 += oi2;

@@ -70,7 +70,7 @@ DEV f64 quotient_f64(f64 sum, f64 points) {
 
 #undef ix
 #define ix i32
-KERNEL(k56b49cd45b6999c0, 128)(GLB const i32 * restrict pi0, const i64 oi0, GLB const i32 * restrict pi1, const i64 oi1, GLB const i32 * restrict pi2, const i64 oi2, GLB const i32 * restrict pi3, const i64 oi3, GLB u8 * restrict po0, const i64 oo0, const i64 items, const i64 length, const i64 parts, const i64 rows, const i64 row, const i64 taps, const i64 points, const i64 read, const i64 written) {
+KERNEL(k1e7f457e5e8d778c, 128)(GLB const i32 * restrict pi0, const i64 oi0, GLB const i32 * restrict pi1, const i64 oi1, GLB const i32 * restrict pi2, const i64 oi2, GLB const i32 * restrict pi3, const i64 oi3, GLB u8 * restrict po0, const i64 oo0, const i64 items, const i64 length, const i64 parts, const i64 rows, const i64 row, const i64 taps, const i64 points, const i64 read, const i64 written) {
     pi0 += oi0;
     pi1 += oi1;
     pi2 += oi2;

@@ -72,7 +72,7 @@ DEV f32 near_f32(f32 x, f32 low, f32 high) {
 
 #undef ix
 #define ix i32
-KERNEL(k452616df81078c42, 128)(GLB const u16 * restrict pi0, const i64 oi0, GLB const i32 * restrict pi1, const i64 oi1, GLB const i32 * restrict pi2, const i64 oi2, GLB const f32 * restrict pi3, const i64 oi3, GLB const f32 * restrict pi4, const i64 oi4, GLB u16 * restrict po0, const i64 oo0, const i64 items, const i64 length, const i64 parts, const i64 rows, const i64 row, const i64 taps, const i64 points, const i64 read, const i64 written) {
+KERNEL(k7386ce1722bbfc12, 128)(GLB const u16 * restrict pi0, const i64 oi0, GLB const i32 * restrict pi1, const i64 oi1, GLB const i32 * restrict pi2, const i64 oi2, GLB const f32 * restrict pi3, const i64 oi3, GLB const f32 * restrict pi4, const i64 oi4, GLB u16 * restrict po0, const i64 oo0, const i64 items, const i64 length, const i64 parts, const i64 rows, const i64 row, const i64 taps, const i64 points, const i64 read, const i64 written) {
     pi0 += oi0;
     pi1 += oi1;
     pi2 += oi2;

@@ -2,11 +2,15 @@
 
 use crate::abroad::recipe::{Call, Packed, Recipe, Slot};
 use crate::block::{View, axis_len};
+use crate::fold::EdgeTaps;
 use crate::levels::{Level, levels};
 use crate::separable::{EdgeTapsOf, Pass};
-use arrayloom_device::{FILTER_PASS, FilterPass, Fold, Keys};
+use arrayloom_device::{FILTER_PASS, FilterPass, Fold, Keys, Spread};
 use arrayloom_types::{DType, Region};
 use bytemuck::Pod;
+
+/// The numbers of a pass for missing voxels, where there are some as in these taps, or none.
+type BiasOf<'a, W> = &'a dyn Fn(usize, Option<&EdgeTaps<W>>) -> Vec<W>;
 
 /// A separable filter in the arithmetic `W`.
 pub(crate) struct Passes<'a, W> {
@@ -17,8 +21,7 @@ pub(crate) struct Passes<'a, W> {
     pub(crate) fold: &'a dyn Fn(usize) -> Fold,
     /// The weights of a pass, list after list; none for filters without weights.
     pub(crate) weights: &'a dyn Fn(usize) -> Vec<Vec<W>>,
-    /// What no missing voxels add.
-    pub(crate) nothing: W,
+    pub(crate) bias: BiasOf<'a, W>,
     /// The dtype of the arithmetic.
     pub(crate) work: DType,
     /// Between passes voxels have this dtype.
@@ -27,10 +30,17 @@ pub(crate) struct Passes<'a, W> {
     pub(crate) channels: &'a dyn Fn(usize) -> u8,
     /// How voxels stand for keys.
     pub(crate) keys: Keys,
-    /// What sums are divided by, or zero.
+    /// What sums are divided by, or zero; for squares the points of the window.
     pub(crate) points: f64,
+    /// What mean and variance become, and the numbers that it needs.
+    pub(crate) spread: Option<(Spread, [f64; 2])>,
     /// The dtype of the result.
     pub(crate) out: DType,
+}
+
+/// The first numbers of taps near a face, or zeros.
+pub(crate) fn first<W: Pod, const N: usize>(edge: Option<&EdgeTaps<W>>) -> Vec<W> {
+    edge.map_or_else(|| vec![W::zeroed(); N], |edge| edge.bias[..N].to_vec())
 }
 
 /// Rows as numbers of 32 bits.
@@ -89,10 +99,14 @@ impl<W: Pod> Passes<'_, W> {
                 shape: vec![usize::from(written) * outer, level.n_out, level.row],
             };
             let key = |is: bool| if is { self.keys } else { Keys::Plain };
+            let spread = self.spread.filter(|_| last);
             let told = FilterPass {
                 channels: [read, written],
                 keys: [key(number == 0), key(last)],
                 points: if last { self.points } else { 0.0 },
+                before: u32::try_from(self.axes[number].before).ok()?,
+                spread: spread.map(|(spread, _)| spread),
+                given: spread.map(|(_, given)| given).unwrap_or_default(),
                 ..FilterPass::new((self.fold)(number), u32::try_from(level.len).ok()?)
             };
             let mut ins = vec![from];
@@ -116,9 +130,8 @@ impl<W: Pod> Passes<'_, W> {
             recipe.table(DType::I32, &index),
         ];
         let whole = (self.weights)(number);
-        let lists = whole.len().max(1);
         let mut weights: Vec<W> = whole.concat();
-        let mut bias = vec![self.nothing; lists];
+        let mut bias = (self.bias)(number, None);
         for (_, edge) in &level.faces {
             // Weights of places that are missing are never read.
             for taps in &edge.taps[..whole.len()] {
@@ -128,7 +141,7 @@ impl<W: Pod> Passes<'_, W> {
                 }
                 weights.extend(list);
             }
-            bias.extend(&edge.bias[..lists]);
+            bias.extend((self.bias)(number, Some(edge)));
         }
         if !whole.is_empty() {
             tables.push(recipe.table(self.work, &weights));
@@ -145,7 +158,7 @@ pub(crate) fn scratch(passes: &[Pass], channels: u64, size: u64, extents: &[i64]
     for pass in passes {
         let (n, len) = (grown[pass.axis], pass.len as u64);
         let lists = 2 * (1 + n.min(len));
-        tables += 8 * n + 4 * len + lists * 8 * (len + 1) + 64;
+        tables += 8 * n + 4 * len + lists * 8 * (len + 2) + 64;
         grown[pass.axis] += len;
     }
     let mut between = Vec::new();

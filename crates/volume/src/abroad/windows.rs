@@ -19,8 +19,12 @@ pub(crate) struct Windows<'a, W> {
     pub(crate) rank: usize,
     /// How voxels stand for keys.
     pub(crate) keys: Keys,
-    /// One weight for each point, for weighted sums.
+    /// Places behind those of the points (see [`Gather::more_points`]).
+    pub(crate) more: Vec<Vec<usize>>,
+    /// One weight for each point, for weighted sums; see [`FilterWindow`] for others.
     pub(crate) weights: &'a [W],
+    /// What a mean is given, or zero.
+    pub(crate) given: f64,
     /// What stands outside where a constant does.
     pub(crate) nothing: W,
     /// The dtype of the arithmetic.
@@ -64,11 +68,15 @@ impl<W: Pod> Windows<'_, W> {
                 _ => gone,
             }));
         }
-        let points = &self.window.points;
-        let each = points.iter().flatten().map(|&place| number::<i32>(place));
+        let points: Vec<&Vec<usize>> = self.window.points.iter().chain(&self.more).collect();
+        let each = points
+            .iter()
+            .copied()
+            .flatten()
+            .map(|&place| number::<i32>(place));
         let at: Vec<i32> = each.collect::<Option<_>>()?;
         let distance =
-            |p: &Vec<usize>| number::<i64>(p.iter().zip(&steps).map(|(a, b)| a * b).sum());
+            |p: &&Vec<usize>| number::<i64>(p.iter().zip(&steps).map(|(a, b)| a * b).sum());
         let offsets: Vec<i64> = points.iter().map(distance).collect::<Option<_>>()?;
         let mut recipe = Recipe::default();
         let mut ins = vec![
@@ -89,9 +97,10 @@ impl<W: Pod> Windows<'_, W> {
         ins.push(recipe.table(self.work, &[self.nothing]));
         let told = FilterWindow {
             gather: self.gather,
-            points: number(points.len())?,
+            points: number(self.window.points.len())?,
             rank: number(self.rank)?,
             keys: self.keys,
+            given: self.given,
         };
         recipe.calls.push(Call {
             name: FILTER_WINDOW,
@@ -137,7 +146,9 @@ fn of_keys_in<K: Key>(
         gather,
         rank,
         keys: keys.on_device(),
+        more: Vec::new(),
         weights: &[],
+        given: 0.0,
         nothing: constant.unwrap_or(K::MAX),
         work,
         out: keys.dtype,
@@ -150,5 +161,5 @@ pub(crate) fn scratch(window: &Neighbourhood, extents: &[i64]) -> u64 {
     let along = extents.iter().zip(&window.axes);
     let rows = along.map(|(e, a)| 8 * e.max(&0).unsigned_abs() + 4 * a.len as u64 + 32);
     let each = 16 + 4 * extents.len() as u64;
-    rows.sum::<u64>() + each * window.points.len() as u64 + 4096
+    rows.sum::<u64>() + each * (window.points.len() as u64 + 2) + 4096
 }

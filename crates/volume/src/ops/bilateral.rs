@@ -13,13 +13,16 @@ use super::exponential::Exponential;
 use super::linear::{emit_f32, emit_f64, in_double};
 use super::window::{self, Fill, LoadRow, Neighbourhood, Tile, tile_elems, tiles};
 use crate::VolumeError;
+use crate::abroad::recipe::{OnDevice, Recipe};
+use crate::abroad::windows::{self, Windows};
 use crate::block::{View, ViewMut};
 use crate::load::{doubles, singles};
 use crate::op::Op;
 use crate::separable::{Ctx, Emit};
 use crate::strips::{Strips, strip, strip_mut, strips};
+use arrayloom_device::{Gather, Keys};
 use arrayloom_plan::AxisNeed;
-use arrayloom_types::{Coords, DType};
+use arrayloom_types::{Coords, DType, Region};
 
 /// A bilateral mean over the points of a window.
 #[derive(Clone, Debug)]
@@ -48,6 +51,34 @@ impl Bilateral {
         }
     }
 
+    /// What differences are multiplied with, so that their negative squares are exponents.
+    fn inverse<R: Exponential>(&self) -> R {
+        R::of((R::UNIT / 2.0).sqrt() / self.sigma).finite()
+    }
+
+    fn windows_in<R: Exponential + Into<f64>>(
+        &self,
+        work: DType,
+        input: &View<'_>,
+        region: &Region,
+    ) -> Option<Recipe> {
+        let weights: Vec<R> = self.weights.iter().map(|&w| R::of(w)).collect();
+        let before = self.window.axes.iter().map(|a| usize::try_from(a.before));
+        let windows = Windows {
+            window: &self.window,
+            gather: Gather::Bilateral,
+            rank: 0,
+            keys: Keys::Plain,
+            more: vec![before.collect::<Result<_, _>>().ok()?],
+            weights: &weights,
+            given: self.inverse::<R>().into(),
+            nothing: R::of(self.window.constant().unwrap_or(0.0)),
+            work,
+            out: self.out,
+        };
+        windows.recipe(input, region)
+    }
+
     fn run_in<R: Exponential>(
         &self,
         ctx: &Ctx,
@@ -64,7 +95,7 @@ impl Bilateral {
             load,
         };
         let weights: Vec<R> = self.weights.iter().map(|&w| R::of(w)).collect();
-        let inverse = R::of((R::UNIT / 2.0).sqrt() / self.sigma).finite();
+        let inverse = self.inverse::<R>();
         let axes = &self.window.axes;
         let size = out.dtype.size();
         tiles(
@@ -166,6 +197,23 @@ impl<R: Exponential> Strips for &mut Row<'_, R> {
     }
 }
 
+impl OnDevice for Bilateral {
+    fn device_scratch(&self, extents: &[i64]) -> u64 {
+        windows::scratch(&self.window, extents)
+    }
+
+    fn recipe(&self, inputs: &[View<'_>], region: &Region) -> Option<Recipe> {
+        let input = &inputs[0];
+        match input.dtype {
+            DType::C64 | DType::C128 => None,
+            // The CPU may round twice on the way to halves.
+            kind if in_double(kind) && self.out == DType::F16 => None,
+            kind if in_double(kind) => self.windows_in::<f64>(DType::F64, input, region),
+            _ => self.windows_in::<f32>(DType::F32, input, region),
+        }
+    }
+}
+
 impl Op for Bilateral {
     fn name(&self) -> &'static str {
         "bilateral_filter"
@@ -188,6 +236,10 @@ impl Op for Bilateral {
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     fn cost_ns(&self) -> f64 {
         2.0 + 0.4 * self.weights.len() as f64
+    }
+
+    fn on_device(&self) -> Option<&dyn OnDevice> {
+        Some(self)
     }
 
     fn run(&self, ctx: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {

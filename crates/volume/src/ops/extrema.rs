@@ -151,12 +151,13 @@ impl BoxExtremum {
             edge_taps: &|pass, there: &[usize]| self.edge_taps((pass, there), (keys, K::MAX)),
             fold: &|_| Fold::Least,
             weights: &|_| Vec::new(),
-            nothing: K::MAX,
+            bias: &|_, edge| vec![edge.map_or(K::MAX, |edge| edge.bias[0])],
             work,
             between: self.dtype,
             channels: &|_| 1,
             keys: keys.on_device(),
             points: 0.0,
+            spread: None,
             out: self.dtype,
         };
         passes.recipe(input, region)

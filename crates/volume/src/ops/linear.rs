@@ -251,7 +251,13 @@ impl Linear {
             edge_taps: &|pass, there: &[usize]| self.edge_taps(pass, there),
             fold: &fold,
             weights: &weights,
-            nothing: W::zeroed(),
+            bias: &|_, edge| {
+                if derives {
+                    passes::first::<W, 2>(edge)
+                } else {
+                    passes::first::<W, 1>(edge)
+                }
+            },
             work,
             between: work,
             channels: &|pass| {
@@ -263,6 +269,7 @@ impl Linear {
             },
             keys: Keys::Plain,
             points: 0.0,
+            spread: None,
             out: self.out,
         };
         passes.recipe(input, region)
@@ -275,12 +282,13 @@ impl Linear {
             edge_taps: &|pass, there: &[usize]| self.sum_taps(pass, there),
             fold: &|_| Fold::Sum,
             weights: &|_| Vec::new(),
-            nothing: 0i32,
+            bias: &|_, edge| passes::first::<i32, 1>(edge),
             work: DType::I32,
             between: DType::I32,
             channels: &|_| 1,
             keys: Keys::Plain,
             points,
+            spread: None,
             out: self.out,
         };
         passes.recipe(input, region)

@@ -4,6 +4,8 @@ use super::linear::emit_f64;
 use super::statistic::Statistic;
 use super::window::{self, WindowAxis};
 use crate::VolumeError;
+use crate::abroad::passes::{self, Passes};
+use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::block::{View, ViewMut};
 use crate::fold::{EdgeTaps, Rule};
 use crate::load::Numbers;
@@ -11,8 +13,9 @@ use crate::moments::Moments;
 use crate::op::{Mode, Op, voxels, worth};
 use crate::separable::{Ctx, EdgeTapsOf, Emit, Pass, Separable, scratch_elems};
 use crate::sums::{Spreads, Squares, missing, squares_fit};
+use arrayloom_device::{Fold, Keys};
 use arrayloom_plan::AxisNeed;
-use arrayloom_types::DType;
+use arrayloom_types::{DType, Region};
 
 /// Elements that are rounded at a time.
 const PIECE: usize = 256;
@@ -88,6 +91,14 @@ impl Spread {
         (!self.statistic.is_of_center() && squares_fit(dtype, points, modes)).then_some(points)
     }
 
+    /// What stands for missing rows, how many those are, and the share of one row in all.
+    #[expect(clippy::cast_precision_loss, reason = "windows are small")]
+    fn shares(&self, pass: usize, edge: Option<&EdgeTaps<f64>>) -> Vec<f64> {
+        let there = edge.map_or(self.passes[pass].len, |edge| edge.places.len());
+        let [outside, missing] = edge.map(|edge| edge.bias).unwrap_or_default();
+        vec![outside, missing, 1.0 / (there as f64 + missing)]
+    }
+
     fn emit_sums(&self, points: f64, rows: &[&[f64]], out: &mut [u8]) {
         let [sums, squares] = rows else {
             return;
@@ -152,6 +163,50 @@ impl Spread {
     }
 }
 
+impl OnDevice for Spread {
+    fn device_scratch(&self, extents: &[i64]) -> u64 {
+        passes::scratch(&self.passes, 3, 8, extents)
+    }
+
+    fn recipe(&self, inputs: &[View<'_>], region: &Region) -> Option<Recipe> {
+        let input = &inputs[0];
+        // The CPU may round twice on the way to halves.
+        if matches!(input.dtype, DType::C64 | DType::C128) || self.out == DType::F16 {
+            return None;
+        }
+        let points = self.exact_points(input.dtype);
+        let squares = |pass: usize, there: &[usize]| self.edge_sums(pass, there);
+        let moments = |pass: usize, there: &[usize]| self.edge_taps(pass, there);
+        let last = self.passes.len();
+        let center = self.statistic.is_of_center();
+        let passes = Passes {
+            axes: &self.passes,
+            edge_taps: if points.is_some() { &squares } else { &moments },
+            fold: &|_| match points {
+                Some(_) => Fold::Squares,
+                None => Fold::Moments,
+            },
+            weights: &|_| Vec::new(),
+            bias: &|pass, edge| match points {
+                Some(_) => passes::first::<f64, 2>(edge),
+                None => self.shares(pass, edge),
+            },
+            work: DType::F64,
+            between: DType::F64,
+            channels: &|pass| match pass {
+                0 => 1,
+                pass if pass == last => 1,
+                _ => 2 + u8::from(center),
+            },
+            keys: Keys::Plain,
+            points: points.unwrap_or(0.0),
+            spread: self.statistic.on_device(),
+            out: self.out,
+        };
+        passes.recipe(input, region)
+    }
+}
+
 impl Op for Spread {
     fn name(&self) -> &'static str {
         self.statistic.filter()
@@ -173,6 +228,10 @@ impl Op for Spread {
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     fn cost_ns(&self) -> f64 {
         self.passes.iter().map(|p| 0.8 + 0.1 * p.len as f64).sum()
+    }
+
+    fn on_device(&self) -> Option<&dyn OnDevice> {
+        Some(self)
     }
 
     fn run(&self, ctx: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {

@@ -10,6 +10,7 @@
 use super::diffusion::{diffusion_of, diffusion_row};
 use crate::VolumeError;
 use arrayloom_cpu::{Wide, wide};
+use arrayloom_device::Spread;
 
 /// A number that the voxels of a window give.
 #[derive(Clone, Debug, PartialEq)]
@@ -141,6 +142,20 @@ impl Statistic {
             self,
             Statistic::Entropy { .. } | Statistic::Bilateral { .. } | Statistic::Diffusion { .. }
         )
+    }
+
+    /// What it is called on devices, and the numbers that it needs; nothing if it follows from other things than mean
+    /// and variance.
+    pub(super) fn on_device(&self) -> Option<(Spread, [f64; 2])> {
+        Some(match *self {
+            Statistic::Variance => (Spread::Variance, [0.0; 2]),
+            Statistic::Deviation => (Spread::Deviation, [0.0; 2]),
+            Statistic::Variation => (Spread::Variation, [0.0; 2]),
+            Statistic::Wiener(noise) => (Spread::Wiener, [noise, 0.0]),
+            Statistic::Niblack(k) => (Spread::Niblack, [k, 0.0]),
+            Statistic::Sauvola { k, r } => (Spread::Sauvola, [k, r]),
+            _ => return None,
+        })
     }
 
     /// True if it looks at the center of the window itself.

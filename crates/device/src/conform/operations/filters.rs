@@ -1,7 +1,7 @@
 //! Filters along an axis.
 
 use super::super::{CaseResult, Trouble};
-use super::{Number, noted, number, run};
+use super::{Number, noted, number, run, spreads};
 use crate::{Device, FILTER_PASS, FilterPass, Fold, Keys};
 use arrayloom_types::{DType, Kind, Layout};
 
@@ -60,7 +60,7 @@ pub fn filters(device: &dyn Device) -> Vec<CaseResult> {
         means(7.0, [U16, I32, F32], 7),
     ];
     noted(device, |suite| {
-        for (pass, dtypes) in all {
+        for (pass, dtypes) in all.into_iter().chain(spreads::cases()) {
             for extents in [[3, 21, 13], [1, 6, 1], [2, 1, 300], [1, 0, 3]] {
                 let case = Case {
                     pass,
@@ -153,11 +153,16 @@ struct Tables {
 
 impl Case {
     fn lists(&self) -> usize {
-        if self.pass.fold == Fold::Laplacian {
-            2
-        } else {
-            1
+        match self.pass.fold {
+            Fold::Laplacian | Fold::Squares => 2,
+            Fold::Moments => 3,
+            _ => 1,
         }
+    }
+
+    /// True for passes without weights.
+    fn weightless(&self) -> bool {
+        !matches!(self.pass.fold, Fold::Weights | Fold::Odd | Fold::Laplacian)
     }
 
     /// Windows that begin two rows early and end late: folded before the first row, cut behind the last one.
@@ -252,7 +257,7 @@ impl Case {
             .iter()
             .zip([&voxels, &start, &index, &weights, &bias].map(|b| &b[..]))
             .collect();
-        if matches!(self.pass.fold, Fold::Least | Fold::Sum) {
+        if self.weightless() {
             ins.remove(3);
         }
         let out = packed(to, &[written * outer, outputs, row]);
@@ -288,16 +293,17 @@ impl Case {
                 let exact = tables.weights[(list * lists + kind) * taps + place];
                 real(work, &rounded(work, exact))
             };
-            let mut sums = self.folded(list, &value, &weight);
+            let spreads = matches!(self.pass.fold, Fold::Squares | Fold::Moments);
+            let mut sums = if spreads {
+                let bias = &tables.bias[lists * list..lists * (list + 1)];
+                spreads::folded(&self.pass, bias, &value)
+            } else {
+                self.folded(list, &value, &weight)
+            };
             for (channel, sum) in sums.iter_mut().enumerate() {
-                let bias = tables.bias[list * lists + lists - written + channel];
-                match self.pass.fold {
-                    Fold::Least => {}
-                    Fold::Sum => *sum += bias,
-                    _ => *sum = real(work, &rounded(work, *sum + bias)),
-                }
-                if self.pass.points != 0.0 {
-                    *sum /= self.pass.points;
+                if !spreads {
+                    let bias = tables.bias[list * lists + lists - written + channel];
+                    self.finish(sum, bias);
                 }
                 let at = (((channel * outer + o) * outputs + i) * row + c) * to.size();
                 let bytes = self.voxel_of(*sum, list, to);
@@ -349,6 +355,21 @@ impl Case {
                 vec![best.unwrap_or(0.0)]
             }
             Fold::Sum => vec![there().map(|(_, v)| v).sum()],
+            // These are looked at by others.
+            Fold::Squares | Fold::Moments => Vec::new(),
+        }
+    }
+
+    /// Adds what missing voxels add, and divides.
+    fn finish(&self, sum: &mut f64, bias: f64) {
+        let work = self.dtypes[1];
+        match self.pass.fold {
+            Fold::Least => {}
+            Fold::Sum => *sum += bias,
+            _ => *sum = real(work, &rounded(work, *sum + bias)),
+        }
+        if self.pass.points != 0.0 {
+            *sum /= self.pass.points;
         }
     }
 

@@ -5,6 +5,7 @@ mod filters;
 mod products;
 mod random;
 mod sorts;
+mod spreads;
 mod transforms;
 
 pub use filters::filters;

@@ -1,0 +1,129 @@
+// OpenCL C 1.2: the words of the common text.
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#pragma OPENCL FP_CONTRACT OFF
+typedef uchar b8;
+typedef char i8;
+typedef short i16;
+typedef int i32;
+typedef long i64;
+typedef uchar u8;
+typedef ushort u16;
+typedef uint u32;
+typedef ulong u64;
+typedef float f32;
+typedef double f64;
+typedef float f16;
+typedef struct { f32 re, im; } c64;
+typedef struct { f64 re, im; } c128;
+#define DEV static inline
+#define GLB __global
+#define LOC __local
+#define CONSTANT __constant
+#define KERNEL(name, group) __kernel __attribute__((reqd_work_group_size(group, 1, 1))) void name
+#define LOCAL_ID ((u32)get_local_id(0))
+#define LOCAL_SIZE ((u32)get_local_size(0))
+#define GROUP_X ((i64)get_group_id(0))
+#define SYNC barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+// The grid has exactly as many groups as there are rows, so these are no loops.
+#define EACH_Z(i, n) const ix i = (ix)get_group_id(2);
+#define EACH_Y(i, n) const ix i = (ix)get_group_id(1);
+#define EACH_X(i, n) const ix i = (ix)get_global_id(0); if (i < (n))
+#define OR_INTO(p, x) atomic_or(p, x)
+#define mulhi_u32 mul_hi
+#define mulhi_u64 mul_hi
+#define u64_of as_ulong
+#define f64_of as_double
+#define u32_of as_uint
+#define f32_of as_float
+#define fma_f32 fma
+#define fma_f64 fma
+#define root_f32 sqrt
+#define root_f64 sqrt
+#define fabs_f32 fabs
+#define fabs_f64 fabs
+#define floor_ floor
+#define ceil_ ceil
+#define trunc_ trunc
+#define rint_ rint
+#define sign_from copysign
+// Numbers in two parts, and what argument reductions give.
+typedef struct { f64 hi, lo; } pair;
+typedef struct { f64 rounded, hi, lo; } reduced;
+typedef struct { u64 quadrant; f64 hi, lo; } turned;
+
+DEV f64 load_f64(GLB const f64 *p) { return *p; }
+
+DEV void store_f32(GLB f32 *p, f32 x) { *p = x; }
+
+// The variance of `points` numbers: `points * squares - sum * sum`, in two numbers each, times `square`,
+// which is the share of one in `points * points`.
+DEV f64 variance_of(f64 sum, f64 squares, f64 points, f64 square) {
+    const f64 a = points * squares, b = sum * sum;
+    const f64 rest = fma_f64(points, squares, -a) - fma_f64(sum, sum, -b);
+    return ((a - b) + rest) * square;
+}
+
+DEV f64 sauvola(f64 mean, f64 variance, f64 factor, f64 range) {
+    return mean * (1.0 + factor * (root_f64(variance) / range - 1.0));
+}
+
+#undef ix
+#define ix i32
+KERNEL(kb8f9171bfa075ce9, 128)(GLB const f64 * restrict pi0, const i64 oi0, GLB const i32 * restrict pi1, const i64 oi1, GLB const i32 * restrict pi2, const i64 oi2, GLB const f64 * restrict pi3, const i64 oi3, GLB f32 * restrict po0, const i64 oo0, const i64 items, const i64 length, const i64 parts, const i64 rows, const i64 row, const i64 taps, const i64 points, const i64 read, const i64 written, const i64 share, const i64 square, const i64 factor, const i64 range) {
+    pi0 += oi0;
+    pi1 += oi1;
+    pi2 += oi2;
+    pi3 += oi3;
+    po0 += oo0;
+    EACH_X(item, (ix)items) {
+        const ix line = item / (ix)row, column = item - line * (ix)row;
+        const ix outer = line / (ix)parts, first = (line - outer * (ix)parts) * 4;
+        GLB const f64 *from = pi0 + outer * rows * row + column;
+        GLB f32 *to = po0 + (outer * length + first) * row + column;
+        const ix start = first + 4 <= (ix)length ? pi1[first] : -1;
+        if (start >= 0 && pi1[first + 1] == start + 1 && pi1[first + 2] == start + 2 && pi1[first + 3] == start + 3) {
+            f64 s0_0 = (f64)0;
+            f64 s0_1 = (f64)0;
+            f64 s1_0 = (f64)0;
+            f64 s1_1 = (f64)0;
+            f64 s2_0 = (f64)0;
+            f64 s2_1 = (f64)0;
+            f64 s3_0 = (f64)0;
+            f64 s3_1 = (f64)0;
+            from += start * row;
+            for (ix t = 0; t < (ix)taps + 3; t++) {
+                const f64 v0 = load_f64(from + t * row);
+                const f64 v1 = load_f64(from + 1 * read + t * row);
+                if (t < (ix)taps) { s0_0 = s0_0 + v0; s0_1 = s0_1 + v1; }
+                if (t >= 1 && t < (ix)taps + 1) { s1_0 = s1_0 + v0; s1_1 = s1_1 + v1; }
+                if (t >= 2 && t < (ix)taps + 2) { s2_0 = s2_0 + v0; s2_1 = s2_1 + v1; }
+                if (t >= 3) { s3_0 = s3_0 + v0; s3_1 = s3_1 + v1; }
+            }
+#ifndef __OPENCL_VERSION__
+#pragma unroll 1
+#endif
+            for (ix m = 0; m < 4; m++) {
+                const f64 made0 = m == 0 ? s0_0 : m == 1 ? s1_0 : m == 2 ? s2_0 : s3_0;
+                const f64 made1 = m == 0 ? s0_1 : m == 1 ? s1_1 : m == 2 ? s2_1 : s3_1;
+                store_f32(to + m * row, (f32)(sauvola(made0 * f64_of((u64)share), variance_of(made0, made1, f64_of((u64)points), f64_of((u64)square)), f64_of((u64)factor), f64_of((u64)range))));
+            }
+        } else
+        for (ix at = first; at < first + 4 && at < (ix)length; at++) {
+            const ix own = pi1[at];
+            const i64 list = own < 0 ? -1 - (i64)own : 0;
+            f64 s0 = (f64)0;
+            f64 s1 = (f64)0;
+            for (ix t = 0; t < (ix)taps; t++) {
+                const i64 there = own < 0 ? pi2[at + t] : own + t;
+                if (there >= 0) {
+                    const f64 v0 = load_f64(from + there * row);
+                    const f64 v1 = load_f64(from + 1 * read + there * row);
+                    s0 = s0 + v0; s1 = s1 + v1;
+                }
+            }
+            if (pi3[list * 2 + 0] != (f64)0) s0 = s0 + pi3[list * 2 + 0];
+            if (pi3[list * 2 + 1] != (f64)0) s1 = s1 + pi3[list * 2 + 1];
+            store_f32(to + (at - first) * row, (f32)(sauvola(s0 * f64_of((u64)share), variance_of(s0, s1, f64_of((u64)points), f64_of((u64)square)), f64_of((u64)factor), f64_of((u64)range))));
+        }
+    }
+}

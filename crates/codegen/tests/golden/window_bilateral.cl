@@ -1,0 +1,167 @@
+// OpenCL C 1.2: the words of the common text.
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#pragma OPENCL FP_CONTRACT OFF
+typedef uchar b8;
+typedef char i8;
+typedef short i16;
+typedef int i32;
+typedef long i64;
+typedef uchar u8;
+typedef ushort u16;
+typedef uint u32;
+typedef ulong u64;
+typedef float f32;
+typedef double f64;
+typedef float f16;
+typedef struct { f32 re, im; } c64;
+typedef struct { f64 re, im; } c128;
+#define DEV static inline
+#define GLB __global
+#define LOC __local
+#define CONSTANT __constant
+#define KERNEL(name, group) __kernel __attribute__((reqd_work_group_size(group, 1, 1))) void name
+#define LOCAL_ID ((u32)get_local_id(0))
+#define LOCAL_SIZE ((u32)get_local_size(0))
+#define GROUP_X ((i64)get_group_id(0))
+#define SYNC barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+// The grid has exactly as many groups as there are rows, so these are no loops.
+#define EACH_Z(i, n) const ix i = (ix)get_group_id(2);
+#define EACH_Y(i, n) const ix i = (ix)get_group_id(1);
+#define EACH_X(i, n) const ix i = (ix)get_global_id(0); if (i < (n))
+#define OR_INTO(p, x) atomic_or(p, x)
+#define mulhi_u32 mul_hi
+#define mulhi_u64 mul_hi
+#define u64_of as_ulong
+#define f64_of as_double
+#define u32_of as_uint
+#define f32_of as_float
+#define fma_f32 fma
+#define fma_f64 fma
+#define root_f32 sqrt
+#define root_f64 sqrt
+#define fabs_f32 fabs
+#define fabs_f64 fabs
+#define floor_ floor
+#define ceil_ ceil
+#define trunc_ trunc
+#define rint_ rint
+#define sign_from copysign
+// Numbers in two parts, and what argument reductions give.
+typedef struct { f64 hi, lo; } pair;
+typedef struct { f64 rounded, hi, lo; } reduced;
+typedef struct { u64 quadrant; f64 hi, lo; } turned;
+
+DEV u8 load_u8(GLB const u8 *p) { return *p; }
+
+DEV void store_u8(GLB u8 *p, u8 x) { *p = x; }
+
+DEV f32 near_f32(f32 x, f32 low, f32 high) {
+    const f32 some = x != x ? (f32)0 : x;
+    const f32 upper = some < high ? some : high;
+    return rint_(upper > low ? upper : low);
+}
+
+// The exponential of what is not positive, zero where it is negligible: of two in single precision, of e in double.
+DEV f32 fading_f32(f32 x) {
+    const f32 unit = 12582912.0f, safe = x < -126.0f ? -126.0f : x, moved = safe + unit;
+    const f32 r = safe - (moved - unit);
+    f32 p = 0.0013264727f;
+    p = fma_f32(r, p, 0.009671513f);
+    p = fma_f32(r, p, 0.055507336f);
+    p = fma_f32(r, p, 0.24022242f);
+    p = fma_f32(r, p, 0.6931471806f);
+    p = fma_f32(r, p, 1.0f);
+    const f32 scale = f32_of((u32_of(moved) << 23) + 0x3f800000);
+    return x < -126.0f ? 0.0f : p * scale;
+}
+
+#undef ix
+#define ix i32
+KERNEL(ke87d066de8370cfc, 128)(GLB const u8 * restrict pi0, const i64 oi0, GLB const i64 * restrict pi1, const i64 oi1, GLB const i32 * restrict pi2, const i64 oi2, GLB const i32 * restrict pi3, const i64 oi3, GLB const i32 * restrict pi4, const i64 oi4, GLB const i64 * restrict pi5, const i64 oi5, GLB const f32 * restrict pi6, const i64 oi6, GLB const f32 * restrict pi7, const i64 oi7, GLB u8 * restrict po0, const i64 oo0, const i64 items, const i64 points, const i64 rank, const i64 given) {
+    pi0 += oi0;
+    pi1 += oi1;
+    pi2 += oi2;
+    pi3 += oi3;
+    pi4 += oi4;
+    pi5 += oi5;
+    pi6 += oi6;
+    pi7 += oi7;
+    po0 += oo0;
+    EACH_X(item, (ix)items) {
+        ix left = item;
+        const ix c2 = left % (ix)pi1[8]; left /= (ix)pi1[8];
+        const ix c1 = left % (ix)pi1[4]; left /= (ix)pi1[4];
+        const ix c0 = left % (ix)pi1[0]; left /= (ix)pi1[0];
+        i64 first = 0;
+        b8 whole = 1;
+        const i64 s0 = pi2[pi1[2] + c0];
+        whole = (b8)(whole & (s0 >= 0));
+        first += s0 * pi1[1];
+        const i64 s1 = pi2[pi1[6] + c1];
+        whole = (b8)(whole & (s1 >= 0));
+        first += s1 * pi1[5];
+        const i64 s2 = pi2[pi1[10] + c2];
+        whole = (b8)(whole & (s2 >= 0));
+        first += s2 * pi1[9];
+        GLB const u8 *from = pi0 + (whole ? first : 0);
+        f32 result;
+        if (whole) {
+            f32 center, sum = 0, all = 0;
+            {
+                    center = (f32)load_u8(from + pi5[(ix)points]);
+            }
+#ifndef __OPENCL_VERSION__
+#pragma unroll 1
+#endif
+            for (ix p = 0; p < (ix)points; p++) {
+                    const f32 far = ((f32)load_u8(from + pi5[p])) - center, share = far * (f32)f64_of((u64)given);
+                    if (1) {
+                        const f32 near = pi6[p] * fading_f32(-(share * share));
+                        sum = fma_f32(near, far, sum);
+                        all = all + near;
+                    }
+            }
+            result = center + sum / all;
+        } else {
+            f32 center, sum = 0, all = 0;
+            {
+                    i64 place = 0;
+                    i32 gone = 0;
+                    const i32 r0 = pi3[pi1[3] + c0 + pi4[(ix)points * 3 + 0]];
+                    if (r0 < gone) gone = r0;
+                    place += r0 * pi1[1];
+                    const i32 r1 = pi3[pi1[7] + c1 + pi4[(ix)points * 3 + 1]];
+                    if (r1 < gone) gone = r1;
+                    place += r1 * pi1[5];
+                    const i32 r2 = pi3[pi1[11] + c2 + pi4[(ix)points * 3 + 2]];
+                    if (r2 < gone) gone = r2;
+                    place += r2 * pi1[9];
+                    center = gone < 0 ? pi7[0] : (f32)load_u8(from + place);
+            }
+#ifndef __OPENCL_VERSION__
+#pragma unroll 1
+#endif
+            for (ix p = 0; p < (ix)points; p++) {
+                    i64 place = 0;
+                    i32 gone = 0;
+                    const i32 r0 = pi3[pi1[3] + c0 + pi4[p * 3 + 0]];
+                    if (r0 < gone) gone = r0;
+                    place += r0 * pi1[1];
+                    const i32 r1 = pi3[pi1[7] + c1 + pi4[p * 3 + 1]];
+                    if (r1 < gone) gone = r1;
+                    place += r1 * pi1[5];
+                    const i32 r2 = pi3[pi1[11] + c2 + pi4[p * 3 + 2]];
+                    if (r2 < gone) gone = r2;
+                    place += r2 * pi1[9];
+                    const f32 far = (gone < 0 ? pi7[0] : (f32)load_u8(from + place)) - center, share = far * (f32)f64_of((u64)given);
+                    if (gone > -2) {
+                        const f32 near = pi6[p] * fading_f32(-(share * share));
+                        sum = fma_f32(near, far, sum);
+                        all = all + near;
+                    }
+            }
+            result = center + sum / all;
+        }
+        store_u8(po0 + item, (u8)(i32)near_f32(result, (f32)0, (f32)255));
+    }
+}
