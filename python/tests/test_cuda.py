@@ -55,6 +55,42 @@ for wrong in (lambda: x.sort(axis=2), lambda: x.sort(kind="no"), lambda: x.sort(
 print(json.dumps(ext.stats().get("backend")), file=sys.stderr)
 """
 
+FILTERS = """
+import os, sys, tempfile, zlib
+import numpy as np
+from arrayloom import filters, volumes
+x = np.random.default_rng(5).normal(100, 30, (12, 21, 37))
+x[3, 4, 5] = np.inf
+few = x.clip(0, 255).astype("u1")
+target = os.path.join(tempfile.mkdtemp(), "out.npy")
+def show(made, **where):
+    report = volumes.save(target, made, memory_limit="4MiB", **where)
+    found = np.load(target)
+    found[np.isnan(found)] = 0
+    print(found.dtype, zlib.crc32(found.tobytes()), report["left_to_cpu"])
+    return report["blocks"]
+where = {"devices": sys.argv[1]} if sys.argv[1:] else {}
+wide, narrow = volumes.open(x.astype("f4")), volumes.open(few)
+blocks = [
+    show(made, **where)
+    for made in (
+        filters.gaussian_filter(wide, (1, 2, 1)),
+        filters.gaussian_laplace(narrow, 1, mode="renormalize"),
+        filters.uniform_filter(narrow, 3, mode="mirror"),
+        filters.median_filter(wide, 3),
+        filters.rank_filter(narrow, 9, size=(3, 4, 3), mode="wrap"),
+        filters.maximum_filter(wide, footprint=filters.ball(2)),
+        filters.correlate(wide, x[:3, :3, :3], mode="constant", cval=2.5),
+        filters.std_filter(wide, 3, mode="renormalize"),
+        filters.var_filter(narrow, 5),
+        filters.wiener_filter(wide, 3, noise=300.0),
+        filters.bilateral_filter(narrow, 25.0, 0.7, mode="renormalize"),
+        filters.grey_opening(filters.threshold_sauvola(narrow, 3), 3),
+    )
+]
+print(max(blocks) > 1, file=sys.stderr)
+"""
+
 TRANSFORMS = """
 import json, sys
 import numpy as np
@@ -177,6 +213,18 @@ def test_transforms_run_on_the_device_as_exact_as_numpy(driver: Path, tmp_path: 
             1e-6 if theirs[name].dtype.itemsize == 8 and theirs[name].dtype.kind == "c" else 1e-14
         )
         assert float(np.abs(ours[name] - theirs[name]).max()) <= unit * size, name
+
+
+@pytest.mark.parametrize("delay", ["0", "7"])
+def test_filters_of_volumes_have_the_bits_of_the_cpu(driver: Path, delay: str):
+    expected = results("-c", FILTERS)
+    done = run("-c", FILTERS, "cuda:0=256KiB", folder=driver, FAKE_CUDA_DELAY=delay)
+    assert done.returncode == 0, done.stderr
+    assert "fake CUDA" not in done.stderr
+    assert done.stdout.splitlines() == expected
+    assert len(expected) == 12
+    assert all(line.endswith("{}") for line in expected)
+    assert "True" in done.stderr.splitlines()
 
 
 def test_random_numbers_are_numpys(driver: Path):

@@ -5,7 +5,7 @@
 
 use super::fake::Fake;
 use arrayloom_device::conform::{
-    CaseResult, Group, Options, Outcome, random, run_group_with, sorts, transforms,
+    CaseResult, Group, Options, Outcome, filters, random, run_group_with, sorts, transforms,
 };
 use arrayloom_device::{Device, Staged};
 use arrayloom_reference::Reference;
@@ -144,4 +144,9 @@ fn lines_are_transformed() {
 #[test]
 fn random_numbers_are_numpys() {
     operations("random", |device| random(device));
+}
+
+#[test]
+fn windows_are_folded() {
+    operations("filters", |device| filters(device));
 }
