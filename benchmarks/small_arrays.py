@@ -1,6 +1,6 @@
 """Many operations on small arrays, in plain NumPy and under the import layer.
 
-arrayloom cannot make these faster; the figure to watch is that it does not make them slower.
+arrayloom can hardly make these faster; the figure to watch is that it does not make them slower.
 """
 
 import argparse

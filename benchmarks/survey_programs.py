@@ -63,6 +63,8 @@ LINES = {
     "einsum of rows": "np.einsum('ij,ij->i', a, b)[3]",
     "einsum of matrices": "np.einsum('ij,kj->ik', a[:200], b[:200])[3, 3]",
     "outer": "np.outer(v, v).sum()",
+    "differences of all pairs": "abs(np.subtract.outer(v, v)).max()",
+    "hypot of two axes": "np.hypot(v[:, None], v).max()",
     "dot": "x @ x",
     "solve": "np.linalg.solve(a[:200, :200] + np.eye(200) * 10, v[:200])[3]",
     "svd": "np.linalg.svd(a[:100, :100])[1][0]",
