@@ -74,10 +74,12 @@ unsafe extern "C" fn call(
     };
     // SAFETY: the interpreter has put the number of arguments there.
     let given = usize::try_from(unsafe { ffi::PyVectorcall_NARGS(count) }).unwrap_or(0);
-    // SAFETY: so many arguments lie there, which the interpreter lends.
-    let operands = unsafe { std::slice::from_raw_parts(args, given) };
-    if words.is_null() && concerns_us(operands) {
-        return call_here(ufunc, operands, *function);
+    if given > 0 && words.is_null() {
+        // SAFETY: so many arguments lie there, which the interpreter lends.
+        let operands = unsafe { std::slice::from_raw_parts(args, given) };
+        if concerns_us(operands) {
+            return call_here(ufunc, operands, *function);
+        }
     }
     // SAFETY: NumPy's function with its own arguments.
     unsafe { function(ufunc, args, count, words) }
