@@ -5,15 +5,16 @@
 
 use crate::map::Outcome;
 use crate::methods::Call;
-use crate::np;
+use crate::np::{self, Arr};
 use crate::operand::Reason;
-use crate::{creation, delegate, functions, operations, parts, state};
+use crate::{creation, delegate, functions, operations, parts, state, sync};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
 /// Functions in C that read their operands, and why a call of them is left to NumPy.
-const IN_C: [(&str, Reason); 32] = [
+const IN_C: [(&str, Reason); 33] = [
     ("concatenate", Reason::Delegated),
+    ("copy", Reason::Delegated),
     ("inner", Reason::Library),
     ("dot", Reason::Library),
     ("vdot", Reason::Library),
@@ -48,6 +49,64 @@ const IN_C: [(&str, Reason); 32] = [
     ("array2string", Reason::Library),
 ];
 
+/// Functions in Python that begin with plain arrays for C code. Their operands are computed before, so that the
+/// code does not wait for them in page faults.
+const READERS: [&str; 53] = [
+    "cholesky",
+    "cond",
+    "corrcoef",
+    "cov",
+    "delete",
+    "det",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "fft",
+    "fft2",
+    "fftn",
+    "hfft",
+    "histogram2d",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ihfft",
+    "insert",
+    "intersect1d",
+    "inv",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "isin",
+    "lstsq",
+    "matrix_rank",
+    "nan_to_num",
+    "nanmean",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
+    "pinv",
+    "polyfit",
+    "qr",
+    "rfft",
+    "rfft2",
+    "rfftn",
+    "setdiff1d",
+    "setxor1d",
+    "slogdet",
+    "solve",
+    "svd",
+    "svdvals",
+    "tensordot",
+    "tensorinv",
+    "tensorsolve",
+    "trim_zeros",
+    "union1d",
+    "unique",
+    "vander",
+];
+
 /// `array.__array_function__(func, types, args, kwargs)`.
 pub(crate) fn call<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
     let py = call.this.py();
@@ -68,6 +127,9 @@ pub(crate) fn call<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
     };
     let name = name.to_str()?;
     let Some(&(_, reason)) = IN_C.iter().find(|(known, _)| *known == name) else {
+        if READERS.binary_search(&name).is_ok() {
+            read(args, kwargs)?;
+        }
         return base(call);
     };
     if !only_arrays(types)? {
@@ -102,6 +164,16 @@ pub(crate) fn call<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         writes,
         (name, reason),
     )
+}
+
+/// Computes the arrays among the arguments.
+fn read(args: &Bound<'_, PyTuple>, kwargs: &Bound<'_, PyDict>) -> PyResult<()> {
+    for argument in args.iter().chain(kwargs.values()) {
+        if let Some(array) = Arr::of(&argument) {
+            sync::read(args.py(), array)?;
+        }
+    }
+    Ok(())
 }
 
 /// False if a type that is no kind of `ndarray` takes part: it may have an answer of its own.
@@ -143,4 +215,14 @@ fn base<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
     let mut args = vec![call.this.clone()];
     args.extend_from_slice(call.args);
     own.call(PyTuple::new(py, args)?, call.kwargs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::READERS;
+
+    #[test]
+    fn readers_are_in_order() {
+        assert!(READERS.is_sorted());
+    }
 }

@@ -26,6 +26,7 @@ pub(crate) fn call<'py>(
         ("flatnonzero", [array]) if kwargs.is_empty() => masks::flat_places(array),
         ("copyto", [target, value]) => copy_to(py, target, value, kwargs),
         ("concatenate", _) => join::concatenate(py, args, kwargs),
+        ("copy", [array]) if kwargs.is_empty() => copies::duplicate(array, None, 'K'),
         ("histogram", _) => counting::histogram(py, args, kwargs),
         ("bincount", _) => counting::bincount(py, args, kwargs),
         ("count_nonzero", [array]) if kwargs.is_empty() => count_nonzero(py, array),

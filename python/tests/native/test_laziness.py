@@ -141,6 +141,50 @@ def test_plain_arrays_indexed_by_pending_ones_need_no_page_fault(counters, key):
     assert counters()["faults"] == before
 
 
+READERS = {
+    "solve": lambda m, a: m.linalg.solve(a, numpy.ones(300)),
+    "inv": lambda m, a: m.linalg.inv(a),
+    "det": lambda m, a: m.linalg.det(a),
+    "svd": lambda m, a: m.linalg.svd(a)[1],
+    "lstsq": lambda m, a: m.linalg.lstsq(a, numpy.ones(300))[0],
+    "eigh": lambda m, a: m.linalg.eigh(a=a)[0],
+    "fft": lambda m, a: m.fft.fft(a),
+    "irfft2": lambda m, a: m.fft.irfft2(a),
+    "unique": lambda m, a: m.unique(a),
+    "isin": lambda m, a: m.isin(a, [1.0, 3.0]),
+    "cov": lambda m, a: m.cov(a),
+    "tensordot": lambda m, a: m.tensordot(a, a),
+    "nansum": lambda m, a: m.nansum(a, axis=0),
+    "nan_to_num": lambda m, a: m.nan_to_num(a),
+    "delete": lambda m, a: m.delete(a, 5, axis=0),
+    "copy": lambda m, a: m.copy(a),
+    "copy in order": lambda m, a: m.copy(a, order="F"),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_functions_that_read_pending_arrays_in_c_need_no_page_fault(counters, name):
+    call = READERS[name]
+    plain = numpy.linspace(1, 2, 90_000).reshape(300, 300) % 0.7 + numpy.eye(300) * 3
+    pending, before = np.array(plain) * 2.0, counters()["faults"]
+    found = call(np, pending)
+    assert counters()["faults"] == before
+    expected = call(numpy, plain * 2.0)
+    assert numpy.array_equal(numpy.asarray(found), expected)
+    assert found.dtype == expected.dtype
+    assert found.strides == expected.strides
+
+
+def test_a_copy_is_recorded(counters):
+    a = np.ones((300, 400)) * 2
+    b = np.copy(a.T)
+    b += 1
+    assert counters()["flushes"] == 0
+    assert b[3, 4] == 3.0
+    assert a[4, 3] == 2.0
+    assert b.flags.f_contiguous
+
+
 def test_errors_of_pending_values_come_where_plain_arrays_take_them():
     plain = numpy.zeros(100_000)
     a = np.ones(100_000)
