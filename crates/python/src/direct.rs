@@ -5,14 +5,13 @@
 use crate::array_ufunc;
 use crate::keywords::Keywords;
 use crate::map::{self, Options, Outcome};
-use crate::np::Arr;
+use crate::np::{self, Arr};
 use crate::numbers::few;
 use crate::operand::Reason;
 use crate::ops::{self, OpEntry};
 use crate::runner::{is_large, is_large_alone, plain, record_or};
 use crate::slot::lend;
 use crate::state;
-use crate::super_ufunc::definition;
 use numpy::npyffi::PyUFuncObject;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -45,7 +44,7 @@ pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
     }
     let kind = py.import("numpy")?.getattr("ufunc")?;
     let flags = ffi::METH_FASTCALL | ffi::METH_KEYWORDS;
-    if let Some(definition) = definition(&kind, "outer", flags)? {
+    if let Some(definition) = np::definition(&kind, "outer", flags)? {
         // SAFETY: its flags say that it is such a function.
         let own = unsafe { definition.ml_meth.PyCFunctionFastWithKeywords };
         OUTER.get_or_init(|| own);

@@ -139,6 +139,24 @@ pub(crate) fn method<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, Py
     array_class(py).getattr(name)
 }
 
+/// NumPy's entry for a method in C; none if it is called in another way than `flags` say.
+pub(crate) fn definition(
+    kind: &Bound<'_, PyAny>,
+    name: &str,
+    flags: i32,
+) -> PyResult<Option<&'static mut ffi::PyMethodDef>> {
+    let method = kind.getattr("__dict__")?.get_item(name)?;
+    if method.get_type_ptr() != &raw mut ffi::PyMethodDescr_Type {
+        return Ok(None);
+    }
+    let method = method.as_ptr().cast::<ffi::PyMethodDescrObject>();
+    // SAFETY: exactly a method descriptor, which the type keeps alive.
+    let definition = unsafe { (*method).d_method };
+    // SAFETY: NumPy's table of methods is static and writable.
+    let definition = unsafe { &mut *definition };
+    Ok((definition.ml_flags == flags).then_some(definition))
+}
+
 /// The descriptor of a dtype, borrowed for good.
 pub(crate) fn descr_of(dtype: DType) -> *mut PyArray_Descr {
     table().descrs[dtype as usize] as *mut PyArray_Descr

@@ -22,7 +22,7 @@ static OWN: OnceLock<ffi::PyCFunctionWithKeywords> = OnceLock::new();
 pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
     const FLAGS: i32 = ffi::METH_VARARGS | ffi::METH_KEYWORDS;
     let class = np::array_class(py);
-    let Some(definition) = definition(&class, "__array_ufunc__", FLAGS)? else {
+    let Some(definition) = np::definition(&class, "__array_ufunc__", FLAGS)? else {
         return Ok(());
     };
     // SAFETY: the flags say that it is such a function.
@@ -30,24 +30,6 @@ pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
     OWN.get_or_init(|| own);
     definition.ml_meth.PyCFunctionWithKeywords = call;
     Ok(())
-}
-
-/// NumPy's entry for a method in C; none if it is called in another way than `flags` say.
-pub(crate) fn definition(
-    kind: &Bound<'_, PyAny>,
-    name: &str,
-    flags: i32,
-) -> PyResult<Option<&'static mut ffi::PyMethodDef>> {
-    let method = kind.getattr("__dict__")?.get_item(name)?;
-    if method.get_type_ptr() != &raw mut ffi::PyMethodDescr_Type {
-        return Ok(None);
-    }
-    let method = method.as_ptr().cast::<ffi::PyMethodDescrObject>();
-    // SAFETY: exactly a method descriptor, which the type keeps alive.
-    let definition = unsafe { (*method).d_method };
-    // SAFETY: NumPy's table of methods is static and writable.
-    let definition = unsafe { &mut *definition };
-    Ok((definition.ml_flags == flags).then_some(definition))
 }
 
 unsafe extern "C" fn call(
