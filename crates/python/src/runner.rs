@@ -1,4 +1,5 @@
-//! What the runner adds: operators of plain arrays reach us when their result is large.
+//! What the runner adds to operators of plain arrays: they reach us when their result is large, and go straight to
+//! NumPy's ufunc when it is small.
 #![expect(unsafe_code, reason = "replaces C slots of numpy.ndarray")]
 
 use crate::map::{self, Options, Outcome};
