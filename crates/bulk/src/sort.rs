@@ -2,19 +2,8 @@
 
 use crate::merge::merge_runs;
 use crate::number::{Number, are_mixed};
-use crate::threads::{bands, on_threads};
+use crate::threads::{bands, on_threads, split};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-
-/// The parts of a slice between `ends`.
-fn split<'a, T>(mut rest: &'a mut [T], ends: &[usize]) -> Vec<&'a mut [T]> {
-    let mut parts = Vec::with_capacity(ends.len());
-    for run in ends.windows(2) {
-        let (part, later) = rest.split_at_mut(run[1] - run[0]);
-        rest = later;
-        parts.push(part);
-    }
-    parts
-}
 
 /// Sorts `data` with the help of `spare`, of the same length. False if equal elements have different bits, such as
 /// zeros of both signs: then nothing has changed.

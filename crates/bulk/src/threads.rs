@@ -14,6 +14,17 @@ pub fn bands(length: usize, count: usize) -> Vec<usize> {
     (0..=count).map(start).collect()
 }
 
+/// The parts of a slice between `ends`.
+pub(crate) fn split<'a, T>(mut rest: &'a mut [T], ends: &[usize]) -> Vec<&'a mut [T]> {
+    let mut parts = Vec::with_capacity(ends.len());
+    for run in ends.windows(2) {
+        let (part, later) = rest.split_at_mut(run[1] - run[0]);
+        rest = later;
+        parts.push(part);
+    }
+    parts
+}
+
 /// Elements from which on a thread more is worth its start, which takes as long as some hundred thousand.
 const LEAST: usize = 512 << 10;
 

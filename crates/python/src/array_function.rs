@@ -7,8 +7,9 @@ use crate::map::Outcome;
 use crate::methods::Call;
 use crate::np::{self, Arr};
 use crate::operand::Reason;
-use crate::{creation, delegate, functions, operations, parts, state, sync};
+use crate::{creation, delegate, functions, operations, parts, quantiles, state, sync};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
 /// Functions in C that read their operands, and why a call of them is left to NumPy.
@@ -126,11 +127,14 @@ pub(crate) fn call<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         return base(call);
     };
     let name = name.to_str()?;
+    if let Some(result) = composed(name, types, args, kwargs)? {
+        return Ok(result);
+    }
     let Some(&(_, reason)) = IN_C.iter().find(|(known, _)| *known == name) else {
         if READERS.binary_search(&name).is_ok() {
             read(args, kwargs)?;
         }
-        return base(call);
+        return quantiles::within(name, args, kwargs, || base(call));
     };
     if !only_arrays(types)? {
         return Ok(py.NotImplemented().into_bound(py));
@@ -164,6 +168,32 @@ pub(crate) fn call<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         writes,
         (name, reason),
     )
+}
+
+/// The result of a function that is composed of others (`_composed.py`); none if NumPy's own code is to run.
+fn composed<'py>(
+    name: &str,
+    types: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyTuple>,
+    kwargs: &Bound<'py, PyDict>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    static FUNCTIONS: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+    let py = args.py();
+    if !state::lazy() {
+        return Ok(None);
+    }
+    let functions = FUNCTIONS.get_or_try_init(py, || {
+        let functions = py.import("arrayloom._composed")?.getattr("FUNCTIONS")?;
+        Ok::<_, PyErr>(functions.cast_into::<PyDict>()?.unbind())
+    })?;
+    let Some(function) = functions.bind(py).get_item(name)? else {
+        return Ok(None);
+    };
+    if !only_arrays(types)? {
+        return Ok(None);
+    }
+    let result = function.call(args, Some(kwargs))?;
+    Ok(Some(result).filter(|result| !result.is(py.NotImplemented().bind(py))))
 }
 
 /// Computes the arrays among the arguments.

@@ -78,6 +78,20 @@ pub(crate) fn ready<'py>(
     })
 }
 
+/// A C-contiguous array of arbitrary bytes for a result that is filled at once: in the arena if it is large.
+pub(crate) fn fresh<'py>(
+    py: Python<'py>,
+    dtype: DType,
+    shape: &[usize],
+) -> PyResult<Bound<'py, PyAny>> {
+    if worth_it(dtype, shape)
+        && let Some(born) = ready(py, dtype, shape)?
+    {
+        return Ok(born.array);
+    }
+    np::empty(py, dtype, shape, &contiguous_strides(shape, dtype.size()))
+}
+
 /// A C-contiguous array for the program, of zeros or arbitrary bytes. `None` as for [`ready`].
 pub(crate) fn unset<'py>(
     py: Python<'py>,

@@ -8,9 +8,10 @@
     reason = "ends of bins are rounded as NumPy rounds them; numbers are below the size of a table"
 )]
 
+use crate::keywords::arguments;
 use crate::map::{Outcome, leave};
 use crate::np::{self, Arr};
-use crate::{parts, site, sync};
+use crate::{parts, site, slices, sync};
 use arrayloom_bulk::{self as bulk, Bins, Real};
 use arrayloom_types::DType;
 use numpy::npyffi::flags::{NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_F_CONTIGUOUS};
@@ -19,28 +20,6 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PySlice};
 
 /// Bins and numbers that every thread has a table for, at most.
 const MOST: usize = 1 << 16;
-
-/// The arguments of a call by position or name; `None` if there are others than `names`.
-fn arguments<'py, const N: usize>(
-    names: [&str; N],
-    args: &[Bound<'py, PyAny>],
-    kwargs: &Bound<'py, PyDict>,
-) -> PyResult<Option<[Option<Bound<'py, PyAny>>; N]>> {
-    let mut all = [const { None }; N];
-    let mut named = 0;
-    for (at, (name, value)) in names.into_iter().zip(&mut all).enumerate() {
-        *value = kwargs.get_item(name)?;
-        named += usize::from(value.is_some());
-        if let Some(given) = args.get(at) {
-            if value.is_some() {
-                return Ok(None);
-            }
-            *value = Some(given.clone());
-        }
-        *value = value.take().filter(|value| !value.is_none());
-    }
-    Ok((args.len() <= N && named == kwargs.len()).then_some(all))
-}
 
 /// The array, if its elements follow one another in some order and are worth several threads.
 fn values(value: Option<&Bound<'_, PyAny>>) -> Option<(Arr, DType)> {
@@ -116,22 +95,10 @@ fn table<'py>(py: Python<'py>, counts: &[u64]) -> PyResult<Bound<'py, PyAny>> {
     let Some(array) = Arr::of(&result) else {
         return Ok(result);
     };
-    let start = std::ptr::with_exposed_provenance_mut(array.addr());
     // SAFETY: a new array of as many integers, which nobody else knows.
-    let out = unsafe { std::slice::from_raw_parts_mut(start, counts.len()) };
+    let out = unsafe { slices::places::<u64>(array, counts.len()) };
     out.copy_from_slice(counts);
     Ok(result)
-}
-
-/// The elements of an array.
-///
-/// # Safety
-/// The array is contiguous in some order and aligned, its dtype is that of `T`, its values are computed,
-/// and nobody writes them while the slice is in use.
-unsafe fn elements<'a, T>(array: Arr) -> &'a [T] {
-    let start = std::ptr::with_exposed_provenance(array.addr());
-    // SAFETY: promised by the caller.
-    unsafe { std::slice::from_raw_parts(start, array.len()) }
 }
 
 /// The lowest and the highest value that are counted.
@@ -205,9 +172,9 @@ impl<'py> Ends<'py> {
         real: impl Fn(T) -> R + Send + Sync,
     ) -> Option<Vec<u64>> {
         // SAFETY: the caller asked for the dtype of the edges, which are new.
-        let edges = unsafe { elements::<R>(edges) };
+        let edges = unsafe { slices::elements::<R>(edges, edges.len()) };
         // SAFETY: the caller chose the type by the dtype; the values have been computed.
-        let values = unsafe { elements::<T>(array) };
+        let values = unsafe { slices::elements::<T>(array, array.len()) };
         let [low, high, width] = self.numbers.map(R::narrowed);
         let bins = Bins {
             low,
@@ -286,6 +253,6 @@ fn occurrences<T: Copy + Sync>(
     number: impl Fn(T) -> usize + Send + Sync,
 ) -> Vec<u64> {
     // SAFETY: the caller chose the type by the dtype; the values have been computed.
-    let values = unsafe { elements::<T>(array) };
+    let values = unsafe { slices::elements::<T>(array, array.len()) };
     py.detach(|| bulk::occurrences(values, number, size, parts::threads()))
 }

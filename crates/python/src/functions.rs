@@ -8,7 +8,7 @@ use crate::map::{self, Options, Outcome, leave};
 use crate::masks;
 use crate::np::Arr;
 use crate::operand::{Input, Reason, classify};
-use crate::{ops, state};
+use crate::{ops, searches, state};
 use arrayloom_types::DType;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString};
@@ -25,8 +25,12 @@ pub(crate) fn call<'py>(
         ("where", [condition]) if kwargs.is_empty() => masks::places(condition),
         ("flatnonzero", [array]) if kwargs.is_empty() => masks::flat_places(array),
         ("copyto", [target, value]) => copy_to(py, target, value, kwargs),
+        ("putmask", [target, mask, value]) if kwargs.is_empty() => put_mask(target, mask, value),
         ("concatenate", _) => join::concatenate(py, args, kwargs),
         ("copy", [array]) if kwargs.is_empty() => copies::duplicate(array, None, 'K'),
+        ("searchsorted", _) => searches::searchsorted(py, args, kwargs),
+        ("digitize", _) => searches::digitize(py, args, kwargs),
+        ("interp", _) => searches::interp(py, args, kwargs),
         ("histogram", _) => counting::histogram(py, args, kwargs),
         ("bincount", _) => counting::bincount(py, args, kwargs),
         ("count_nonzero", [array]) if kwargs.is_empty() => count_nonzero(py, array),
@@ -91,6 +95,29 @@ fn copy_to<'py>(
         return Ok(Outcome::Done(py.None().into_bound(py)));
     }
     leave!(Mismatch)
+}
+
+/// `np.putmask(target, mask, value)` of one value, or of as many as the target has.
+fn put_mask<'py>(
+    target: &Bound<'py, PyAny>,
+    mask: &Bound<'py, PyAny>,
+    value: &Bound<'py, PyAny>,
+) -> PyResult<Outcome<'py>> {
+    let py = target.py();
+    let (Some(to), Some(truth)) = (Arr::of(target), Arr::of(mask)) else {
+        leave!(Delegated)
+    };
+    // Other values are repeated, and others dtypes cast, by rules of this function.
+    let fits = match Arr::of(value) {
+        Some(value) => value.shape() == to.shape() && value.dtype() == to.dtype(),
+        None => assign::is_number(value) && number_fits(value, target),
+    };
+    if !fits || truth.dtype() != Some(DType::Bool) || truth.shape() != to.shape() {
+        leave!(Delegated)
+    }
+    let words = PyDict::new(py);
+    words.set_item("where", mask)?;
+    copy_to(py, target, value, &words)
 }
 
 /// True for an integer unless the target is bool, and for a Python number of a kind that the target's dtype includes.

@@ -3,6 +3,7 @@
 use crate::assign;
 use crate::birth::{self, Born};
 use crate::copies;
+use crate::keywords::arguments;
 use crate::map::{Outcome, leave};
 use crate::operand::{Input, View, classify};
 use crate::{record, site, state, sync};
@@ -10,25 +11,26 @@ use arrayloom_types::{DType, Shape, Strides, contiguous_strides, promote};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PySlice, PyTuple};
 
-/// `np.concatenate(parts, axis=0)`.
+/// `np.concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting='same_kind')`.
 pub(crate) fn concatenate<'py>(
     py: Python<'py>,
     args: &[Bound<'py, PyAny>],
     kwargs: &Bound<'py, PyDict>,
 ) -> PyResult<Outcome<'py>> {
-    let axis = match (args.get(1), kwargs.get_item("axis")?) {
-        (Some(axis), None) => Some(axis.clone()),
-        (None, axis) => axis,
-        _ => leave!(Mismatch),
-    };
-    let (Some(parts), 0 | 1) = (args.first(), kwargs.len()) else {
+    let names = ["arrays", "axis", "out", "dtype", "casting"];
+    let Some([Some(parts), axis, None, None, casting]) = arguments(names, args, kwargs)? else {
         leave!(Delegated)
     };
-    if args.len() > 2 || (axis.is_none() || args.len() == 2) && !kwargs.is_empty() {
+    // No axis is the first one, None is all.
+    let flat = axis.is_none() && (args.len() > 1 || kwargs.contains("axis")?);
+    // Casts to the common dtype are of the same kind, but no stricter rule is looked at.
+    let usual =
+        casting.is_none_or(|rule| rule.extract::<&str>().is_ok_and(|rule| rule == "same_kind"));
+    if flat || !usual {
         leave!(Delegated)
     }
     let axis = axis.map_or(Ok(0), |axis| axis.extract::<isize>());
-    let (Some(parts), Ok(axis)) = (items(parts), axis) else {
+    let (Some(parts), Ok(axis)) = (items(&parts), axis) else {
         leave!(Delegated)
     };
     let mut views = Vec::with_capacity(parts.len());

@@ -1,4 +1,4 @@
-//! The keyword arguments of ufuncs.
+//! The arguments of functions, and the keyword arguments of ufuncs.
 
 use crate::np;
 use crate::operand::Reason;
@@ -19,6 +19,28 @@ pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
 /// True for `np._NoValue`, which stands for an absent argument.
 pub(crate) fn no_value(value: &Bound<'_, PyAny>) -> bool {
     NO_VALUE.get().is_some_and(|n| n.as_ptr() == value.as_ptr())
+}
+
+/// The arguments of a call by position or name; `None` if there are others than `names`.
+pub(crate) fn arguments<'py, const N: usize>(
+    names: [&str; N],
+    args: &[Bound<'py, PyAny>],
+    kwargs: &Bound<'py, PyDict>,
+) -> PyResult<Option<[Option<Bound<'py, PyAny>>; N]>> {
+    let mut all = [const { None }; N];
+    let mut named = 0;
+    for (at, (name, value)) in names.into_iter().zip(&mut all).enumerate() {
+        *value = kwargs.get_item(name)?;
+        named += usize::from(value.is_some());
+        if let Some(given) = args.get(at) {
+            if value.is_some() {
+                return Ok(None);
+            }
+            *value = Some(given.clone());
+        }
+        *value = value.take().filter(|value| !value.is_none());
+    }
+    Ok((args.len() <= N && named == kwargs.len()).then_some(all))
 }
 
 /// The keyword arguments of a call of a ufunc or of one of its methods, as far as we know them.

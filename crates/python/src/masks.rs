@@ -5,10 +5,10 @@ use crate::birth;
 use crate::copies;
 use crate::map::{Outcome, leave};
 use crate::methods::Call;
-use crate::np::{self, Arr};
-use crate::{parts, state, sync};
+use crate::np::Arr;
+use crate::{parts, slices, state, sync};
 use arrayloom_bulk as bulk;
-use arrayloom_types::{DType, contiguous_strides};
+use arrayloom_types::DType;
 use numpy::npyffi::flags::NPY_ARRAY_C_CONTIGUOUS;
 use pyo3::prelude::*;
 use pyo3::types::{PyEllipsis, PyTuple};
@@ -35,12 +35,12 @@ pub(crate) fn get<'py>(a: &Bound<'py, PyAny>, key: &Bound<'py, PyAny>) -> PyResu
     sync::read(py, array)?;
     sync::read(py, mask)?;
     // SAFETY: a contiguous array of truth values, which have been computed.
-    let truth = unsafe { elements::<u8>(mask, mask.len()) };
+    let truth = unsafe { slices::elements::<u8>(mask, mask.len()) };
     let threads = parts::threads();
     let count = py.detach(|| bulk::count_true(truth, threads));
     let mut shape = vec![count];
     shape.extend_from_slice(&array.shape()[rank..]);
-    let result = fresh(py, dtype, &shape)?;
+    let result = birth::fresh(py, dtype, &shape)?;
     let Some(out) = Arr::of(&result) else {
         leave!(Delegated)
     };
@@ -62,39 +62,13 @@ pub(crate) fn get<'py>(a: &Bound<'py, PyAny>, key: &Bound<'py, PyAny>) -> PyResu
     Ok(Outcome::Done(result))
 }
 
-/// A new array for a result: lazy arrays' memory if it is large.
-fn fresh<'py>(py: Python<'py>, dtype: DType, shape: &[usize]) -> PyResult<Bound<'py, PyAny>> {
-    if birth::worth_it(dtype, shape)
-        && let Some(born) = birth::ready(py, dtype, shape)?
-    {
-        return Ok(born.array);
-    }
-    np::empty(py, dtype, shape, &contiguous_strides(shape, dtype.size()))
-}
-
-/// # Safety
-/// The array is contiguous and aligned for `T`, lives, and has `count` of them that nobody writes.
-unsafe fn elements<'a, T>(array: Arr, count: usize) -> &'a [T] {
-    let start = std::ptr::with_exposed_provenance(array.addr());
-    // SAFETY: promised by the caller.
-    unsafe { std::slice::from_raw_parts(start, count) }
-}
-
-/// # Safety
-/// As for [`elements`], of an array that nobody else uses.
-unsafe fn places_of<'a, T>(array: Arr, count: usize) -> &'a mut [T] {
-    let start = std::ptr::with_exposed_provenance_mut(array.addr());
-    // SAFETY: promised by the caller.
-    unsafe { std::slice::from_raw_parts_mut(start, count) }
-}
-
 /// # Safety
 /// The values of `array` are computed and of type `T`; `out` is new, with room for all picked ones.
 unsafe fn pick<T: Copy + Send + Sync>(py: Python<'_>, array: Arr, mask: &[u8], out: Arr) {
     // SAFETY: promised by the caller.
-    let values = unsafe { elements::<T>(array, mask.len()) };
+    let values = unsafe { slices::elements::<T>(array, mask.len()) };
     // SAFETY: promised by the caller.
-    let out = unsafe { places_of::<T>(out, out.len()) };
+    let out = unsafe { slices::places::<T>(out, out.len()) };
     py.detach(|| bulk::pick(values, mask, out, parts::threads()));
 }
 
@@ -102,9 +76,9 @@ unsafe fn pick<T: Copy + Send + Sync>(py: Python<'_>, array: Arr, mask: &[u8], o
 /// As for [`pick`], with rows of `width` bytes.
 unsafe fn rows(py: Python<'_>, array: Arr, mask: &[u8], out: Arr, width: usize) {
     // SAFETY: promised by the caller.
-    let values = unsafe { elements::<u8>(array, array.nbytes()) };
+    let values = unsafe { slices::elements::<u8>(array, array.nbytes()) };
     // SAFETY: promised by the caller.
-    let out = unsafe { places_of::<u8>(out, out.nbytes()) };
+    let out = unsafe { slices::places::<u8>(out, out.nbytes()) };
     py.detach(|| bulk::pick_rows(values, width, mask, out, parts::threads()));
 }
 
@@ -141,18 +115,18 @@ pub(crate) fn places<'py>(array: &Bound<'py, PyAny>) -> PyResult<Outcome<'py>> {
     };
     sync::read(py, mask)?;
     // SAFETY: a contiguous array of truth values, which have been computed.
-    let values = unsafe { elements::<u8>(mask, mask.len()) };
+    let values = unsafe { slices::elements::<u8>(mask, mask.len()) };
     let threads = parts::threads();
     let count = py.detach(|| bulk::count_true(values, threads));
     if count == 0 {
         leave!(Small)
     }
-    let all = fresh(py, DType::I64, &[count, rank])?;
+    let all = birth::fresh(py, DType::I64, &[count, rank])?;
     let Some(out) = Arr::of(&all) else {
         leave!(Delegated)
     };
     // SAFETY: a new array of as many indices as there are true values, times axes.
-    let out = unsafe { places_of::<i64>(out, out.len()) };
+    let out = unsafe { slices::places::<i64>(out, out.len()) };
     let shape = mask.shape();
     py.detach(|| bulk::places(values, shape, out, threads));
     let column = |axis: usize| all.get_item((PyEllipsis::get(py), axis));

@@ -14,7 +14,7 @@ use crate::operand::Reason;
 use crate::slot::{lend, object, owned};
 use crate::{
     array_function, bridge, builtins, copies, delegate, fold as folds, gather, masks, memory,
-    operations, ops, parts, site, sorting, sync,
+    operations, ops, parts, searches, site, sorting, sync,
 };
 use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
@@ -232,9 +232,14 @@ const WRITES: [&str; 3] = ["fill", "sort", "partition"];
 
 /// `a.searchsorted(v, side='left', sorter=None)`.
 fn search<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
-    let function = np::method(call.this.py(), "searchsorted")?;
+    let py = call.this.py();
+    let function = np::method(py, "searchsorted")?;
     let mut args = vec![call.this.clone()];
     args.extend_from_slice(call.args);
+    let words = call.kwargs.cloned().unwrap_or_else(|| PyDict::new(py));
+    if let Outcome::Done(found) = searches::searchsorted(py, &args, &words)? {
+        return Ok(Outcome::Done(found));
+    }
     let found = parts::elementwise("searchsorted", &function, &args, call.kwargs)?;
     Ok(found.map_or(Outcome::Numpy(Reason::Delegated), Outcome::Done))
 }

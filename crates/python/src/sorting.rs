@@ -8,6 +8,7 @@ use crate::map::{Outcome, leave};
 use crate::methods::Call;
 use crate::np::{self, Arr};
 use crate::parts::{self, Job};
+use crate::quantiles::{self, Open};
 use crate::{delegate, lift, operations, sync, vectors};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -30,6 +31,11 @@ pub(crate) fn sort<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
 
 /// `a.partition(kth, axis=-1, kind='introselect', order=None)`.
 pub(crate) fn partition<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
+    if quantiles::partition(call)? {
+        return Ok(Outcome::Done(
+            call.this.py().None().into_bound(call.this.py()),
+        ));
+    }
     in_place(call, "partition", 1)
 }
 
@@ -39,6 +45,7 @@ pub(crate) fn argsort<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
         && let Some(wish) = wish(call, array.ndim())?
     {
         let py = call.this.py();
+        let wish = wish.or_stable(quantiles::is_open(Open::Ties));
         if let Some(places) = operations::argsort(py, array, wish.axis, wish.stable)? {
             return Ok(Outcome::Done(places));
         }
@@ -133,6 +140,14 @@ pub(crate) struct Wish<'py> {
     pub(crate) words: Bound<'py, PyDict>,
     /// True if equal elements must keep their order.
     pub(crate) stable: bool,
+}
+
+impl Wish<'_> {
+    /// The same, or, where anybody may choose the order of equal elements, one in which they keep it.
+    fn or_stable(mut self, may: bool) -> Self {
+        self.stable |= may;
+        self
+    }
 }
 
 /// Reads the arguments; `None` for those that are NumPy's to judge.

@@ -7,7 +7,7 @@ use crate::birth::{self, Born};
 use crate::np::{self, Arr, plain_view};
 use crate::parts;
 use crate::sorting::Wish;
-use crate::{state, sync};
+use crate::{slices, state, sync};
 use arrayloom_bulk::{self as bulk, Number};
 use arrayloom_types::DType;
 use numpy::npyffi::flags::NPY_ARRAY_C_CONTIGUOUS;
@@ -41,7 +41,10 @@ impl Kind {
             argsort: places::<T>,
             has_equals: |sample, count| {
                 // SAFETY: a contiguous array of its own, of this type; it was just made.
-                bulk::has_equals_likely(unsafe { elements::<T>(sample.array) }, count)
+                bulk::has_equals_likely(
+                    unsafe { slices::elements::<T>(sample.array, sample.array.len()) },
+                    count,
+                )
             },
         }
     }
@@ -169,9 +172,9 @@ fn in_place<T: Number>(vector: &Vector<'_, '_>) -> bool {
         return false;
     };
     // SAFETY: a contiguous array whose values have been computed and that may be written; nobody else works on it.
-    let data = unsafe { elements::<T>(array) };
+    let data = unsafe { slices::places::<T>(array, array.len()) };
     // SAFETY: as above, with memory of its own; keys have the size of elements.
-    let room = unsafe { elements::<T::Key>(room) };
+    let room = unsafe { slices::places::<T::Key>(room, room.len()) };
     py.detach(|| bulk::sort(data, room, parts::threads()))
 }
 
@@ -186,22 +189,11 @@ fn places<'py, T: Number>(vector: &Vector<'_, 'py>, stable: bool) -> Option<Boun
         return None;
     };
     // SAFETY: a contiguous array whose values have been computed; they are only read.
-    let keys = &*unsafe { elements::<T>(keys) };
+    let keys = unsafe { slices::elements::<T>(keys, keys.len()) };
     // SAFETY: as above, with memory of its own.
-    let places = unsafe { elements::<isize>(places) };
+    let places = unsafe { slices::places::<isize>(places, places.len()) };
     // SAFETY: as above, on pages of their own; a complex number takes 16 bytes.
-    let room = [first, second].map(|room| unsafe { elements::<u128>(room) });
+    let room = [first, second].map(|room| unsafe { slices::places::<u128>(room, room.len()) });
     let told = py.detach(|| bulk::argsort((keys, places), room, stable, parts::threads()));
     told.then_some(result)
-}
-
-/// The elements of a contiguous, aligned array of elements of type `T`, which take any bytes.
-///
-/// # Safety
-/// The array lives, its values have been computed, and nobody else uses them while the slice is in use. What is
-/// written may be written.
-unsafe fn elements<'a, T>(array: Arr) -> &'a mut [T] {
-    let start = std::ptr::with_exposed_provenance_mut(array.addr());
-    // SAFETY: promised by the caller.
-    unsafe { std::slice::from_raw_parts_mut(start, array.len()) }
 }
