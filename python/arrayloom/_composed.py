@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from arrayloom._transforms import TRANSFORMS
+
 __all__ = ["FUNCTIONS"]
 
 # Numbers that are counted one by one rather than sorted, at most.
@@ -74,7 +76,11 @@ def _einsum(*operands, **words) -> Any:
             summed = {c for c in letters if letters.count(c) > 1}
         if not summed or len(arrays) + 1 != len(operands):
             return NotImplemented
-    result = np.einsum(*operands, optimize=True, order="C")
+    try:
+        result = np.einsum(*operands, optimize=True, order="C")
+    except ValueError:
+        # Without an order, NumPy says what is wrong in other words.
+        return NotImplemented
     return result if getattr(result, "base", None) is None else result.copy()
 
 
@@ -190,4 +196,5 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "nansum": _nansum,
     "select": _select,
     "unique": _unique,
+    **TRANSFORMS,
 }

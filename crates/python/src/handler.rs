@@ -42,6 +42,20 @@ struct Numpy {
 
 static NUMPY: OnceLock<Numpy> = OnceLock::new();
 
+/// Frees a large block of `malloc`, as programs with large arrays do.
+///
+/// The C library of Linux asks the system for blocks above a threshold, which grows with what is freed: blocks below
+/// are kept for the next request. Our large arrays are none of its blocks, so without this, C code with large buffers of
+/// its own, such as a Fourier transform, would get new pages at each call.
+fn grow_threshold() {
+    // The threshold grows to 32 MiB at most, with what the library adds to a block.
+    const LARGEST: usize = (32 << 20) - (64 << 10);
+    // SAFETY: any size may be asked for.
+    let block = std::hint::black_box(unsafe { libc::malloc(LARGEST) });
+    // SAFETY: `malloc` gave it, or it is null.
+    unsafe { libc::free(block) };
+}
+
 /// Makes the capsule of our handler.
 ///
 /// # Errors
@@ -55,6 +69,7 @@ pub(crate) fn make(py: Python<'_>) -> PyResult<Py<PyAny>> {
             "arrayloom does not know this version of NumPy's memory handlers; install numpy<2.5",
         ));
     }
+    grow_threshold();
     let current = current_handler(py)?;
     // SAFETY: the capsule was checked by name; NumPy's own table lives as long as the process.
     let numpy = unsafe { &*current };

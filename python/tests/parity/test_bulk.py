@@ -344,6 +344,61 @@ def test_transforms_of_rows(xp_default, dtype):
     report(failures)
 
 
+@pytest.mark.parametrize("dtype", "?ilfdFD")
+def test_transforms_of_axes(xp_both, dtype):
+    failures = []
+    source = ordinary(dtype, 30 * 41 * 36).reshape(30, 41, 36)
+    names = ["fft2", "ifft2", "irfft2", "fftn", "ifftn", "irfftn"]
+    names += ["rfft2", "rfftn"] if dtype not in "FD" else []
+    words = [
+        {"axes": (0, 1)},
+        {"axes": (2, 0)},
+        {"axes": (-1,)},
+        {"axes": (1, 1)},
+        {"axes": (0, 2, 0)},
+    ]
+    words += [
+        {"norm": "forward"},
+        {"norm": "ortho", "axes": [1, 2]},
+        {"s": (20, 50), "axes": (0, 1)},
+    ]
+    for name in names:
+        for chosen in words:
+
+            def body(m, name=name, chosen=chosen):
+                a, call = m.array(source), getattr(m.fft, name)
+                return (
+                    call(a, **chosen),
+                    call(a[:, ::-1, 3:], **chosen),
+                    call(a.transpose(2, 0, 1), **chosen),
+                )
+
+            check(failures, (name, chosen), body, xp_both)
+    report(failures)
+
+
+def test_errors_of_transforms_are_those_of_numpy(xp_both):
+    failures = []
+    calls = {
+        "axis": lambda m, a: m.fft.fft(a, axis=2),
+        "length": lambda m, a: m.fft.rfft(a, n=0),
+        "fraction": lambda m, a: m.fft.ifft(a, n=2.5),
+        "norm": lambda m, a: m.fft.irfft(a, norm="none"),
+        "norm of axes": lambda m, a: m.fft.fftn(a, norm="none"),
+        "axes": lambda m, a: m.fft.fft2(a, axes=(0, 5)),
+        "no axes": lambda m, a: m.fft.rfftn(a, axes=()),
+        "one axis": lambda m, a: m.fft.fftn(a, axes=1),
+        "shape": lambda m, a: m.fft.fftn(a, s=(3, 4, 5), axes=(0, 1)),
+        "no rows": lambda m, a: m.fft.irfft(a[:, :1]),
+        "empty": lambda m, a: m.fft.fft(a[:0]),
+        "complex": lambda m, a: m.fft.rfft(a * 1j),
+        "out": lambda m, a: m.fft.fft(a, out=m.empty((3, 3), "D")),
+    }
+    for label, call in calls.items():
+        check(failures, label, lambda m, call=call: call(m, m.ones((40, 50))), xp_both)
+    report(failures)
+
+
 def test_conditions_of_transforms_are_told(xp_default):
     def body(m):
         a = m.full((500, 500), 1e308)
