@@ -27,7 +27,7 @@ test crate *args:
 py *args: build
     {{python}} -m pytest {{args}}
 
-# NumPy's own tests with arrayloom in its place: mode all, default or untouched
+# NumPy's own tests with arrayloom in its place: mode all, default or untouched; `just numpy-suite all scipy` those of SciPy
 numpy-suite mode="all" *args: build
     {{python}} python/tests/numpy_suite/run.py --mode {{mode}} {{args}}
 

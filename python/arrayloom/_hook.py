@@ -19,6 +19,9 @@ from typing import cast
 
 __all__ = ["install", "installed", "uninstall"]
 
+# Modules that hand arrays to compiled code which takes `numpy.ndarray` and no subclass. They keep NumPy in any scope.
+EXACT = ("scipy.fft.",)
+
 # Namespaces that may have a counterpart under the replacement; all others stay NumPy's.
 REPLACED = ("numpy", "numpy.fft", "numpy.linalg", "numpy.random")
 
@@ -62,6 +65,8 @@ class _Layer:
             namespace = _calling_namespace()
         file = namespace.get("__file__")
         name = namespace.get("__name__")
+        if isinstance(name, str) and f"{name}.".startswith(EXACT):
+            return False
         if not isinstance(file, str):
             return name == "__main__"
         known = self._user_files.get(file)

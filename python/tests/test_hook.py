@@ -9,6 +9,7 @@ from types import ModuleType
 
 import numpy as real
 import pytest
+from support import process
 
 from arrayloom import _hook
 
@@ -120,6 +121,21 @@ def test_scope(ours, user, tmp_path):
     _hook.install("all", replacement=ours)
     assert user("import numpy", library, "elsewhere")["numpy"] is ours
     assert user("import numpy", real.ma.__file__, "numpy.ma")["numpy"] is real
+    assert user("import numpy", library, "scipy.fft._basic")["numpy"] is real
+    assert user("import numpy", library, "scipy.fftpack")["numpy"] is ours
+
+
+def test_libraries_in_scope_convolve_by_transforms():
+    pytest.importorskip("scipy")
+    code = """
+    import numpy as np
+    from scipy import signal
+    x = np.arange(6000.0)
+    found = signal.fftconvolve(x * (1 + 2j), x[:500], mode="same")
+    print(abs(found - np.convolve(x * (1 + 2j), x[:500], mode="same")).max() < 1e-10 * abs(found).max())
+    """
+    options = ["--scope", "all", "--min-bytes", "0"]
+    assert process.output(code, runner=True, options=options) == "True\n"
 
 
 def test_other_imports_are_untouched(ours, user):

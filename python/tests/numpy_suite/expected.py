@@ -1,4 +1,4 @@
-"""The list of NumPy's tests that fail under arrayloom, with a reason each.
+"""The list of NumPy's and SciPy's tests that fail under arrayloom, with a reason each.
 
 One test a line: modes, always or sometimes, pattern of the name; ``# reason`` lines above a block of
 tests say why. Patterns are those of ``fnmatch``, with brackets taken literally.
