@@ -68,20 +68,29 @@ def _einsum(*operands, **words) -> Any:
     kinds = {a.dtype for a in arrays}
     if words or len(arrays) < 2 or len(kinds) > 1 or kinds.pop().char not in "fdFD":
         return NotImplemented
-    if isinstance(operands[0], str):
-        inputs, arrow, output = operands[0].replace(" ", "").partition("->")
-        letters = [c for c in inputs if c.isalpha()]
-        summed = set(letters) - set(output)
-        if not arrow:
-            summed = {c for c in letters if letters.count(c) > 1}
-        if not summed or len(arrays) + 1 != len(operands):
-            return NotImplemented
+    if not isinstance(operands[0], str) or not _is_product(operands[0].replace(" ", "")):
+        return NotImplemented
     try:
         result = np.einsum(*operands, optimize=True, order="C")
     except ValueError:
         # Without an order, NumPy says what is wrong in other words.
         return NotImplemented
     return result if getattr(result, "base", None) is None else result.copy()
+
+
+def _is_product(subscripts: str) -> bool:
+    """True for sums whose other common indices, those of a batch of matrices, come first in every operand."""
+    inputs, arrow, output = subscripts.partition("->")
+    letters = [c for c in inputs if c.isalpha()]
+    if not arrow:
+        output = "".join({c for c in letters if letters.count(c) == 1})
+    terms = inputs.split(",")
+    batch = {c for c in output if sum(c in term for term in terms) > 1}
+    leading = all(
+        set(term.removeprefix("...")[: len(batch & set(term))]) <= batch and "..." not in term[1:]
+        for term in terms
+    )
+    return leading and bool(set(letters) - set(output))
 
 
 def _nansum(a, axis=None, dtype=None, out=None, **words) -> Any:
