@@ -24,6 +24,28 @@ impl<T: Copy> Body for Select<T> {
     }
 }
 
+/// For elements of 16 bytes, of which the compiler makes a branch for each.
+struct SelectPairs;
+
+impl Body for SelectPairs {
+    #[inline(always)]
+    unsafe fn run(a: *const u8, b: *const u8, c: *const u8, out: *mut u8, n: usize) -> u8 {
+        // SAFETY: promised by the caller of `Body::run`.
+        let a = unsafe { tile::<u8>(a, n) };
+        // SAFETY: as above.
+        let b = unsafe { tile::<[u64; 2]>(b, n) };
+        // SAFETY: as above.
+        let c = unsafe { tile::<[u64; 2]>(c, n) };
+        // SAFETY: as above.
+        let out = unsafe { tile_mut::<[u64; 2]>(out, n) };
+        for (((o, &which), yes), no) in out.iter_mut().zip(a).zip(b).zip(c) {
+            let ours = u64::from(which == 0).wrapping_sub(1);
+            *o = std::array::from_fn(|i| (yes[i] & ours) | (no[i] & !ours));
+        }
+        0
+    }
+}
+
 struct Fill<T>(PhantomData<T>);
 
 impl<T: Copy> Body for Fill<T> {
@@ -44,7 +66,7 @@ pub(super) fn select(size: usize, isa: Isa) -> Kern {
         2 => pick::<Select<u16>>(isa),
         4 => pick::<Select<u32>>(isa),
         8 => pick::<Select<u64>>(isa),
-        _ => pick::<Select<[u64; 2]>>(isa),
+        _ => pick::<SelectPairs>(isa),
     }
 }
 
