@@ -110,6 +110,7 @@ impl Engine {
     /// # Errors
     /// As for [`Engine::record`]; after a failure the operation stays recorded.
     pub fn run_now(&self, node: Node) -> Result<(), EngineError> {
+        self.take_for(&node)?;
         let turn = self.turns.take();
         let mut table = self.table();
         if !table.list.is_empty() {

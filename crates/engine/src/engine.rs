@@ -19,7 +19,7 @@ use arrayloom_ir::{Node, SlotId};
 use arrayloom_memory::{HostLimits, HostMemory, Request, physical_memory};
 use arrayloom_types::ErrorKind;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A slot and where the program finds it.
@@ -51,6 +51,8 @@ pub struct Engine {
     pub(crate) table: Mutex<Table>,
     pub(crate) turns: Turns,
     pub(crate) pending: Bits,
+    /// Arrays of picked elements that have not been taken.
+    pub(crate) any_picked: AtomicUsize,
     pub(crate) alone: Alone,
     pub(crate) cache: Mutex<Cache>,
     pub(crate) stats: Mutex<Stats>,
@@ -105,6 +107,7 @@ impl Engine {
             table: Mutex::default(),
             turns: Turns::default(),
             pending: Bits::new(),
+            any_picked: AtomicUsize::new(0),
             alone: Alone::new(),
             cache: Mutex::default(),
             stats: Mutex::default(),
@@ -282,7 +285,8 @@ impl Engine {
             table.look_at(slot);
         }
         let put_off = table.get(slot).is_some_and(|entry| entry.put_off);
-        let mut left = vec![table.release(slot)];
+        let mut left = self.drop_picked(&mut table, slot);
+        left.push(table.release(slot));
         if put_off {
             left.extend(self.drop_dead(&mut table));
         }
@@ -302,6 +306,7 @@ impl Engine {
     /// [`EngineError::BadSlot`] for a slot that is not in use; otherwise what running the list gave, and
     /// then the operation stays recorded.
     pub fn record(&self, node: Node) -> Result<(), EngineError> {
+        self.take_for(&node)?;
         let (due, petty) = {
             let mut table = self.table();
             let due = self.append(&mut table, node, false)?;
@@ -329,6 +334,7 @@ impl Engine {
     /// # Errors
     /// As for [`Engine::record`]; after a failure the operation stays recorded.
     pub fn compute(&self, node: Node) -> Result<(), EngineError> {
+        self.take_for(&node)?;
         let wanted = node.outs[0].0;
         self.append(&mut self.table(), node, true)?;
         self.sync_read(wanted)
@@ -385,7 +391,7 @@ impl Engine {
     }
 
     /// Makes the next write of the program to an input wait for its readers. False if it cannot.
-    fn arm(&self, table: &Table, slot: SlotId) -> bool {
+    pub(crate) fn arm(&self, table: &Table, slot: SlotId) -> bool {
         let Some(entry) = table.get(slot) else {
             return true;
         };

@@ -23,6 +23,7 @@ mod lend;
 mod owner;
 mod pending;
 mod period;
+mod picked;
 mod predict;
 mod put_off;
 mod rename;
@@ -50,6 +51,7 @@ pub use explain::{Explanation, KernelFacts, OpFacts, PassFacts, Storage, ViewFac
 pub use holdings::{MemoryReport, Owner, Shortage};
 pub use ladder::{Rung, RungStats};
 pub use lend::Lent;
+pub use picked::{Picked, Row, Taking};
 pub use scopes::ScopeFigures;
 pub use settings::{Amount, Settings};
 pub use stats::{OpStats, Stats};

@@ -25,10 +25,12 @@ impl Owner for Engine {
         done
     }
 
-    fn before_write(&self, _slot: Slot) -> Result<(), ()> {
+    fn before_write(&self, slot: Slot) -> Result<(), ()> {
         let _turn = self.turns.take_for_service();
+        let number = self.guard().and_then(|g| Engine::number_of(g, slot));
         let done = self
             .run_list(Wanted::All)
+            .and_then(|()| number.map_or(Ok(()), |slot| self.take_from_in_turn(slot)))
             .map_err(|error| self.keep_failure(error));
         self.give_notice();
         done

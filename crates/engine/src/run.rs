@@ -38,7 +38,7 @@ struct Facts {
 impl Facts {
     fn of(entry: &Entry) -> Facts {
         Facts {
-            live: entry.user,
+            live: entry.user && !entry.stands_in,
             nbytes: entry.nbytes,
         }
     }
@@ -62,6 +62,9 @@ impl Batch {
             if !slots.contains_key(&slot) {
                 slots.extend(facts().map(|facts| (slot, facts)));
             }
+        }
+        for whole in table.picks.wholes() {
+            slots.entry(whole).and_modify(|facts| facts.live = true);
         }
         Batch {
             done: vec![false; list.len()],
@@ -212,6 +215,7 @@ impl Engine {
         }
         table.list_bytes = table.result_bytes();
         table.small_run = 0;
+        table.picks.lose_unneeded();
         let mut batch = Batch::new(list, &table);
         for (slot, _) in table.list.iter().flat_map(accesses) {
             if let Some(facts) = batch.slots.get_mut(&slot) {

@@ -30,11 +30,24 @@ impl Engine {
         self.publish(slot).map(|_published| ())
     }
 
+    /// Runs the list until the slot has a value, which need not come to where the program sees it.
+    ///
+    /// # Errors
+    /// What running the list gave, if the slot has no value for that reason.
+    pub fn evaluate(&self, slot: SlotId) -> Result<(), EngineError> {
+        let _turn = self.turns.take();
+        self.evaluate_slot(slot)
+    }
+
     /// Runs the list until the slot has a value. The caller has the turn. A failure that leaves the
     /// slot with its value is none of the caller's concern and comes back at the next flush.
     pub(crate) fn evaluate_slot(&self, slot: SlotId) -> Result<(), EngineError> {
         loop {
             let ran = self.run_list(Wanted::Value(slot));
+            if !self.with_room(|| self.take_picked(slot))? {
+                ran?;
+                continue;
+            }
             let writes = self.table().get(slot).map(|entry| entry.writes);
             match writes {
                 None => return Err(unknown(slot)),
@@ -51,6 +64,10 @@ impl Engine {
     /// # Errors
     /// What running the list gave.
     pub fn sync_write(&self, slot: SlotId) -> Result<(), EngineError> {
+        self.take_from(slot)?;
+        if self.is_picked(slot) {
+            self.sync_read(slot)?;
+        }
         while !self.open(slot)? {
             let _turn = self.turns.take();
             self.run_list(Wanted::Memory(slot))?;

@@ -1,6 +1,7 @@
 //! Slots and the list of recorded operations: all that the table's lock protects.
 
 use crate::EngineError;
+use crate::picked::Picks;
 use crate::shadow::Shadow;
 use arrayloom_guard::{Block, Guard, Slot};
 use arrayloom_ir::{Node, SlotId};
@@ -50,6 +51,8 @@ pub(crate) struct Entry {
     pub(crate) pinned: u64,
     /// The operations that make it were put off, and go with it.
     pub(crate) put_off: bool,
+    /// An array at all places that stands in for picked elements: the program never looks at it.
+    pub(crate) stands_in: bool,
     /// Memory that the program got with the slot and has not asked for since: its pages may be taken
     /// back, because nobody but the program's own accesses can know the address.
     pub(crate) fresh: bool,
@@ -89,6 +92,7 @@ pub(crate) struct Table {
     pub(crate) clock: u64,
     /// Places in the program whose new arrays are written by recorded operations before anybody looks.
     pub(crate) written_late: BTreeSet<u32>,
+    pub(crate) picks: Picks,
 }
 
 /// What became of a slot when its last user went.
@@ -134,6 +138,7 @@ impl Table {
             user,
             pinned: 0,
             put_off: false,
+            stands_in: false,
             fresh: false,
             running: false,
             reads: 0,
@@ -204,7 +209,7 @@ impl Table {
         self.drop_if_unused(slot)
     }
 
-    fn drop_if_unused(&mut self, slot: SlotId) -> Leftover {
+    pub(crate) fn drop_if_unused(&mut self, slot: SlotId) -> Leftover {
         let Some(entry) = self.get_mut(slot) else {
             return Leftover::Nothing;
         };

@@ -9,6 +9,7 @@ mod ladder;
 mod lend;
 mod naive;
 mod period;
+mod picked;
 mod put_off;
 mod random;
 mod rename;

@@ -1,0 +1,404 @@
+//! Elements picked by truth values, kept as wholes until somebody wants them.
+//!
+//! `x[mask] = f(x[mask])` is made of three steps: pick, compute, put back. The caller records `f` on all places instead
+//! and puts the result back where the mask is true, which is one pass over memory and no step at all that moves
+//! elements. An array of picked elements is then a slot without a recorded operation: it names the *whole* whose
+//! elements at the true places are its own, and gets memory only if somebody looks at it.
+//!
+//! As long as nothing was done to them, the elements also lie where they were picked *from*. Mask and origin count as
+//! read by a recorded operation: they do not change before the elements have been taken.
+
+use crate::table::{Home, Leftover, Table};
+use crate::{Engine, EngineError, NewSlot};
+use arrayloom_guard::State;
+use arrayloom_ir::{Node, SlotId};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
+
+/// Where one element after the other lies: a slot and the bytes before the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The slot.
+    pub slot: SlotId,
+    /// Bytes before the first element.
+    pub offset: usize,
+}
+
+/// Elements that a mask picks.
+#[derive(Clone, Copy, Debug)]
+pub struct Picked {
+    /// Elements at all places.
+    pub whole: Row,
+    /// Where the elements come from, if nothing was done to them.
+    pub from: Option<Row>,
+    /// The truth values, one for each place.
+    pub mask: Row,
+    /// The places.
+    pub places: usize,
+    /// The true ones.
+    pub count: usize,
+    /// Bytes of an element.
+    pub size: usize,
+    /// The line of the program.
+    pub site: u32,
+    /// Takes the elements.
+    pub take: fn(&Taking),
+}
+
+/// Addresses for taking elements: of all values, of the mask, and of room for the true ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Taking {
+    /// Of the elements at all places.
+    pub values: usize,
+    /// Of the truth values.
+    pub mask: usize,
+    /// Of memory for as many elements as are true.
+    pub out: usize,
+    /// The places.
+    pub places: usize,
+    /// The true ones.
+    pub count: usize,
+    /// Bytes of an element.
+    pub size: usize,
+}
+
+/// What the table knows of picked elements.
+#[derive(Default)]
+pub(crate) struct Picks {
+    by_slot: BTreeMap<SlotId, Picked>,
+    /// Slots whose whole was never computed, because the list ran while the elements still lay at their origin.
+    lost: BTreeSet<SlotId>,
+    /// How often the elements of a line were wanted as they are, in a row.
+    wanted: BTreeMap<u32, u8>,
+}
+
+/// Wanted as they are so often in a row, the elements of a line are taken at once.
+const WANTED: u8 = 2;
+
+impl Picked {
+    fn rows(&self) -> impl Iterator<Item = SlotId> {
+        let read = [Some(self.whole), Some(self.mask), self.from];
+        read.into_iter().flatten().map(|row| row.slot)
+    }
+
+    fn reads(&self, slot: SlotId) -> bool {
+        self.mask.slot == slot || self.from.is_some_and(|from| from.slot == slot)
+    }
+}
+
+impl Picks {
+    /// Wholes that the list has to compute, though the program cannot see them.
+    pub(crate) fn wholes(&self) -> impl Iterator<Item = SlotId> {
+        let changed = self.by_slot.values().filter(|p| p.from.is_none());
+        changed.map(|p| p.whole.slot)
+    }
+
+    /// The list runs, without the wholes of elements that still lie at their origin.
+    pub(crate) fn lose_unneeded(&mut self) {
+        let unchanged = self.by_slot.iter().filter(|(_, p)| p.from.is_some());
+        self.lost.extend(unchanged.map(|(slot, _)| *slot));
+    }
+
+    fn forget(&mut self, slot: SlotId) -> Option<Picked> {
+        self.lost.remove(&slot);
+        self.by_slot.remove(&slot)
+    }
+}
+
+impl Table {
+    /// The program has dropped an array of picked elements, or they have been taken.
+    pub(crate) fn forget_picked(&mut self, slot: SlotId) -> Vec<Leftover> {
+        let Some(picked) = self.picks.forget(slot) else {
+            return Vec::new();
+        };
+        for row in picked.rows() {
+            if let Some(entry) = self.get_mut(row) {
+                entry.reads -= 1;
+            }
+        }
+        picked.rows().map(|row| self.drop_if_unused(row)).collect()
+    }
+}
+
+impl Engine {
+    /// A slot for picked elements. `None` where they had better be taken at once: mask or origin cannot be watched, or
+    /// this line wanted its elements as they are the last times.
+    pub fn pick_later(&self, picked: Picked) -> Option<NewSlot> {
+        let guard = self.guard()?;
+        let guarded = guard.alloc(picked.count * picked.size)?;
+        let mut table = self.table();
+        let mut watched = picked.mask.slot == picked.whole.slot;
+        for row in [Some(picked.mask), picked.from].into_iter().flatten() {
+            let pending = table.get(row.slot).is_none_or(|entry| entry.writes > 0);
+            watched = !pending && self.arm(&table, row.slot);
+            if !watched {
+                break;
+            }
+        }
+        if !watched {
+            drop(table);
+            guard.free(guarded);
+            return None;
+        }
+        for row in picked.rows() {
+            if let Some(entry) = table.get_mut(row) {
+                entry.reads += 1;
+            }
+        }
+        if let Some(entry) = table.get_mut(picked.whole.slot) {
+            entry.stands_in = true;
+        }
+        drop(table);
+        let new = self.enter(guard, guarded, picked.count * picked.size, true);
+        let mut table = self.table();
+        table.picks.by_slot.insert(new.slot, picked);
+        self.any_picked.fetch_add(1, Ordering::Relaxed);
+        Some(new)
+    }
+
+    /// False for a line whose picked elements were wanted as they are the last times.
+    pub fn picks_later(&self, site: u32) -> bool {
+        let wanted = self.table().picks.wanted.get(&site).copied();
+        self.device.residency().is_none() && wanted.is_none_or(|times| times < WANTED)
+    }
+
+    /// What is known of picked elements whose whole can be computed with.
+    pub fn picked(&self, slot: SlotId) -> Option<Picked> {
+        if self.any_picked.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let table = self.table();
+        let picked = table.picks.by_slot.get(&slot).copied();
+        picked.filter(|_| !table.picks.lost.contains(&slot))
+    }
+
+    /// True for picked elements that have not been taken.
+    pub fn is_picked(&self, slot: SlotId) -> bool {
+        self.any_picked.load(Ordering::Relaxed) > 0
+            && self.table().picks.by_slot.contains_key(&slot)
+    }
+
+    /// Something was done to picked elements in place: their whole is another now.
+    pub fn repick(&self, slot: SlotId, whole: Row) {
+        let mut table = self.table();
+        let Some(mut picked) = table.picks.by_slot.get(&slot).copied() else {
+            return;
+        };
+        let dropped = [Some(picked.whole), picked.from.take()];
+        picked.whole = whole;
+        if let Some(entry) = table.get_mut(whole.slot) {
+            entry.reads += 1;
+            entry.stands_in = true;
+        }
+        table.picks.by_slot.insert(slot, picked);
+        let mut left = Vec::new();
+        for row in dropped.into_iter().flatten() {
+            if let Some(entry) = table.get_mut(row.slot) {
+                entry.reads -= 1;
+            }
+            left.push(table.drop_if_unused(row.slot));
+        }
+        drop(table);
+        self.give_back(left);
+    }
+
+    /// Takes picked elements that an operation reads, or whose mask or origin it writes.
+    pub(crate) fn take_for(&self, node: &Node) -> Result<(), EngineError> {
+        if self.any_picked.load(Ordering::Relaxed) == 0 {
+            return Ok(());
+        }
+        let mut due = Vec::new();
+        {
+            let table = self.table();
+            for (slot, writes) in crate::table::accesses(node) {
+                let touched = table.picks.by_slot.iter();
+                let touched = touched.filter(|(own, p)| **own == slot || writes && p.reads(slot));
+                due.extend(touched.map(|(own, _)| *own));
+            }
+        }
+        due.into_iter().try_for_each(|slot| self.sync_read(slot))
+    }
+
+    /// Takes the elements that are picked from a slot, or by it, before it is written.
+    pub(crate) fn take_from(&self, slot: SlotId) -> Result<(), EngineError> {
+        self.readers_of(slot)
+            .into_iter()
+            .try_for_each(|reader| self.sync_read(reader))
+    }
+
+    /// As [`Engine::take_from`], by who has the turn.
+    pub(crate) fn take_from_in_turn(&self, slot: SlotId) -> Result<(), EngineError> {
+        self.readers_of(slot)
+            .into_iter()
+            .try_for_each(|reader| self.evaluate_slot(reader))
+    }
+
+    fn readers_of(&self, slot: SlotId) -> Vec<SlotId> {
+        if self.any_picked.load(Ordering::Relaxed) == 0 {
+            return Vec::new();
+        }
+        let table = self.table();
+        let readers = table.picks.by_slot.iter().filter(|(_, p)| p.reads(slot));
+        readers.map(|(own, _)| *own).collect()
+    }
+
+    /// Gives the slot memory, if it has picked elements; the list has run. False if it must run again. The caller has
+    /// the turn.
+    pub(crate) fn take_picked(&self, slot: SlotId) -> Result<bool, EngineError> {
+        if self.any_picked.load(Ordering::Relaxed) == 0 {
+            return Ok(true);
+        }
+        let picked = self.table().picks.by_slot.get(&slot).copied();
+        let Some(picked) = picked else {
+            return Ok(true);
+        };
+        let values = picked.from.unwrap_or(picked.whole);
+        if self
+            .table()
+            .get(values.slot)
+            .is_some_and(|entry| entry.writes > 0)
+        {
+            return Ok(false);
+        }
+        let (values, mask) = (self.address_of(values)?, self.address_of(picked.mask)?);
+        let room = self.block(picked.count * picked.size, false)?;
+        (picked.take)(&Taking {
+            values,
+            mask,
+            out: room.ptr().expose_provenance(),
+            places: picked.places,
+            count: picked.count,
+            size: picked.size,
+        });
+        let mut table = self.table();
+        if let Some(entry) = table.get_mut(slot) {
+            entry.block = Some(room);
+        }
+        if picked.from.is_some() {
+            *table.picks.wanted.entry(picked.site).or_default() += 1;
+        }
+        let left = table.forget_picked(slot);
+        self.any_picked.fetch_sub(1, Ordering::Relaxed);
+        for row in picked.rows() {
+            self.hand_back(&mut table, row);
+        }
+        drop(table);
+        self.give_back(left);
+        Ok(true)
+    }
+
+    /// The program drops a slot: picked elements that nobody has wanted.
+    pub(crate) fn drop_picked(&self, table: &mut Table, slot: SlotId) -> Vec<Leftover> {
+        let Some(site) = table.picks.by_slot.get(&slot).map(|p| p.site) else {
+            return Vec::new();
+        };
+        table.picks.wanted.remove(&site);
+        self.any_picked.fetch_sub(1, Ordering::Relaxed);
+        table.forget_picked(slot)
+    }
+
+    /// Shows where the computed value of a slot lies. Nobody runs anything meanwhile.
+    ///
+    /// # Errors
+    /// What running the list gave, if the slot has no value for that reason.
+    pub fn look_into<T>(&self, row: Row, look: impl FnOnce(usize) -> T) -> Result<T, EngineError> {
+        let _turn = self.turns.take();
+        if self.is_pending(row.slot) {
+            self.evaluate_slot(row.slot)?;
+        }
+        let address = self.address_of(row)?;
+        let seen = look(address);
+        self.hand_back(&mut self.table(), row.slot);
+        Ok(seen)
+    }
+
+    /// As [`Engine::look_into`], of so many bytes of two slots, of which the first has a value. `None` if that is gone.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn look_into_both<T>(
+        &self,
+        rows: [Row; 2],
+        bytes: usize,
+        look: impl FnOnce([usize; 2]) -> T,
+    ) -> Result<Option<T>, EngineError> {
+        let _turn = self.turns.take();
+        if self.is_pending(rows[1].slot) {
+            self.evaluate_slot(rows[1].slot)?;
+        }
+        {
+            let mut table = self.table();
+            let holds = |row: &Row| {
+                let entry = table.get(row.slot).filter(|entry| entry.writes == 0);
+                entry.is_some_and(|entry| entry.nbytes >= row.offset + bytes)
+            };
+            if !rows.iter().all(holds) {
+                return Ok(None);
+            }
+            // Their owners may let go of them meanwhile.
+            for row in rows {
+                if let Some(entry) = table.get_mut(row.slot) {
+                    entry.reads += 1;
+                }
+            }
+        }
+        let found = self.address_of(rows[0]);
+        let found = found.and_then(|first| Ok([first, self.address_of(rows[1])?]));
+        let seen = found.map(look);
+        let mut table = self.table();
+        let mut left = Vec::new();
+        for row in rows {
+            if let Some(entry) = table.get_mut(row.slot) {
+                entry.reads -= 1;
+            }
+            self.hand_back(&mut table, row.slot);
+            left.push(table.drop_if_unused(row.slot));
+        }
+        drop(table);
+        self.give_back(left);
+        seen.map(Some)
+    }
+
+    /// The masks of so many places by which elements are picked now.
+    pub fn masks_of(&self, places: usize) -> Vec<Row> {
+        if self.any_picked.load(Ordering::Relaxed) == 0 {
+            return Vec::new();
+        }
+        let table = self.table();
+        let alike = table.picks.by_slot.values().filter(|p| p.places == places);
+        let mut masks: Vec<Row> = alike.map(|p| p.mask).collect();
+        masks.dedup();
+        masks
+    }
+
+    /// Where the elements of a slot with a value lie now. The caller has the turn.
+    fn address_of(&self, row: Row) -> Result<usize, EngineError> {
+        if let Some(entry) = self.table().get_mut(row.slot) {
+            self.unshadow(entry)?;
+        }
+        let start = self.address(row.slot, false)?;
+        Ok(usize::try_from(start).unwrap_or_default() + row.offset)
+    }
+
+    /// Gives a value that was looked at in its block back to the guard.
+    fn hand_back(&self, table: &mut Table, slot: SlotId) {
+        let Some(entry) = table.get_mut(slot) else {
+            return;
+        };
+        let (Home::Guarded(guarded), Some(guard)) = (entry.home, self.guard()) else {
+            return;
+        };
+        if entry.writes > 0 {
+            return;
+        }
+        let (has_reader, nbytes) = (entry.reads > 0, entry.nbytes);
+        if let Some(block) = entry.block.take() {
+            self.hand(guard, guarded, block, nbytes);
+        }
+        if has_reader {
+            guard.protect(guarded);
+        } else if guard.state(guarded) == State::Computed {
+            guard.unprotect(guarded);
+        }
+    }
+}
