@@ -134,6 +134,15 @@ def set_by_mask():
     return y.sum()
 
 
+def update_by_mask():
+    y = a.copy()
+    for _ in range(3):
+        low = y < 0.5
+        y[low] += 0.25
+        y[~low] = y[~low] * 0.5 + a[~low]
+    return y.sum()
+
+
 def set_by_index():
     y = x.copy()
     y[bins] = 0.0

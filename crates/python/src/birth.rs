@@ -3,7 +3,7 @@
 
 use crate::np::{self, Arr, Place};
 use crate::{error, memory, site, state};
-use arrayloom_engine::{Engine, EngineError, NewSlot};
+use arrayloom_engine::{Engine, EngineError, NewSlot, Picked};
 use arrayloom_ir::SlotId;
 use arrayloom_types::{DType, ErrorKind, Layout, Shape, Strides, contiguous_strides};
 use numpy::npyffi::flags;
@@ -139,6 +139,16 @@ pub(crate) fn blank<'py>(
     };
     memory::note_birth(py, new.slot)?;
     wrap(py, &new, dtype, shape, strides).map(Some)
+}
+
+/// A vector of picked elements, which are taken when somebody wants them. `None` if they had better be taken now.
+pub(crate) fn picked(py: Python<'_>, dtype: DType, picked: Picked) -> PyResult<Option<Born<'_>>> {
+    let Some(new) = state::engine().pick_later(picked) else {
+        return Ok(None);
+    };
+    memory::note_birth(py, new.slot)?;
+    let size = dtype.size().cast_signed();
+    wrap(py, &new, dtype, &[picked.count], &[size]).map(Some)
 }
 
 /// Makes a slot of so many bytes.

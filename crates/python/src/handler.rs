@@ -5,7 +5,7 @@
 //! that it is asked for come from the arena, so results of NumPy itself can be operands later.
 #![expect(unsafe_code, reason = "a table of C functions that NumPy calls")]
 
-use crate::state;
+use crate::{picked, state};
 use arrayloom_ir::SlotId;
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
@@ -187,6 +187,7 @@ unsafe extern "C" fn realloc(_ctx: *mut c_void, block: *mut c_void, size: usize)
 unsafe extern "C" fn free(_ctx: *mut c_void, block: *mut c_void, size: usize) {
     if let Some(slot) = slot_of(block) {
         state::engine().release(slot);
+        picked::forget(slot);
         return;
     }
     let numpy = numpy();

@@ -9,7 +9,7 @@ use crate::map::{Options, Outcome};
 use crate::np::{self, Arr};
 use crate::operand::Reason;
 use crate::slot::{checked, enter, lend, object, owned};
-use crate::{assign, delegate, fallback, gather, masks, state, sync};
+use crate::{assign, delegate, fallback, gather, masks, picked, state, sync};
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -296,7 +296,7 @@ fn takes_few(array: Arr, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> bo
     sync::is_open(array) && is_there(value) && picks_few(array, key)
 }
 
-/// `a[mask] = scalar` for a mask of the array's shape.
+/// `a[mask] = value` for a mask of the array's shape and a number, or what the same mask has picked.
 fn masked<'py>(
     py: Python<'py>,
     a: &Bound<'py, PyAny>,
@@ -306,7 +306,11 @@ fn masked<'py>(
     let (Some(array), Some(mask)) = (Arr::of(a), Arr::of(key)) else {
         return Ok(false);
     };
-    if mask.shape() != array.shape() || !assign::is_number(value) {
+    if mask.shape() != array.shape() {
+        return Ok(false);
+    }
+    let whole = picked::to_put_back(value, mask)?;
+    if whole.is_none() && !assign::is_number(value) {
         return Ok(false);
     }
     let options = Options {
@@ -315,7 +319,7 @@ fn masked<'py>(
         unsafe_cast: true,
         ..Options::default()
     };
-    assign::record(py, value, &options)
+    assign::record(py, whole.as_ref().unwrap_or(value), &options)
 }
 
 /// NumPy's own assignment, on memory that may be written.

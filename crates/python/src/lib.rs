@@ -43,6 +43,7 @@ mod operand;
 mod operations;
 mod ops;
 mod parts;
+mod picked;
 mod places;
 mod plain_index;
 mod power;
@@ -61,6 +62,7 @@ mod state;
 mod stats;
 mod super_ufunc;
 mod sync;
+mod truth;
 mod vectors;
 mod volume;
 

@@ -6,7 +6,7 @@ use crate::np::Arr;
 use crate::operand::{Input, Reason, View, classify};
 use crate::ops::OpEntry;
 use crate::record::{self, Draft};
-use crate::{power, site, state, sync};
+use crate::{picked, power, site, state, sync};
 use arrayloom_ir::{Action, LoopSig};
 use arrayloom_types::{DType, Kind, Operand, Scalar, Shape, broadcast_many, can_cast_safely};
 use pyo3::prelude::*;
@@ -87,6 +87,11 @@ pub(crate) fn with_inputs<'py>(
     inputs: SmallVec<[Input; 3]>,
     options: &Options<'_, 'py>,
 ) -> PyResult<Outcome<'py>> {
+    if picked::any()
+        && let Some(outcome) = picked::call(py, entry, &inputs, options)?
+    {
+        return Ok(outcome);
+    }
     let Ok(shape) = broadcast_many(inputs.iter().map(Input::shape)) else {
         leave!(Mismatch)
     };

@@ -6,9 +6,10 @@ use crate::copies;
 use crate::map::{Outcome, leave};
 use crate::methods::Call;
 use crate::np::Arr;
-use crate::{parts, slices, state, sync};
+use crate::{parts, picked, slices, state, sync};
 use arrayloom_bulk as bulk;
-use arrayloom_types::DType;
+use arrayloom_engine::Taking;
+use arrayloom_types::{DType, Scalar};
 use numpy::npyffi::flags::NPY_ARRAY_C_CONTIGUOUS;
 use pyo3::prelude::*;
 use pyo3::types::{PyEllipsis, PyTuple};
@@ -31,6 +32,11 @@ pub(crate) fn get<'py>(a: &Bound<'py, PyAny>, key: &Bound<'py, PyAny>) -> PyResu
     };
     if array.nbytes() < state::min_bytes() || array.len() == 0 {
         leave!(Small)
+    }
+    if rank == array.ndim()
+        && let Some(result) = picked::later(py, array, mask)?
+    {
+        return Ok(Outcome::Done(result));
     }
     sync::read(py, array)?;
     sync::read(py, mask)?;
@@ -80,6 +86,52 @@ unsafe fn rows(py: Python<'_>, array: Arr, mask: &[u8], out: Arr, width: usize) 
     // SAFETY: promised by the caller.
     let out = unsafe { slices::places::<u8>(out, out.nbytes()) };
     py.detach(|| bulk::pick_rows(values, width, mask, out, parts::threads()));
+}
+
+/// How many of the truth values at an address are true, and the place of the first.
+///
+/// # Safety
+/// So many computed truth values lie there, which nobody writes.
+pub(crate) unsafe fn count_at(address: usize, places: usize) -> (usize, Option<usize>) {
+    let start = std::ptr::with_exposed_provenance::<u8>(address);
+    // SAFETY: promised by the caller.
+    let mask = unsafe { std::slice::from_raw_parts(start, places) };
+    let count = bulk::count_true(mask, parts::threads());
+    (count, mask.iter().position(|&m| m != 0))
+}
+
+/// The element at an address.
+///
+/// # Safety
+/// A computed one of this dtype lies there.
+pub(crate) unsafe fn element_at(address: usize, dtype: DType) -> Scalar {
+    let start = std::ptr::with_exposed_provenance::<u8>(address);
+    // SAFETY: promised by the caller.
+    let bytes = unsafe { std::slice::from_raw_parts(start, dtype.size()) };
+    Scalar::from_bytes(dtype, bytes)
+}
+
+/// Takes the elements that a mask picks, for the engine.
+pub(crate) fn take(what: &Taking) {
+    match what.size {
+        1 => taken::<u8>(what),
+        2 => taken::<u16>(what),
+        4 => taken::<u32>(what),
+        8 => taken::<u64>(what),
+        16 => taken::<[u64; 2]>(what),
+        size => debug_assert!(false, "no dtype has {size} bytes"),
+    }
+}
+
+fn taken<T: Copy + Send + Sync>(what: &Taking) {
+    let place = std::ptr::with_exposed_provenance_mut::<u8>;
+    // SAFETY: the engine gives addresses of so many values, aligned for their dtype, which nobody writes.
+    let values = unsafe { std::slice::from_raw_parts(place(what.values).cast::<T>(), what.places) };
+    // SAFETY: and of as many truth values.
+    let mask = unsafe { std::slice::from_raw_parts(place(what.mask).cast_const(), what.places) };
+    // SAFETY: and of new memory for those that are true.
+    let out = unsafe { std::slice::from_raw_parts_mut(place(what.out).cast::<T>(), what.count) };
+    bulk::pick(values, mask, out, parts::threads());
 }
 
 /// `a.nonzero()`.

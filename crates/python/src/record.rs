@@ -61,6 +61,15 @@ impl Draft {
         Ok(())
     }
 
+    /// Adds the elements that lie one after the other in a slot, as an array of this shape.
+    pub(crate) fn row(&mut self, slot: SlotId, offset: usize, dtype: DType, shape: &[usize]) {
+        let layout = Layout {
+            offset: offset.cast_signed(),
+            ..Layout::contiguous(dtype, shape)
+        };
+        self.ins.push(Operand::View(slot, layout));
+    }
+
     /// Adds a view as a table that is read at `walk` of its layout.
     pub(crate) fn table(
         &mut self,

@@ -1,8 +1,8 @@
 //! Waiting for values: everything that forces recorded work goes through here.
 
 use crate::np::Arr;
-use crate::{backends, error, memory, pydevice, site, state};
-use arrayloom_engine::EngineError;
+use crate::{backends, error, memory, picked, pydevice, site, state};
+use arrayloom_engine::{EngineError, Row};
 use arrayloom_guard::State;
 use pyo3::prelude::*;
 
@@ -21,6 +21,38 @@ pub(crate) fn read(py: Python<'_>, array: Arr) -> PyResult<()> {
             news(py)
         }
     }
+}
+
+/// Computes the value of a slot and shows its address to `look`, wherever the value lies: it need not come to where the
+/// program sees it.
+pub(crate) fn look<T: Send>(
+    py: Python<'_>,
+    row: Row,
+    look: impl Send + FnOnce(usize) -> T,
+) -> PyResult<T> {
+    let engine = state::engine();
+    if engine.is_pending(row.slot) {
+        let value = || engine.evaluate(row.slot);
+        force(py, value, value)?;
+    }
+    let seen = detached(py, || engine.look_into(row, look));
+    seen.map_err(|e| error::to_python(py, &e))
+}
+
+/// As [`look`], at so many bytes of two slots, of which the first has a value. `None` if that is gone.
+pub(crate) fn look_at_both<T: Send>(
+    py: Python<'_>,
+    rows: [Row; 2],
+    bytes: usize,
+    look: impl Send + FnOnce([usize; 2]) -> T,
+) -> PyResult<Option<T>> {
+    let engine = state::engine();
+    if engine.is_pending(rows[1].slot) {
+        let value = || engine.evaluate(rows[1].slot);
+        force(py, value, value)?;
+    }
+    let seen = detached(py, || engine.look_into_both(rows, bytes, look));
+    seen.map_err(|e| error::to_python(py, &e))
 }
 
 /// Tells what was found where nobody could tell it, such as in a page fault.
@@ -103,6 +135,7 @@ pub(crate) fn force(
     again: impl Send + FnOnce() -> Result<(), EngineError>,
 ) -> PyResult<()> {
     memory::with_relief(py, |py| detached(py, work), |py| detached(py, again))?;
+    picked::tidy();
     site::warn_of_events(py)
 }
 

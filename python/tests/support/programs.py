@@ -368,8 +368,35 @@ class Writer:
             )  # fmt: skip
         return f"{self.name()} = {call}"
 
+    def masked(self):
+        """Updates where a mask is true, of picked elements that other lines may still hold."""
+        draw, name = self.draw, self.array()
+        shape = self.space[name].shape
+        mate = draw.choice([n for n in self.arrays() if self.space[n].shape == shape])
+        kind, symbol = self.space[name].dtype.kind, self.symbol(name)
+        limit = f"{name} > {draw.randint(-4, 6)}" if kind in "iuf" else f"abs({mate}) < 9"
+        number = draw.choice(("2", "0.5", "-1"))
+        update = draw.choice(
+            (f"{name}[m] {symbol}= {number}", f"{name}[m] {symbol}= {mate}[m]", f"{name}[m] = {mate}[m] - {number}",
+             f"{name}[m] = abs({name}[m]) + {mate}[m]", f"v = {name}[m]; v {symbol}= {mate}[m]; {name}[m] = v",
+             f"v = {name}[m]; {name}[m] = 0; {mate}[m] = v + v", f"v = {name}[m] + {mate}[m]; m[...] = False",
+             f"v = {name}[m]; {name}[...] = 1; w = v + {number}", f"v = {name}[m]; {name}[~m] = 2; {name}[m] = v + v",
+             f"v = {name}[m] + 1; {mate}[m] = v; v -= 1", f"v = {name}[m]; w = v[::-1] + v; {name}[m] = w",
+             f"v = {name}[m]; np.asarray({name})[...] = 3; v = v + 1", f"v = ({name}[m] + {mate}[m]).sum()",
+             f"v = np.sqrt(abs({name}[m])); {name}[m] = v; {mate}[m] = v", f"v = {name}[m].reshape(1, -1) + 1",
+             f"v = np.add({name}[m], {number}); v.sort()", f"np.add({name}[m], 1, out={name}[m])")
+        )  # fmt: skip
+        return f"m = {limit}; {update}"
+
     def loop(self):
-        writers = (self.in_place, self.store, self.store_in_place, self.overlap, self.out_call)
+        writers = (
+            self.in_place,
+            self.store,
+            self.store_in_place,
+            self.overlap,
+            self.out_call,
+            self.masked,
+        )
         body = "; ".join(self.draw.choice(writers)() for _ in range(self.draw.randint(1, 3)))
         return f"for _ in range({self.draw.randint(2, 4)}): {body}"
 
@@ -413,6 +440,7 @@ class Writer:
             [self.assign] * 5 + [self.in_place] * 3 + [self.store] * 3 + [self.store_in_place] * 2
             + [self.overlap] * 4 + [self.bind_view] * 3 + [self.reduce] * 2 + [self.out_call] * 2
             + [self.touch] * 2 + [self.library] * 3 + [self.delete, self.loop, self.make, self.branch]
+            + [self.masked] * 2
         )  # fmt: skip
         for _ in range(self.draw.randint(2, 4)):
             self.add(self.make())
