@@ -29,8 +29,10 @@ pub struct Row {
 pub struct Picked {
     /// Elements at all places.
     pub whole: Row,
-    /// Where the elements come from, if nothing was done to them.
+    /// Where the elements come from, if nothing was done to them and they lie there one after the other.
     pub from: Option<Row>,
+    /// Nothing was done to them.
+    pub unchanged: bool,
     /// The truth values, one for each place.
     pub mask: Row,
     /// The places.
@@ -185,7 +187,7 @@ impl Engine {
             return;
         };
         let dropped = [Some(picked.whole), picked.from.take()];
-        picked.whole = whole;
+        (picked.whole, picked.unchanged) = (whole, false);
         if let Some(entry) = table.get_mut(whole.slot) {
             entry.reads += 1;
             entry.stands_in = true;
@@ -274,7 +276,7 @@ impl Engine {
         if let Some(entry) = table.get_mut(slot) {
             entry.block = Some(room);
         }
-        if picked.from.is_some() {
+        if picked.unchanged {
             *table.picks.wanted.entry(picked.site).or_default() += 1;
         }
         let left = table.forget_picked(slot);
@@ -312,30 +314,30 @@ impl Engine {
         Ok(seen)
     }
 
-    /// As [`Engine::look_into`], of so many bytes of two slots, of which the first has a value. `None` if that is gone.
+    /// True if so many bytes are the same in two slots, of which the first has a value. If so, the first is held until
+    /// [`Engine::unhold`]: whoever owns it may drop it meanwhile. False if it is gone.
     ///
     /// # Errors
-    /// As there.
-    pub fn look_into_both<T>(
+    /// As for [`Engine::look_into`].
+    pub fn hold_if_same(
         &self,
         rows: [Row; 2],
         bytes: usize,
-        look: impl FnOnce([usize; 2]) -> T,
-    ) -> Result<Option<T>, EngineError> {
+        same: impl FnOnce([usize; 2]) -> bool,
+    ) -> Result<bool, EngineError> {
         let _turn = self.turns.take();
         if self.is_pending(rows[1].slot) {
             self.evaluate_slot(rows[1].slot)?;
         }
         {
             let mut table = self.table();
-            let holds = |row: &Row| {
+            let has = |row: &Row| {
                 let entry = table.get(row.slot).filter(|entry| entry.writes == 0);
                 entry.is_some_and(|entry| entry.nbytes >= row.offset + bytes)
             };
-            if !rows.iter().all(holds) {
-                return Ok(None);
+            if !rows.iter().all(has) {
+                return Ok(false);
             }
-            // Their owners may let go of them meanwhile.
             for row in rows {
                 if let Some(entry) = table.get_mut(row.slot) {
                     entry.reads += 1;
@@ -344,19 +346,35 @@ impl Engine {
         }
         let found = self.address_of(rows[0]);
         let found = found.and_then(|first| Ok([first, self.address_of(rows[1])?]));
-        let seen = found.map(look);
+        let equal = found.map(same);
         let mut table = self.table();
-        let mut left = Vec::new();
         for row in rows {
-            if let Some(entry) = table.get_mut(row.slot) {
-                entry.reads -= 1;
-            }
             self.hand_back(&mut table, row.slot);
-            left.push(table.drop_if_unused(row.slot));
         }
         drop(table);
-        self.give_back(left);
-        seen.map(Some)
+        self.unhold(rows[1].slot);
+        if !matches!(equal, Ok(true)) {
+            self.unhold(rows[0].slot);
+        }
+        equal
+    }
+
+    /// Keeps a slot that is in use until [`Engine::unhold`].
+    pub fn hold(&self, slot: SlotId) {
+        if let Some(entry) = self.table().get_mut(slot) {
+            entry.reads += 1;
+        }
+    }
+
+    /// A slot that was held is not needed any more.
+    pub fn unhold(&self, slot: SlotId) {
+        let mut table = self.table();
+        if let Some(entry) = table.get_mut(slot) {
+            entry.reads -= 1;
+        }
+        let left = table.drop_if_unused(slot);
+        drop(table);
+        self.give_back([left]);
     }
 
     /// The masks of so many places by which elements are picked now.

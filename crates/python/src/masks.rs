@@ -24,10 +24,10 @@ pub(crate) fn get<'py>(a: &Bound<'py, PyAny>, key: &Bound<'py, PyAny>) -> PyResu
     let fits = mask.dtype() == Some(DType::Bool)
         && (1..=array.ndim()).contains(&rank)
         && array.shape()[..rank] == *mask.shape();
-    let flat = array.has(NPY_ARRAY_C_CONTIGUOUS) && mask.has(NPY_ARRAY_C_CONTIGUOUS);
     let size = array.itemsize();
     let aligned = array.addr().is_multiple_of(size.clamp(1, 8));
-    let (Some(dtype), true) = (array.dtype(), fits && flat && aligned && state::lazy()) else {
+    let ordered = mask.has(NPY_ARRAY_C_CONTIGUOUS);
+    let (Some(dtype), true) = (array.dtype(), fits && ordered && aligned && state::lazy()) else {
         leave!(Delegated)
     };
     if array.nbytes() < state::min_bytes() || array.len() == 0 {
@@ -37,6 +37,9 @@ pub(crate) fn get<'py>(a: &Bound<'py, PyAny>, key: &Bound<'py, PyAny>) -> PyResu
         && let Some(result) = picked::later(py, array, mask)?
     {
         return Ok(Outcome::Done(result));
+    }
+    if !array.has(NPY_ARRAY_C_CONTIGUOUS) {
+        leave!(Delegated)
     }
     sync::read(py, array)?;
     sync::read(py, mask)?;

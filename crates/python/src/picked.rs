@@ -65,15 +65,16 @@ pub(crate) fn tidy() {
     drop(taken);
 }
 
-/// `array[mask]` for a contiguous array and a contiguous mask of its shape. `None` if the elements had better be taken at
+/// `array[mask]` for an array and a contiguous mask of its shape. `None` if the elements had better be taken at
 /// once.
 pub(crate) fn later(py: Python<'_>, array: Arr, mask: Arr) -> PyResult<Option<Bound<'_, PyAny>>> {
     let Some(values) = view_of(array) else {
         return Ok(None);
     };
-    let Some(from) = row_of(&values) else {
+    let Some((slot, _)) = values.slot else {
         return Ok(None);
     };
+    let from = row_of(&values).filter(|_| array.has(NPY_ARRAY_C_CONTIGUOUS));
     let engine = state::engine();
     let site = site::capture(py)?.filter(|&site| engine.picks_later(site));
     let Some(site) = site else {
@@ -81,16 +82,16 @@ pub(crate) fn later(py: Python<'_>, array: Arr, mask: Arr) -> PyResult<Option<Bo
     };
     tidy();
     let (dtype, places) = (values.layout.dtype, array.len());
-    let Some(Truth { row, count, first }) = truth::of(py, mask)? else {
+    let Some(truth) = truth::of(py, mask)? else {
         return Ok(None);
     };
+    let Truth { row, count, .. } = truth;
     let enough = count >= places.div_ceil(SPARSE);
-    let Some(first) = first.filter(|_| enough) else {
+    let Some(first) = truth.first.filter(|_| enough) else {
         return Ok(None);
     };
-    let one = Row {
-        offset: from.offset + first * dtype.size(),
-        ..from
+    let Some(one) = place_of(first, &values).map(|offset| Row { slot, offset }) else {
+        return Ok(None);
     };
     // SAFETY: one of the elements.
     let fill = sync::look(py, one, |address| unsafe {
@@ -101,7 +102,8 @@ pub(crate) fn later(py: Python<'_>, array: Arr, mask: Arr) -> PyResult<Option<Bo
     };
     let picked = Picked {
         whole: Row { slot, offset: 0 },
-        from: Some(from),
+        from,
+        unchanged: true,
         mask: row,
         places,
         count,
@@ -161,6 +163,16 @@ fn row_of(view: &View) -> Option<Row> {
     let (slot, _) = view.slot?;
     let offset = usize::try_from(view.layout.offset).ok()?;
     Some(Row { slot, offset })
+}
+
+/// Bytes before one of the elements of a view, counted in C order.
+fn place_of(mut number: usize, view: &View) -> Option<usize> {
+    let mut offset = view.layout.offset;
+    for (&extent, &step) in view.layout.shape.iter().zip(&view.layout.strides).rev() {
+        offset += (number % extent).cast_signed() * step;
+        number /= extent;
+    }
+    usize::try_from(offset).ok()
 }
 
 /// What picks the elements that are all of `view`, and their whole; none for any other view.
@@ -248,6 +260,7 @@ pub(crate) fn call<'py>(
         let picked = Picked {
             whole: whole_row,
             from: None,
+            unchanged: false,
             size: array.itemsize(),
             ..like
         };

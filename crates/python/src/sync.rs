@@ -39,20 +39,20 @@ pub(crate) fn look<T: Send>(
     seen.map_err(|e| error::to_python(py, &e))
 }
 
-/// As [`look`], at so many bytes of two slots, of which the first has a value. `None` if that is gone.
-pub(crate) fn look_at_both<T: Send>(
+/// [`arrayloom_engine::Engine::hold_if_same`].
+pub(crate) fn hold_if_same(
     py: Python<'_>,
     rows: [Row; 2],
     bytes: usize,
-    look: impl Send + FnOnce([usize; 2]) -> T,
-) -> PyResult<Option<T>> {
+    same: impl Send + FnOnce([usize; 2]) -> bool,
+) -> PyResult<bool> {
     let engine = state::engine();
     if engine.is_pending(rows[1].slot) {
         let value = || engine.evaluate(rows[1].slot);
         force(py, value, value)?;
     }
-    let seen = detached(py, || engine.look_into_both(rows, bytes, look));
-    seen.map_err(|e| error::to_python(py, &e))
+    let equal = detached(py, || engine.hold_if_same(rows, bytes, same));
+    equal.map_err(|e| error::to_python(py, &e))
 }
 
 /// Tells what was found where nobody could tell it, such as in a page fault.

@@ -20,7 +20,6 @@ const COPIED: usize = 256 << 10;
 const KEPT: usize = 2;
 
 /// A mask.
-#[derive(Clone, Copy)]
 pub(crate) struct Truth {
     /// Where its values lie, one after the other.
     pub(crate) row: Row,
@@ -28,6 +27,24 @@ pub(crate) struct Truth {
     pub(crate) count: usize,
     /// The place of the first true one.
     pub(crate) first: Option<usize>,
+    /// What keeps a mask of the same values there that stands for this one.
+    held: Option<Held>,
+}
+
+/// A slot that stays while this lives.
+struct Held(SlotId);
+
+impl Held {
+    fn new(slot: SlotId) -> Held {
+        state::engine().hold(slot);
+        Held(slot)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        state::engine().unhold(self.0);
+    }
 }
 
 /// A copy of a plain mask: the engine's, and one to compare with.
@@ -49,6 +66,7 @@ impl Copied {
             },
             count: self.count,
             first: self.first,
+            held: Some(Held::new(self.slot)),
         }
     }
 }
@@ -69,23 +87,27 @@ pub(crate) fn of(py: Python<'_>, mask: Arr) -> PyResult<Option<Truth>> {
     let (count, first) = sync::look(py, row, |address| unsafe {
         masks::count_at(address, places)
     })?;
+    let mut truth = Truth {
+        row,
+        count,
+        first,
+        held: None,
+    };
     for other in state::engine().masks_of(places) {
-        if are_same(py, [other, row], places)? {
-            return Ok(Some(Truth {
-                row: other,
-                count,
-                first,
-            }));
+        if other == row {
+            break;
+        }
+        if let Some(held) = same(py, [other, row], places)? {
+            (truth.row, truth.held) = (other, Some(held));
+            break;
         }
     }
-    Ok(Some(Truth { row, count, first }))
+    Ok(Some(truth))
 }
 
-/// True for masks of the same values, such as those of an expression that stands in a line twice; computes them.
-fn are_same(py: Python<'_>, rows: [Row; 2], places: usize) -> PyResult<bool> {
-    if rows[0] == rows[1] {
-        return Ok(true);
-    }
+/// Holds the first of two masks if they have the same values, such as those of an expression that stands in a line
+/// twice; computes the second.
+fn same(py: Python<'_>, rows: [Row; 2], places: usize) -> PyResult<Option<Held>> {
     let bytes = std::ptr::with_exposed_provenance::<u8>;
     let equal = |[a, b]: [usize; 2]| {
         // SAFETY: so many computed truth values lie there, which nobody writes.
@@ -93,7 +115,8 @@ fn are_same(py: Python<'_>, rows: [Row; 2], places: usize) -> PyResult<bool> {
         // SAFETY: likewise.
         a == unsafe { std::slice::from_raw_parts(bytes(b), places) }
     };
-    Ok(sync::look_at_both(py, rows, places, equal)?.unwrap_or(false))
+    let same = sync::hold_if_same(py, rows, places, equal)?;
+    Ok(same.then(|| Held(rows[0].slot)))
 }
 
 /// True if a mask is, or has the values of, the one at `row`.
@@ -102,7 +125,7 @@ pub(crate) fn is_at(py: Python<'_>, mask: Arr, row: Row) -> PyResult<bool> {
         return Ok(false);
     }
     if let Some(own) = row_in_arena(mask) {
-        return are_same(py, [row, own], mask.len());
+        return Ok(own == row || same(py, [row, own], mask.len())?.is_some());
     }
     let Some(bytes) = plain_bytes(mask) else {
         return Ok(false);

@@ -74,6 +74,26 @@ def test_an_update_is_one_kernel(name, dtype, mask_of):
     assert kernels == 1
 
 
+@pytest.mark.parametrize("window", [numpy.s_[1:-1, 1:-1], numpy.s_[::-1, ::2], numpy.s_[:, 5:]])
+def test_windows_of_an_array_too(window, mask_of):
+    (p, a), (q, b) = pair(1), pair(2)
+    mask, key = mask_of(p[window])
+
+    def update(x, y, k):
+        part = x[window]
+        part[k] += 0.5 * (y[window][k] - part[k])
+        x.T[window][k.T.copy()] *= 2
+        return part[k], y[window][k] + 1
+
+    kernels = kernels_of(lambda: a[window].__setitem__(key, a[window][key] + b[window][key]))
+    p[window][mask] += q[window][mask]
+    assert kernels == 1
+    if p[window].shape == p.T[window].T.shape:
+        for mine, his in zip(update(a, b, key), update(p, q, mask), strict=True):
+            numpy.testing.assert_array_equal(numpy.asarray(mine), his)
+    numpy.testing.assert_array_equal(numpy.asarray(a), p)
+
+
 def test_several_steps_by_one_mask(mask_of):
     (p, a), (q, b) = pair(1), pair(2)
     mask, key = mask_of(p)

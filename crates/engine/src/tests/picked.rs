@@ -50,6 +50,7 @@ fn pick(w: &World, of: &Pair, op: Option<&str>) -> (Array, Array) {
     let new = w.engine.pick_later(Picked {
         whole: row(&whole),
         from,
+        unchanged: from.is_some(),
         mask: row(&of.mask),
         places: 6,
         count: 3,
@@ -240,6 +241,7 @@ fn lines_that_want_elements_as_they_are_are_known() {
         let picked = w.engine.pick_later(Picked {
             whole: row(&whole),
             from: Some(row(&of.origin)),
+            unchanged: true,
             mask: row(&of.mask),
             places: 6,
             count: 3,
@@ -316,6 +318,7 @@ fn elements_whose_mask_is_not_computed_are_not_picked_later() {
     let picked = w.engine.pick_later(Picked {
         whole: row(&whole),
         from: Some(row(&of.origin)),
+        unchanged: true,
         mask: row(&mask),
         places: 6,
         count: 3,
