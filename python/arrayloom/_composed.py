@@ -68,6 +68,9 @@ def _einsum(*operands, **words) -> Any:
     kinds = {a.dtype for a in arrays}
     if words or len(arrays) < 2 or len(kinds) > 1 or kinds.pop().char not in "fdFD":
         return NotImplemented
+    # NumPy lays the result out as the operands lie.
+    if any(a.ndim > 2 and not a.flags.c_contiguous for a in arrays):
+        return NotImplemented
     if not isinstance(operands[0], str) or not _is_product(operands[0].replace(" ", "")):
         return NotImplemented
     try:
@@ -75,6 +78,8 @@ def _einsum(*operands, **words) -> Any:
     except ValueError:
         # Without an order, NumPy says what is wrong in other words.
         return NotImplemented
+    if result.ndim == 0:
+        return result[()]
     return result if getattr(result, "base", None) is None else result.copy()
 
 

@@ -181,7 +181,8 @@ class Volume(np.lib.mixins.NDArrayOperatorsMixin):
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *inputs: object, **kwargs: object
     ) -> Any:
-        kwargs = {k: v for k, v in kwargs.items() if v is not None}
+        # An axis of None is all axes.
+        kwargs = {k: v for k, v in kwargs.items() if v is not None or k == "axis"}
         out = cast("tuple[Any, ...]", kwargs.get("out", ()))
         if method == "__call__" and len(out) == 1 and out[0] is self:
             # `volume += x` names a new volume; the old one stays what it was.

@@ -4,13 +4,15 @@ import os
 import re
 from collections.abc import Sequence
 
+import numpy as np
+
 from arrayloom._ext import gpus
 from arrayloom.errors import SettingError
 
 __all__ = ["default_limit", "nbytes", "threads", "workers"]
 
 
-def nbytes(text: int | str) -> int:
+def nbytes(text: object) -> int:
     """Bytes that `text` names: a number, or text such as ``"512MiB"`` or ``"2 GB"``.
 
     Examples
@@ -18,11 +20,14 @@ def nbytes(text: int | str) -> int:
     >>> nbytes("2MiB"), nbytes("1.5 kB"), nbytes(77)
     (2097152, 1500, 77)
     """
-    if isinstance(text, int):
+    if isinstance(text, (int, np.integer)):
         if text < 0:
             message = f"a memory limit of {text} bytes; give a positive number"
             raise ValueError(message)
-        return text
+        return int(text)
+    if not isinstance(text, str):
+        message = f"a memory limit is a number of bytes or text such as '512MiB', not {text!r}"
+        raise TypeError(message)
     units = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
     for i, letter in enumerate("KMGT", 1):
         units |= {f"{letter}IB": 1 << 10 * i, f"{letter}B": 1000**i}
@@ -30,8 +35,8 @@ def nbytes(text: int | str) -> int:
     number = word.rstrip("BKMGTIbkmgti ")
     unit = word[len(number) :].strip().upper()
     try:
-        return int(float(number) * units[unit])
-    except (ValueError, KeyError):
+        return nbytes(int(float(number) * units[unit]))
+    except (ValueError, KeyError, OverflowError):
         message = f"{text!r} is no number of bytes; write for example 512MiB or 2GB"
         raise ValueError(message) from None
 

@@ -296,6 +296,12 @@ def _rolled(a: Volume, shift: Any, axis: Any = None) -> Volume:
 
 
 def _padded(array: Volume, pad_width: Any, mode: str = "constant", **options: Any) -> Volume:
+    other = options.keys() - ({"constant_values"} if mode == "constant" else set())
+    if mode in {"reflect", "symmetric"} and options.get("reflect_type") == "even":
+        other -= {"reflect_type"}
+    if other:
+        message = f"numpy.pad of a volume in mode {mode!r} takes no {', '.join(sorted(other))}"
+        raise NotImplementedError(message)
     widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2)).tolist()
     values = np.broadcast_to(
         np.asarray(options.get("constant_values", 0)), (array.ndim, 2)
@@ -380,8 +386,12 @@ def _average(a: Volume, axis: Any = None, weights: Any = None, **options: Any) -
     if weights.ndim == 1 and a.ndim > 1:
         (along_axis,) = _axes(axis, a.ndim)
         weights = weights.reshape([-1 if d == along_axis else 1 for d in range(a.ndim)])
-    both = broadcast(weights, a.shape)
-    return np.sum(a * weights, axis=axis) / np.sum(both, axis=axis)
+    dtype = np.result_type(a.dtype, weights.dtype, *(["d"] if a.dtype.kind in "biu" else []))
+    scale = np.sum(broadcast(weights.astype(dtype), a.shape), axis=axis)
+    if np.any(np.asarray(scale) == 0):
+        message = "Weights sum to zero, can't be normalized"
+        raise ZeroDivisionError(message)
+    return np.sum(a.astype(dtype) * weights.astype(dtype), axis=axis) / scale
 
 
 def _closeness(

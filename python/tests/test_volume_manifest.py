@@ -176,3 +176,24 @@ def test_a_file_that_changes_is_not_read_with_old_places(tmp_path):
         os.utime(path, ns=(value, value))
     with pytest.raises(OSError, match="has changed since it was opened"):
         np.asarray(source)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("dtype", [">c8", ">c16", ">f4"])
+def test_parts_of_complex_numbers_are_swapped_by_themselves(tmp_path, version, dtype):
+    zarr = pytest.importorskip("zarr")
+    x = (data("d") + 1j * np.arange(41)).astype(dtype) if "c" in dtype else data(dtype)
+    chosen = {"serializer": zarr.codecs.BytesCodec(endian="big")} if version == 3 else {}
+    kind = x.dtype.newbyteorder("=") if version == 3 else x.dtype
+    path = tmp_path / "swapped.zarr"
+    made = zarr.create_array(
+        path,
+        shape=x.shape,
+        chunks=(5, 7, 20),
+        dtype=kind,
+        zarr_format=version,
+        compressors=None,
+        **chosen,
+    )
+    made[:] = x
+    assert np.array_equal(np.asarray(v.open(path)), x)

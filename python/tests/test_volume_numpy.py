@@ -178,3 +178,29 @@ def test_nan_is_found_wherever_it_lies():
 def test_what_does_not_stream_says_so(call, error, words):
     with pytest.raises(error, match=words):
         call(v.open(data("f4")))
+
+
+def test_ufuncs_fold_all_axes_too():
+    x = data("d")
+    for ufunc in (np.add, np.maximum, np.multiply):
+        assert ufunc.reduce(v.open(x), axis=None) == ufunc.reduce(x, axis=None)
+    assert np.array_equal(np.add.reduce(v.open(x)), np.add.reduce(x))
+
+
+def test_averages_of_integers_are_those_of_numpy():
+    x = np.arange(200, 254, dtype="u1").reshape(6, 9)
+    assert np.average(v.open(x), weights=x) == np.average(x, weights=x)
+    for axis in (0, 1):
+        weights = np.arange(1, x.shape[axis] + 1)
+        expected = np.average(x, axis=axis, weights=weights)
+        assert np.array_equal(np.average(v.open(x), axis=axis, weights=weights), expected)
+    with pytest.raises(ZeroDivisionError, match="sum to zero"):
+        np.average(v.open(x), weights=np.zeros(x.shape))
+
+
+@pytest.mark.parametrize(
+    "words", [{"mode": "reflect", "reflect_type": "odd"}, {"mode": "edge", "constant_values": 1}]
+)
+def test_pads_with_other_words_are_refused(words):
+    with pytest.raises(NotImplementedError, match="takes no"):
+        np.pad(v.open(data("d")), 2, **words)

@@ -218,3 +218,38 @@ def test_integers_beyond_doubles_are_compared_exactly():
     assert np.array_equal(ours - 2**60, nd.maximum_filter(x - 2**60, 3))
     ours = f.median_filter(x, 3)
     assert np.array_equal(ours - 2**60, nd.median_filter(x - 2**60, 3))
+
+
+@pytest.mark.parametrize(
+    "name", ["uniform_filter", "gaussian_filter", "sobel", "laplace", "correlate"]
+)
+def test_a_constant_border_of_complex_arrays_is_real(name):
+    x = np.random.default_rng(1).random((9, 11)) * (1 - 2j)
+    words = {
+        "uniform_filter": {"size": 3},
+        "gaussian_filter": {"sigma": 1},
+        "correlate": {"weights": np.ones((3, 3))},
+    }
+    words = {**words.get(name, {}), "mode": "constant", "cval": 2.0}
+    np.testing.assert_allclose(
+        getattr(f, name)(x, **words), getattr(nd, name)(x, **words), atol=1e-12
+    )
+
+
+def test_axes_may_be_integers_of_numpy():
+    x = np.random.default_rng(1).random((9, 11))
+    for axis in (np.int64(0), np.uint8(1)):
+        assert np.array_equal(f.sobel(x, axis), f.sobel(x, int(axis)))
+        assert np.array_equal(
+            f.gaussian_filter(x, 1, axes=axis), f.gaussian_filter(x, 1, axes=int(axis))
+        )
+
+
+@pytest.mark.parametrize(
+    ("limit", "error"),
+    [("inf", ValueError), ("-5MB", ValueError), (1.5, TypeError), (b"9", TypeError)],
+)
+def test_memory_limits_that_are_none(limit, error):
+    with pytest.raises(error, match="bytes"):
+        f.median_filter(np.zeros((9, 11)), 3, memory_limit=limit)
+    f.median_filter(np.zeros((9, 11)), 3, memory_limit=np.int64(1 << 20))

@@ -49,7 +49,8 @@ pub(crate) fn count(py: Python<'_>, op: &str, reason: Reason) -> PyResult<()> {
     let class = py.import("arrayloom.errors")?.getattr("FallbackWarning")?;
     if wanted(py, &class)? {
         let text = format!("{op} ran in NumPy: {}", reason.text());
-        site::explicit(py, &text, &class, &file, line)?;
+        let module = place.module.as_ref().map(|name| name.bind(py));
+        site::explicit(py, &text, &class, (&file, line, module))?;
     }
     Ok(())
 }

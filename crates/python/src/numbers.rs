@@ -235,6 +235,30 @@ fn right_first<'py>(
     }
 }
 
+/// What `**` of the right operand says, if Python would ask that first.
+pub(crate) fn right_raises_first<'py>(
+    py: Python<'py>,
+    [a, b]: [&Bound<'py, PyAny>; 2],
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(kind) = derived(b) else {
+        return Ok(None);
+    };
+    // SAFETY: the type of a live object.
+    let methods = unsafe { (*kind).tp_as_number };
+    // SAFETY: likewise; it may have no number methods.
+    let theirs = unsafe { methods.as_ref() }.and_then(|m| m.nb_power);
+    match (theirs, table().numbers.nb_power) {
+        (Some(theirs), Some(own)) if !std::ptr::fn_addr_eq(theirs, own) => {
+            let none = py.None();
+            // SAFETY: the slot of one of the operands; without a modulo it gets None.
+            let result = unsafe { theirs(a.as_ptr(), b.as_ptr(), none.as_ptr()) };
+            let result = owned(py, result)?;
+            Ok(Some(result).filter(|r| !r.is(PyNotImplemented::get(py))))
+        }
+        _ => Ok(None),
+    }
+}
+
 /// What the comparison of the right operand says, if Python would ask that first.
 fn right_compares_first<'py>(
     py: Python<'py>,

@@ -27,6 +27,8 @@ pub(crate) struct Place {
     pub(crate) at: c_int,
     /// The conditions that warn, as bits.
     pub(crate) warn: u8,
+    /// The name of the module, as its variables have it.
+    pub(crate) module: Option<Py<PyAny>>,
 }
 
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -65,16 +67,22 @@ pub(crate) fn nowhere(warn: u8) -> u32 {
 }
 
 /// The number of a place; none if the current half is used up and does not know it.
-pub(crate) fn number_of(code: &Bound<'_, PyAny>, at: c_int, warn: u8) -> Option<u32> {
+pub(crate) fn number_of(
+    code: &Bound<'_, PyAny>,
+    at: c_int,
+    warn: u8,
+    module: impl FnOnce() -> Option<Py<PyAny>>,
+) -> Option<u32> {
     let address = code.as_ptr() as usize;
     let spread =
         (address >> 4) ^ (at.cast_unsigned() as usize).wrapping_mul(31) ^ usize::from(warn);
-    let mut places = places();
-    let known = places.cache[spread % CACHE];
+    let known = places().cache[spread % CACHE];
     if (known.code, known.at, known.warn) == (address, at, warn) {
         return Some(known.number);
     }
-    let number = places.give(code, at, warn)?;
+    let module = module();
+    let mut places = places();
+    let number = places.give(code, at, warn, module)?;
     places.cache[spread % CACHE] = Key {
         code: address,
         at,
@@ -86,7 +94,13 @@ pub(crate) fn number_of(code: &Bound<'_, PyAny>, at: c_int, warn: u8) -> Option<
 
 impl Places {
     /// The number of a place, given now if it is new.
-    fn give(&mut self, code: &Bound<'_, PyAny>, at: c_int, warn: u8) -> Option<u32> {
+    fn give(
+        &mut self,
+        code: &Bound<'_, PyAny>,
+        at: c_int,
+        warn: u8,
+        module: Option<Py<PyAny>>,
+    ) -> Option<u32> {
         let key = (code.as_ptr() as usize, at, warn);
         if let Some(&number) = self.numbers.get(&key) {
             return Some(number);
@@ -101,6 +115,7 @@ impl Places {
             code: Some(code.clone().unbind()),
             at,
             warn,
+            module,
         });
         self.numbers.insert(key, number);
         Some(number)
@@ -128,6 +143,7 @@ pub(crate) fn place(py: Python<'_>, number: u32) -> Place {
         code: None,
         at: 0,
         warn: u8::try_from(number).unwrap_or(ALL_WARN),
+        module: None,
     };
     let Some(index) = number.checked_sub(NOWHERE) else {
         return nowhere;
@@ -137,6 +153,7 @@ pub(crate) fn place(py: Python<'_>, number: u32) -> Place {
     match half.and_then(|half| half.get(index % HALF)) {
         Some(place) => Place {
             code: place.code.as_ref().map(|code| code.clone_ref(py)),
+            module: place.module.as_ref().map(|name| name.clone_ref(py)),
             ..*place
         },
         None => nowhere,

@@ -4,7 +4,7 @@
 use crate::delegate;
 use crate::map::{self, Options, Outcome};
 use crate::np::Arr;
-use crate::numbers::{in_numpy, in_place_call, is_number, stranger, table};
+use crate::numbers::{in_numpy, in_place_call, is_number, right_raises_first, stranger, table};
 use crate::operand::{Input, Weak};
 use crate::ops::{self, OpEntry};
 use crate::slot::{lend, object, owned};
@@ -97,6 +97,11 @@ pub(crate) unsafe extern "C" fn power(
         let (a, b) = (unsafe { lend(py, a) }, unsafe { lend(py, b) });
         // SAFETY: likewise; without a modulo it is None.
         let modulo = unsafe { lend(py, modulo) };
+        if modulo.is_none()
+            && let Some(result) = right_raises_first(py, [&a, &b])?
+        {
+            return Ok(result);
+        }
         let outcome = if !modulo.is_none() {
             Outcome::Numpy(crate::operand::Reason::Keyword)
         } else if let Some(row) = short_cut(&a, &b) {

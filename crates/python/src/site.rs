@@ -28,8 +28,8 @@ struct Seen {
     /// The last state of `np.errstate` seen and what it means: conditions that warn, or none if
     /// something else than warnings is asked for.
     errstate: Option<(Py<PyAny>, Option<u8>)>,
-    /// `__warningregistry__` of each file.
-    registries: BTreeMap<String, Py<PyDict>>,
+    /// What stands for `__warningregistry__` in code of no module, by file and name.
+    registries: BTreeMap<(String, Option<String>), Py<PyAny>>,
 }
 
 static SEEN: Mutex<Seen> = Mutex::new(Seen {
@@ -83,17 +83,33 @@ pub(crate) fn capture(py: Python<'_>) -> PyResult<Option<u32>> {
     let code = unsafe { Bound::from_owned_ptr(py, code.cast()) };
     // SAFETY: a live frame.
     let at = unsafe { ffi::PyFrame_GetLasti(frame) };
-    number_of(py, &code, at, warn).map(Some)
+    // SAFETY: a live frame, borrowed.
+    let frame = unsafe { Bound::from_borrowed_ptr(py, frame.cast()) };
+    number_of(py, &code, at, warn, &frame).map(Some)
 }
 
-fn number_of(py: Python<'_>, code: &Bound<'_, PyAny>, at: c_int, warn: u8) -> PyResult<u32> {
-    if let Some(number) = places::number_of(code, at, warn) {
+fn number_of(
+    py: Python<'_>,
+    code: &Bound<'_, PyAny>,
+    at: c_int,
+    warn: u8,
+    frame: &Bound<'_, PyAny>,
+) -> PyResult<u32> {
+    let module = || module_of(frame).ok();
+    if let Some(number) = places::number_of(code, at, warn, module) {
         return Ok(number);
     }
     sync::flush(py)?;
     drop(places::turn());
-    let number = places::number_of(code, at, warn);
+    let number = places::number_of(code, at, warn, module);
     Ok(number.unwrap_or(places::nowhere(warn)))
+}
+
+/// The name of a frame's module.
+fn module_of(frame: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    let variables = frame.getattr("f_globals")?;
+    let name = variables.get_item("__name__")?;
+    Ok(name.cast_into::<PyString>()?.into_any().unbind())
 }
 
 /// Which conditions warn, as bits; none if `np.errstate` asks for more than warnings.
@@ -144,7 +160,12 @@ pub(crate) fn warn_of_events(py: Python<'_>) -> PyResult<()> {
 }
 
 fn warn_of(py: Python<'_>, event: &FpEvent) -> PyResult<()> {
-    let Place { code, at, warn } = places::place(py, event.site);
+    let Place {
+        code,
+        at,
+        warn,
+        module,
+    } = places::place(py, event.site);
     let name = if event.op.starts_with('_') {
         "cast"
     } else {
@@ -155,7 +176,8 @@ fn warn_of(py: Python<'_>, event: &FpEvent) -> PyResult<()> {
             let text = format!("{words} encountered in {name}");
             let class = py.get_type::<PyRuntimeWarning>();
             let (file, line) = place(py, code.as_ref(), at)?;
-            explicit(py, &text, class.as_any(), &file, line)?;
+            let module = module.as_ref().map(|name| name.bind(py));
+            explicit(py, &text, class.as_any(), (&file, line, module))?;
         }
     }
     Ok(())
@@ -184,22 +206,30 @@ pub(crate) fn text_of(py: Python<'_>, number: u32) -> PyResult<Option<String>> {
     Ok((line > 0).then(|| format!("{file}:{line}")))
 }
 
-/// `warnings.warn_explicit`, with a registry for each file.
+/// `warnings.warn_explicit` for a file, a line and the name of a module: with the module's own registry, so that
+/// a warning that NumPy has given there is not given again. Code of no module has one for each file.
 pub(crate) fn explicit(
     py: Python<'_>,
     text: &str,
     class: &Bound<'_, PyAny>,
-    file: &str,
-    line: c_int,
+    (file, line, module): (&str, c_int, Option<&Bound<'_, PyAny>>),
 ) -> PyResult<()> {
-    let registry = {
-        let mut seen = seen();
-        let fresh = || PyDict::new(py).unbind();
-        let registry = seen.registries.entry(file.to_owned()).or_insert_with(fresh);
-        registry.clone_ref(py)
-    };
+    let own = module.map_or(Ok(None), |name| registry_of(py, name))?;
+    let registry = own.map_or_else(
+        || {
+            let mut seen = seen();
+            let fresh = || PyDict::new(py).into_any().unbind();
+            let key = (file.to_owned(), module.map(ToString::to_string));
+            let registry = seen.registries.entry(key).or_insert_with(fresh);
+            registry.clone_ref(py)
+        },
+        Bound::unbind,
+    );
     let arguments = PyDict::new(py);
     arguments.set_item("registry", registry)?;
+    if let Some(name) = module {
+        arguments.set_item("module", name)?;
+    }
     py.import("warnings")?.call_method(
         "warn_explicit",
         (text, class, file, line),
@@ -208,12 +238,31 @@ pub(crate) fn explicit(
     Ok(())
 }
 
+/// `__warningregistry__` of a module, made as Python makes it; none for a module that is not there.
+fn registry_of<'py>(
+    py: Python<'py>,
+    name: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let modules = py.import("sys")?.getattr("modules")?;
+    let Ok(module) = modules.get_item(name) else {
+        return Ok(None);
+    };
+    let Ok(variables) = module.getattr("__dict__") else {
+        return Ok(None);
+    };
+    let registry =
+        variables.call_method1("setdefault", ("__warningregistry__", PyDict::new(py)))?;
+    Ok((!registry.is_none()).then_some(registry))
+}
+
 /// A line of the user's program that called into NumPy.
 pub(crate) struct UserLine {
     /// The file.
     pub(crate) file: String,
     /// The line.
     pub(crate) line: c_int,
+    /// The name of the module.
+    pub(crate) module: Option<Py<PyAny>>,
     /// The function of NumPy that it called, if that is written in Python.
     pub(crate) function: Option<String>,
 }
@@ -224,6 +273,7 @@ pub(crate) fn user_line(py: Python<'_>) -> PyResult<UserLine> {
     let mut found = UserLine {
         file: "<unknown>".to_owned(),
         line: 0,
+        module: None,
         function: None,
     };
     while !frame.is_none() {
@@ -234,6 +284,7 @@ pub(crate) fn user_line(py: Python<'_>) -> PyResult<UserLine> {
             return Ok(UserLine {
                 file,
                 line,
+                module: module_of(&frame).ok(),
                 ..found
             });
         }

@@ -5,6 +5,7 @@
 # Arrays and file objects of many libraries come in; their element types are known at run time only.
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -108,7 +109,7 @@ def saturated(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
 def filtered_axes(volume: Volume, axes: int | Sequence[int] | None) -> list[int]:
     if axes is None:
         return list(range(volume.ndim))
-    several = [axes] if isinstance(axes, int) else list(axes)
+    several = [index(axes)] if isinstance(axes, (int, np.integer)) else [index(a) for a in axes]
     for axis in several:
         if not -volume.ndim <= axis < volume.ndim:
             message = f"axis {axis} is out of bounds for an array of dimension {volume.ndim}"

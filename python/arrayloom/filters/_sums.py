@@ -23,7 +23,9 @@ def linear_sums(volume: Volume, taps: list[Taps], dtype: np.dtype[Any]) -> Volum
         real = blockwise(np.real, [volume], volume.shape, part, "real")
         imag = blockwise(np.imag, [volume], volume.shape, part, "imag")
         whole = volume.dtype if dtype.kind == "c" else np.result_type(dtype, np.complex64)
-        parts = [linear_sums(v, taps, part) for v in (real, imag)]
+        # Beyond a constant border there is no imaginary part.
+        imaginary = [(*tap[:-1], 0.0) for tap in taps]
+        parts = [linear_sums(real, taps, part), linear_sums(imag, imaginary, part)]
         return blockwise(lambda a, b: a + 1j * b, parts, volume.shape, whole, "complex")
     if dtype.kind == "c":
         return linear_sums(volume, taps, float_of(volume.dtype)).astype(dtype)
@@ -41,7 +43,8 @@ def laplacian_sums(
     if volume.dtype.kind == "c":
         part = np.dtype(f"f{volume.dtype.itemsize // 2}")
         halves = [blockwise(f, [volume], volume.shape, part, "part") for f in (np.real, np.imag)]
-        parts = [laplacian_sums(v, taps, part) for v in halves]
+        imaginary = [((*tap[:-1], 0.0), smooth) for tap, smooth in taps]
+        parts = [laplacian_sums(halves[0], taps, part), laplacian_sums(halves[1], imaginary, part)]
         return blockwise(lambda a, b: a + 1j * b, parts, volume.shape, volume.dtype, "complex")
 
     def build(expr: VolumeExpr, of: list[int]) -> int:
@@ -67,7 +70,8 @@ def weighted_sums(
     if volume.dtype.kind == "c":
         part = np.dtype(f"f{volume.dtype.itemsize // 2}")
         halves = [blockwise(f, [volume], volume.shape, part, "part") for f in (np.real, np.imag)]
-        parts = [weighted_sums(v, weights, mode, cval, origin, axes, part) for v in halves]
+        borders = zip(halves, (cval, 0.0), strict=True)
+        parts = [weighted_sums(v, weights, mode, c, origin, axes, part) for v, c in borders]
         return blockwise(lambda a, b: a + 1j * b, parts, volume.shape, volume.dtype, "complex")
 
     def build(expr: VolumeExpr, of: list[int]) -> int:

@@ -126,6 +126,9 @@ SUMS = (
     ("...ij,...j->...i", (5, 30, 40), (5, 40)),
     ("ij,jk,kl->il", (30, 40), (40, 20), (20, 50)),
     ("i,j->ij", (90,), (80,)),
+    ("ij,ij->", (60, 70), (60, 70)),
+    ("i,i", (6000,), (6000,)),
+    ("ij,ji->", (60, 70), (70, 60)),
     ("ij->j", (60, 70)),
     ("ii->i", (60, 60)),
 )
@@ -141,6 +144,7 @@ def test_sums_of_products(xp_both, dtype):
         found = xp_both.einsum(subscripts, *(xp_both.array(a) for a in plain))
         assert found.dtype == expected.dtype, subscripts
         assert found.shape == expected.shape, subscripts
+        assert isinstance(found, np.ndarray) == isinstance(expected, np.ndarray), subscripts
         no_sum = len(plain) == 1 or subscripts == "i,j->ij"
         if exact or no_sum:
             assert np.array_equal(found, expected), subscripts

@@ -127,7 +127,8 @@ impl Manifest {
         }
         let there = self.index.read(at, (all, part), &self.codecs, decoder)?;
         if there && self.swapped {
-            swap(decoder.decoded_mut(), size);
+            let parts = if self.dtype.is_complex() { 2 } else { 1 };
+            swap(decoder.decoded_mut(), size / parts);
         }
         let mut slab = slab.lock().unwrap_or_else(PoisonError::into_inner);
         let (region, data) = &mut *slab;
