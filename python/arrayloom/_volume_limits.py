@@ -3,8 +3,8 @@
 import os
 import re
 from collections.abc import Sequence
-
-import numpy as np
+from operator import index
+from typing import Any, cast
 
 from arrayloom._ext import gpus
 from arrayloom.errors import SettingError
@@ -20,14 +20,16 @@ def nbytes(text: object) -> int:
     >>> nbytes("2MiB"), nbytes("1.5 kB"), nbytes(77)
     (2097152, 1500, 77)
     """
-    if isinstance(text, (int, np.integer)):
-        if text < 0:
-            message = f"a memory limit of {text} bytes; give a positive number"
-            raise ValueError(message)
-        return int(text)
     if not isinstance(text, str):
-        message = f"a memory limit is a number of bytes or text such as '512MiB', not {text!r}"
-        raise TypeError(message)
+        try:
+            count = index(cast("Any", text))
+        except TypeError:
+            message = f"a memory limit is a number of bytes or text such as '512MiB', not {text!r}"
+            raise TypeError(message) from None
+        if count < 0:
+            message = f"a memory limit of {count} bytes; give a positive number"
+            raise ValueError(message)
+        return count
     units = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
     for i, letter in enumerate("KMGT", 1):
         units |= {f"{letter}IB": 1 << 10 * i, f"{letter}B": 1000**i}
