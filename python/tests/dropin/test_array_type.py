@@ -234,6 +234,22 @@ def test_subclasses_of_ndarray_still_work(xp_both):
     check(body, xp_both)
 
 
+def test_powers_ask_derived_classes_first(xp_both):
+    class Raised(np.ndarray):
+        def __rpow__(self, other):
+            return "rpow", type(other).__name__
+
+    class Silent(np.ndarray):
+        def __rpow__(self, other):
+            return NotImplemented
+
+    def body(m):
+        a = made(m)
+        return a ** a.view(Raised), type(a ** np.abs(a.view(Silent))).__name__, pow(a, 2), 2**a
+
+    check(body, xp_both)
+
+
 def test_other_classes_win_over_ours(xp_both):
     class Ufunc:
         def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
