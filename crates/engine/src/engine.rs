@@ -303,8 +303,8 @@ impl Engine {
     /// can read without asking is written.
     ///
     /// # Errors
-    /// [`EngineError::BadSlot`] for a slot that is not in use; otherwise what running the list gave, and
-    /// then the operation stays recorded.
+    /// [`EngineError::BadSlot`] for a slot that is not in use, and what [`Engine::take_for`] gave; otherwise what
+    /// running the list gave, and then the operation stays recorded.
     pub fn record(&self, node: Node) -> Result<(), EngineError> {
         self.take_for(&node)?;
         let (due, petty) = {

@@ -30,7 +30,7 @@ impl Owner for Engine {
         let number = self.guard().and_then(|g| Engine::number_of(g, slot));
         let done = self
             .run_list(Wanted::All)
-            .and_then(|()| number.map_or(Ok(()), |slot| self.take_from_in_turn(slot)))
+            .and_then(|()| number.map_or(Ok(()), |slot| self.take_from(slot)))
             .map_err(|error| self.keep_failure(error));
         self.give_notice();
         done

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
 /// Where one element after the other lies: a slot and the bytes before the first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Row {
     /// The slot.
     pub slot: SlotId,
@@ -123,20 +123,17 @@ impl Table {
 }
 
 impl Engine {
-    /// A slot for picked elements. `None` where they had better be taken at once: mask or origin cannot be watched, or
-    /// this line wanted its elements as they are the last times.
+    /// A slot for picked elements. `None` where they must be taken at once, since mask or origin is not computed or
+    /// cannot be watched.
     pub fn pick_later(&self, picked: Picked) -> Option<NewSlot> {
         let guard = self.guard()?;
         let guarded = guard.alloc(picked.count * picked.size)?;
         let mut table = self.table();
-        let mut watched = picked.mask.slot == picked.whole.slot;
-        for row in [Some(picked.mask), picked.from].into_iter().flatten() {
-            let pending = table.get(row.slot).is_none_or(|entry| entry.writes > 0);
-            watched = !pending && self.arm(&table, row.slot);
-            if !watched {
-                break;
-            }
-        }
+        let mut read = [Some(picked.mask), picked.from].into_iter().flatten();
+        let watched = read.all(|row| {
+            let computed = table.get(row.slot).is_some_and(|entry| entry.writes == 0);
+            computed && self.arm(&table, row.slot)
+        });
         if !watched {
             drop(table);
             guard.free(guarded);
@@ -166,7 +163,7 @@ impl Engine {
 
     /// What is known of picked elements whose whole can be computed with.
     pub fn picked(&self, slot: SlotId) -> Option<Picked> {
-        if self.any_picked.load(Ordering::Relaxed) == 0 {
+        if !self.has_picked() {
             return None;
         }
         let table = self.table();
@@ -176,8 +173,7 @@ impl Engine {
 
     /// True for picked elements that have not been taken.
     pub fn is_picked(&self, slot: SlotId) -> bool {
-        self.any_picked.load(Ordering::Relaxed) > 0
-            && self.table().picks.by_slot.contains_key(&slot)
+        self.has_picked() && self.table().picks.by_slot.contains_key(&slot)
     }
 
     /// Something was done to picked elements in place: their whole is another now.
@@ -204,9 +200,17 @@ impl Engine {
         self.give_back(left);
     }
 
-    /// Takes picked elements that an operation reads, or whose mask or origin it writes.
-    pub(crate) fn take_for(&self, node: &Node) -> Result<(), EngineError> {
-        if self.any_picked.load(Ordering::Relaxed) == 0 {
+    /// True if there are picked elements that have not been taken. Takes no lock.
+    pub fn has_picked(&self) -> bool {
+        self.any_picked.load(Ordering::Relaxed) > 0
+    }
+
+    /// Takes picked elements that an operation reads, or whose mask or origin it writes: before it is recorded.
+    ///
+    /// # Errors
+    /// What running the list gave; those that were not taken stay picked.
+    pub fn take_for(&self, node: &Node) -> Result<(), EngineError> {
+        if !self.has_picked() {
             return Ok(());
         }
         let mut due = Vec::new();
@@ -221,33 +225,25 @@ impl Engine {
         due.into_iter().try_for_each(|slot| self.sync_read(slot))
     }
 
-    /// Takes the elements that are picked from a slot, or by it, before it is written.
+    /// Takes the elements that are picked from a slot, or by it, before it is written. The caller has the turn.
     pub(crate) fn take_from(&self, slot: SlotId) -> Result<(), EngineError> {
-        self.readers_of(slot)
-            .into_iter()
-            .try_for_each(|reader| self.sync_read(reader))
-    }
-
-    /// As [`Engine::take_from`], by who has the turn.
-    pub(crate) fn take_from_in_turn(&self, slot: SlotId) -> Result<(), EngineError> {
-        self.readers_of(slot)
+        if !self.has_picked() {
+            return Ok(());
+        }
+        let readers: Vec<SlotId> = {
+            let table = self.table();
+            let readers = table.picks.by_slot.iter().filter(|(_, p)| p.reads(slot));
+            readers.map(|(own, _)| *own).collect()
+        };
+        readers
             .into_iter()
             .try_for_each(|reader| self.evaluate_slot(reader))
-    }
-
-    fn readers_of(&self, slot: SlotId) -> Vec<SlotId> {
-        if self.any_picked.load(Ordering::Relaxed) == 0 {
-            return Vec::new();
-        }
-        let table = self.table();
-        let readers = table.picks.by_slot.iter().filter(|(_, p)| p.reads(slot));
-        readers.map(|(own, _)| *own).collect()
     }
 
     /// Gives the slot memory, if it has picked elements; the list has run. False if it must run again. The caller has
     /// the turn.
     pub(crate) fn take_picked(&self, slot: SlotId) -> Result<bool, EngineError> {
-        if self.any_picked.load(Ordering::Relaxed) == 0 {
+        if !self.has_picked() {
             return Ok(true);
         }
         let picked = self.table().picks.by_slot.get(&slot).copied();
@@ -277,7 +273,8 @@ impl Engine {
             entry.block = Some(room);
         }
         if picked.unchanged {
-            *table.picks.wanted.entry(picked.site).or_default() += 1;
+            let wanted = table.picks.wanted.entry(picked.site).or_default();
+            *wanted = wanted.saturating_add(1);
         }
         let left = table.forget_picked(slot);
         self.any_picked.fetch_sub(1, Ordering::Relaxed);
@@ -379,14 +376,13 @@ impl Engine {
 
     /// The masks of so many places by which elements are picked now.
     pub fn masks_of(&self, places: usize) -> Vec<Row> {
-        if self.any_picked.load(Ordering::Relaxed) == 0 {
+        if !self.has_picked() {
             return Vec::new();
         }
         let table = self.table();
         let alike = table.picks.by_slot.values().filter(|p| p.places == places);
-        let mut masks: Vec<Row> = alike.map(|p| p.mask).collect();
-        masks.dedup();
-        masks
+        let masks: BTreeSet<Row> = alike.map(|p| p.mask).collect();
+        masks.into_iter().collect()
     }
 
     /// Where the elements of a slot with a value lie now. The caller has the turn.

@@ -64,14 +64,14 @@ impl Engine {
     /// # Errors
     /// What running the list gave.
     pub fn sync_write(&self, slot: SlotId) -> Result<(), EngineError> {
-        self.take_from(slot)?;
-        if self.is_picked(slot) {
-            self.sync_read(slot)?;
-        }
         while !self.open(slot)? {
             let _turn = self.turns.take();
             self.run_list(Wanted::Memory(slot))?;
-            self.with_room(|| self.materialise(slot))?;
+            // Each time around: other threads pick meanwhile.
+            self.take_from(slot)?;
+            if self.with_room(|| self.take_picked(slot))? {
+                self.with_room(|| self.materialise(slot))?;
+            }
         }
         Ok(())
     }

@@ -156,7 +156,9 @@ impl Draft {
         outs: SmallVec<[(SlotId, Layout); 1]>,
         site: u32,
     ) -> PyResult<()> {
-        let done = state::engine().record(self.node(action, sig, outs, site));
+        let node = self.node(action, sig, outs, site);
+        sync::take_for(py, &node)?;
+        let done = state::engine().record(node);
         done.map_err(|e| error::to_python(py, &e))?;
         if self.borrowed.is_empty() {
             return sync::news(py);
@@ -174,6 +176,7 @@ impl Draft {
         site: u32,
     ) -> PyResult<()> {
         let node = self.node(action, sig, outs, site);
+        sync::take_for(py, &node)?;
         let engine = state::engine();
         sync::force(py, || engine.run_now(node), || engine.flush())
     }
@@ -188,6 +191,7 @@ impl Draft {
         site: u32,
     ) -> PyResult<()> {
         let node = self.node(action, sig, outs, site);
+        sync::take_for(py, &node)?;
         let (engine, wanted) = (state::engine(), node.outs[0].0);
         sync::force(py, || engine.compute(node), || engine.sync_read(wanted))
     }

@@ -4,6 +4,7 @@ use crate::np::Arr;
 use crate::{backends, error, memory, picked, pydevice, site, state};
 use arrayloom_engine::{EngineError, Row};
 use arrayloom_guard::State;
+use arrayloom_ir::Node;
 use pyo3::prelude::*;
 
 /// Makes the memory of an array readable; does nothing for memory outside the arena.
@@ -37,6 +38,16 @@ pub(crate) fn look<T: Send>(
     }
     let seen = detached(py, || engine.look_into(row, look));
     seen.map_err(|e| error::to_python(py, &e))
+}
+
+/// Takes picked elements that an operation needs, before it is recorded: what ran out of memory there is tried again
+/// without the operation.
+pub(crate) fn take_for(py: Python<'_>, node: &Node) -> PyResult<()> {
+    let engine = state::engine();
+    if !engine.has_picked() {
+        return Ok(());
+    }
+    force(py, || engine.take_for(node), || engine.take_for(node))
 }
 
 /// [`arrayloom_engine::Engine::hold_if_same`].

@@ -330,3 +330,73 @@ fn elements_whose_mask_is_not_computed_are_not_picked_later() {
     drop_all(w, &[&whole, &mask, &of.origin, &of.mask]);
     assert_eq!(w.engine.slots_in_use(), slots);
 }
+
+#[test]
+fn an_operation_whose_elements_cannot_be_taken_is_not_recorded() {
+    let (w, _turn) = guarded();
+    for kernels in [false, true] {
+        let of = pair(w);
+        let (picked, whole) = pick(w, &of, Some("negative"));
+        let out = w.lazy(DType::F64, &[3]);
+        let before = w.engine.pending_nodes();
+        let left = if kernels {
+            &w.device.runs_left
+        } else {
+            &w.engine.allocations_left
+        };
+        left.store(0, Ordering::Relaxed);
+        let node = map_node("negative", &out, &[read(&picked)], None);
+        let refused = w.engine.compute(node.clone());
+        left.store(i64::MAX, Ordering::Relaxed);
+        if refused.is_err() {
+            assert_eq!(w.engine.pending_nodes(), before, "{kernels}");
+            assert!(w.engine.is_picked(picked.slot));
+            w.engine.compute(node).unwrap();
+        }
+        assert_eq!(w.floats(&out), CHOSEN, "{kernels}");
+        assert!(kernels || refused.is_ok(), "memory is found again");
+        drop_all(w, &[&picked, &whole, &out, &of.origin, &of.mask]);
+    }
+}
+
+#[test]
+fn a_write_waits_for_elements_that_are_picked_while_it_waits() {
+    let (w, _turn) = guarded();
+    let of = pair(w);
+    let (first, whole) = pick(w, &of, None);
+    // Another is picked from the same origin while the first one's list runs.
+    let other = w.ready(DType::F64, &[6], &VALUES);
+    let next = w.lazy(DType::F64, &[6]);
+    w.map("negative", &next, &[read(&other)]).unwrap();
+    let found = Arc::new(Mutex::new(Vec::new()));
+    let (told, origin, mask) = (Arc::clone(&found), of.origin.slot, of.mask.slot);
+    let (values, truth) = (of.origin.layout.clone(), of.mask.layout.clone());
+    *w.device.meanwhile.lock().unwrap() = Some(Box::new(move || {
+        let known = |slot, layout| Array {
+            slot,
+            addr: std::ptr::null_mut(),
+            layout,
+        };
+        let of = Pair {
+            origin: known(origin, values),
+            mask: known(mask, truth),
+        };
+        let (picked, whole) = pick(w, &of, None);
+        told.lock()
+            .unwrap()
+            .extend([picked, whole].map(|array| (array.slot, array.addr as usize)));
+    }));
+    w.engine.sync_write(of.origin.slot).unwrap();
+    w.write(&of.origin, &[0.0; 6]);
+    let found = std::mem::take(&mut *found.lock().unwrap());
+    let known = found.into_iter().map(|(slot, addr)| Array {
+        slot,
+        addr: std::ptr::with_exposed_provenance_mut(addr),
+        layout: first.layout.clone(),
+    });
+    let meanwhile: Vec<Array> = known.collect();
+    assert_eq!(w.floats(&first), CHOSEN);
+    assert_eq!(w.floats(&meanwhile[0]), CHOSEN);
+    drop_all(w, &[&first, &whole, &other, &next, &of.origin, &of.mask]);
+    drop_all(w, &meanwhile.iter().collect::<Vec<_>>());
+}
