@@ -267,6 +267,7 @@ def row_by_row():
 FUNCTIONS = (
     add_at,
     set_by_mask,
+    update_by_mask,
     set_by_index,
     mean_of_gaps,
     gradient,
