@@ -54,35 +54,25 @@ pub(crate) fn get<'py>(a: &Bound<'py, PyAny>, key: &Bound<'py, PyAny>) -> PyResu
         leave!(Delegated)
     };
     let width = size * array.shape()[rank..].iter().product::<usize>();
-    match width {
-        // SAFETY: computed elements of the array; a new array of exactly as many as are true.
-        1 => unsafe { pick::<u8>(py, array, truth, out) },
-        // SAFETY: as above.
-        2 if size == 2 => unsafe { pick::<u16>(py, array, truth, out) },
-        // SAFETY: as above.
-        4 if size == 4 => unsafe { pick::<u32>(py, array, truth, out) },
-        // SAFETY: as above.
-        8 if size == 8 => unsafe { pick::<u64>(py, array, truth, out) },
-        // SAFETY: as above.
-        16 if size == 16 => unsafe { pick::<[u64; 2]>(py, array, truth, out) },
-        // SAFETY: as above, rows of elements.
-        _ => unsafe { rows(py, array, truth, out, width) },
+    if width == size {
+        let what = Taking {
+            values: array.addr(),
+            mask: mask.addr(),
+            out: out.addr(),
+            places: truth.len(),
+            count,
+            size,
+        };
+        py.detach(|| take(&what));
+    } else {
+        // SAFETY: computed elements of the array; a new array of as many rows as are true.
+        unsafe { rows(py, array, truth, out, width) };
     }
     Ok(Outcome::Done(result))
 }
 
 /// # Safety
-/// The values of `array` are computed and of type `T`; `out` is new, with room for all picked ones.
-unsafe fn pick<T: Copy + Send + Sync>(py: Python<'_>, array: Arr, mask: &[u8], out: Arr) {
-    // SAFETY: promised by the caller.
-    let values = unsafe { slices::elements::<T>(array, mask.len()) };
-    // SAFETY: promised by the caller.
-    let out = unsafe { slices::places::<T>(out, out.len()) };
-    py.detach(|| bulk::pick(values, mask, out, parts::threads()));
-}
-
-/// # Safety
-/// As for [`pick`], with rows of `width` bytes.
+/// The values of `array` are computed, `width` bytes for each truth value; `out` is new, with room for all picked ones.
 unsafe fn rows(py: Python<'_>, array: Arr, mask: &[u8], out: Arr, width: usize) {
     // SAFETY: promised by the caller.
     let values = unsafe { slices::elements::<u8>(array, array.nbytes()) };
@@ -114,7 +104,7 @@ pub(crate) unsafe fn element_at(address: usize, dtype: DType) -> Scalar {
     Scalar::from_bytes(dtype, bytes)
 }
 
-/// Takes the elements that a mask picks, for the engine.
+/// Takes the elements that a mask picks.
 pub(crate) fn take(what: &Taking) {
     match what.size {
         1 => taken::<u8>(what),
@@ -128,7 +118,7 @@ pub(crate) fn take(what: &Taking) {
 
 fn taken<T: Copy + Send + Sync>(what: &Taking) {
     let place = std::ptr::with_exposed_provenance_mut::<u8>;
-    // SAFETY: the engine gives addresses of so many values, aligned for their dtype, which nobody writes.
+    // SAFETY: addresses of so many values, aligned for their dtype, which nobody writes.
     let values = unsafe { std::slice::from_raw_parts(place(what.values).cast::<T>(), what.places) };
     // SAFETY: and of as many truth values.
     let mask = unsafe { std::slice::from_raw_parts(place(what.mask).cast_const(), what.places) };

@@ -218,45 +218,53 @@ fn right_first<'py>(
     [a, b]: [&Bound<'py, PyAny>; 2],
     slot: fn(&PyNumberMethods) -> Option<ffi::binaryfunc>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let Some(kind) = derived(b) else {
+    let same =
+        |theirs: &ffi::binaryfunc, own: &ffi::binaryfunc| std::ptr::fn_addr_eq(*theirs, *own);
+    let Some(theirs) = slot_of_derived(b, slot, same) else {
         return Ok(None);
     };
-    // SAFETY: the type of a live object.
-    let methods = unsafe { (*kind).tp_as_number };
-    // SAFETY: likewise; it may have no number methods.
-    let theirs = unsafe { methods.as_ref() }.and_then(slot);
-    match (theirs, slot(&table().numbers)) {
-        (Some(theirs), Some(own)) if !std::ptr::fn_addr_eq(theirs, own) => {
-            // SAFETY: the slot of one of the operands.
-            let result = owned(py, unsafe { theirs(a.as_ptr(), b.as_ptr()) })?;
-            Ok(Some(result).filter(|r| !r.is(PyNotImplemented::get(py))))
-        }
-        _ => Ok(None),
-    }
+    // SAFETY: the slot of one of the operands.
+    unless_not_implemented(py, unsafe { theirs(a.as_ptr(), b.as_ptr()) })
 }
 
-/// What `**` of the right operand says, if Python would ask that first.
+/// As [`right_first`], of `**`, which has three operands.
 pub(crate) fn right_raises_first<'py>(
     py: Python<'py>,
     [a, b]: [&Bound<'py, PyAny>; 2],
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let Some(kind) = derived(b) else {
+    let same =
+        |theirs: &ffi::ternaryfunc, own: &ffi::ternaryfunc| std::ptr::fn_addr_eq(*theirs, *own);
+    let Some(theirs) = slot_of_derived(b, |m| m.nb_power, same) else {
         return Ok(None);
     };
+    let modulo = py.None();
+    // SAFETY: the slot of one of the operands; without a modulo it gets None.
+    unless_not_implemented(py, unsafe {
+        theirs(a.as_ptr(), b.as_ptr(), modulo.as_ptr())
+    })
+}
+
+/// A slot of a class that is derived from `ndarray` and has one of its own.
+fn slot_of_derived<F>(
+    b: &Bound<'_, PyAny>,
+    slot: fn(&PyNumberMethods) -> Option<F>,
+    same: impl Fn(&F, &F) -> bool,
+) -> Option<F> {
     // SAFETY: the type of a live object.
-    let methods = unsafe { (*kind).tp_as_number };
+    let methods = unsafe { (*derived(b)?).tp_as_number };
     // SAFETY: likewise; it may have no number methods.
-    let theirs = unsafe { methods.as_ref() }.and_then(|m| m.nb_power);
-    match (theirs, table().numbers.nb_power) {
-        (Some(theirs), Some(own)) if !std::ptr::fn_addr_eq(theirs, own) => {
-            let none = py.None();
-            // SAFETY: the slot of one of the operands; without a modulo it gets None.
-            let result = unsafe { theirs(a.as_ptr(), b.as_ptr(), none.as_ptr()) };
-            let result = owned(py, result)?;
-            Ok(Some(result).filter(|r| !r.is(PyNotImplemented::get(py))))
-        }
-        _ => Ok(None),
-    }
+    let theirs = slot(unsafe { methods.as_ref() }?)?;
+    let own = slot(&table().numbers)?;
+    (!same(&theirs, &own)).then_some(theirs)
+}
+
+/// The result of an operator; none for `NotImplemented`.
+fn unless_not_implemented(
+    py: Python<'_>,
+    result: *mut PyObject,
+) -> PyResult<Option<Bound<'_, PyAny>>> {
+    let result = owned(py, result)?;
+    Ok(Some(result).filter(|r| !r.is(PyNotImplemented::get(py))))
 }
 
 /// What the comparison of the right operand says, if Python would ask that first.
@@ -279,8 +287,7 @@ fn right_compares_first<'py>(
     match unsafe { (*kind).tp_richcompare } {
         Some(theirs) if !std::ptr::fn_addr_eq(theirs, table().compare) => {
             // SAFETY: the slot of one of the operands.
-            let result = owned(py, unsafe { theirs(b.as_ptr(), a.as_ptr(), swapped) })?;
-            Ok(Some(result).filter(|r| !r.is(PyNotImplemented::get(py))))
+            unless_not_implemented(py, unsafe { theirs(b.as_ptr(), a.as_ptr(), swapped) })
         }
         _ => Ok(None),
     }

@@ -6,6 +6,7 @@
 
 use crate::np::{self, Arr};
 use crate::{site, state, sync};
+use arrayloom_engine::Row;
 use arrayloom_ir::SlotId;
 use arrayloom_types::{DType, Layout, Operand, Scalar};
 use num_complex::Complex64;
@@ -176,6 +177,13 @@ pub(crate) fn view_of(array: Arr) -> Option<View> {
 }
 
 impl View {
+    /// Where its first element lies in the arena; for contiguous views, where they all lie.
+    pub(crate) fn row(&self) -> Option<Row> {
+        let (slot, _) = self.slot?;
+        let offset = usize::try_from(self.layout.offset).ok()?;
+        Some(Row { slot, offset })
+    }
+
     /// The value of a 0-d array.
     fn value(&self, py: Python<'_>) -> PyResult<Input> {
         sync::read(py, self.array)?;

@@ -74,7 +74,7 @@ pub(crate) fn later(py: Python<'_>, array: Arr, mask: Arr) -> PyResult<Option<Bo
     let Some((slot, _)) = values.slot else {
         return Ok(None);
     };
-    let from = row_of(&values).filter(|_| array.has(NPY_ARRAY_C_CONTIGUOUS));
+    let from = values.row().filter(|_| array.has(NPY_ARRAY_C_CONTIGUOUS));
     let engine = state::engine();
     let site = site::capture(py)?.filter(|&site| engine.picks_later(site));
     let Some(site) = site else {
@@ -114,7 +114,7 @@ pub(crate) fn later(py: Python<'_>, array: Arr, mask: Arr) -> PyResult<Option<Bo
     born(py, whole, picked)
 }
 
-/// `np.where(mask, values, fill)`, recorded.
+/// `np.where(mask, values, fill)`, recorded whatever this line has taught: alone it is never wanted.
 fn chosen_or<'py>(
     py: Python<'py>,
     mask: Row,
@@ -156,13 +156,6 @@ fn born<'py>(
     };
     wholes(|wholes| wholes.insert(born.slot, whole.unbind()));
     Ok(Some(born.array))
-}
-
-/// Where the elements of a contiguous view lie in the arena.
-fn row_of(view: &View) -> Option<Row> {
-    let (slot, _) = view.slot?;
-    let offset = usize::try_from(view.layout.offset).ok()?;
-    Some(Row { slot, offset })
 }
 
 /// Bytes before one of the elements of a view, counted in C order.
@@ -252,7 +245,7 @@ pub(crate) fn call<'py>(
     let Some(array) = Arr::of(&whole).filter(|a| a.has(NPY_ARRAY_C_CONTIGUOUS)) else {
         return Ok(None);
     };
-    let Some(Row { slot, .. }) = view_of(array).as_ref().and_then(row_of) else {
+    let Some(Row { slot, .. }) = view_of(array).and_then(|view| view.row()) else {
         return Ok(None);
     };
     let whole_row = Row { slot, offset: 0 };

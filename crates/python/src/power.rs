@@ -5,7 +5,7 @@ use crate::delegate;
 use crate::map::{self, Options, Outcome};
 use crate::np::Arr;
 use crate::numbers::{in_numpy, in_place_call, is_number, right_raises_first, stranger, table};
-use crate::operand::{Input, Weak};
+use crate::operand::{Input, Reason, Weak};
 use crate::ops::{self, OpEntry};
 use crate::slot::{lend, object, owned};
 use arrayloom_ir::LoopSig;
@@ -97,13 +97,8 @@ pub(crate) unsafe extern "C" fn power(
         let (a, b) = (unsafe { lend(py, a) }, unsafe { lend(py, b) });
         // SAFETY: likewise; without a modulo it is None.
         let modulo = unsafe { lend(py, modulo) };
-        if modulo.is_none()
-            && let Some(result) = right_raises_first(py, [&a, &b])?
-        {
-            return Ok(result);
-        }
         let outcome = if !modulo.is_none() {
-            Outcome::Numpy(crate::operand::Reason::Keyword)
+            Outcome::Numpy(Reason::Keyword)
         } else if let Some(row) = short_cut(&a, &b) {
             map::call(py, row, &[&a], &Options::default())?
         } else {
@@ -113,6 +108,11 @@ pub(crate) unsafe extern "C" fn power(
             Outcome::Done(result) => return Ok(result),
             Outcome::Numpy(reason) => reason,
         };
+        if reason == Reason::Operand
+            && let Some(result) = right_raises_first(py, [&a, &b])?
+        {
+            return Ok(result);
+        }
         let own = table().numbers.nb_power;
         in_numpy(py, "power", reason, [&a, &b], |a, b| match own {
             // SAFETY: `ndarray`'s own slot, with live operands.

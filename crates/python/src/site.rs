@@ -83,9 +83,12 @@ pub(crate) fn capture(py: Python<'_>) -> PyResult<Option<u32>> {
     let code = unsafe { Bound::from_owned_ptr(py, code.cast()) };
     // SAFETY: a live frame.
     let at = unsafe { ffi::PyFrame_GetLasti(frame) };
-    // SAFETY: a live frame, borrowed.
-    let frame = unsafe { Bound::from_borrowed_ptr(py, frame.cast()) };
-    number_of(py, &code, at, warn, &frame).map(Some)
+    let module = || {
+        // SAFETY: a live frame, borrowed.
+        let frame = unsafe { Bound::from_borrowed_ptr(py, frame.cast()) };
+        module_of(&frame).ok()
+    };
+    number_of(py, &code, at, warn, module).map(Some)
 }
 
 fn number_of(
@@ -93,10 +96,9 @@ fn number_of(
     code: &Bound<'_, PyAny>,
     at: c_int,
     warn: u8,
-    frame: &Bound<'_, PyAny>,
+    module: impl Fn() -> Option<Py<PyAny>>,
 ) -> PyResult<u32> {
-    let module = || module_of(frame).ok();
-    if let Some(number) = places::number_of(code, at, warn, module) {
+    if let Some(number) = places::number_of(code, at, warn, &module) {
         return Ok(number);
     }
     sync::flush(py)?;

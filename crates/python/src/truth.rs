@@ -79,7 +79,7 @@ impl Drop for Copied {
 
 /// The truth values of a contiguous mask; computes it. `None` for a plain mask that is too large to be copied.
 pub(crate) fn of(py: Python<'_>, mask: Arr) -> PyResult<Option<Truth>> {
-    let Some(row) = row_in_arena(mask) else {
+    let Some(row) = view_of(mask).and_then(|view| view.row()) else {
         return copied(py, mask);
     };
     let places = mask.len();
@@ -124,7 +124,7 @@ pub(crate) fn is_at(py: Python<'_>, mask: Arr, row: Row) -> PyResult<bool> {
     if !mask.has(NPY_ARRAY_C_CONTIGUOUS) {
         return Ok(false);
     }
-    if let Some(own) = row_in_arena(mask) {
+    if let Some(own) = view_of(mask).and_then(|view| view.row()) {
         return Ok(own == row || same(py, [row, own], mask.len())?.is_some());
     }
     let Some(bytes) = plain_bytes(mask) else {
@@ -133,13 +133,6 @@ pub(crate) fn is_at(py: Python<'_>, mask: Arr, row: Row) -> PyResult<bool> {
     let copies = COPIES.lock().unwrap_or_else(PoisonError::into_inner);
     let known = copies.iter().find(|copy| copy.slot == row.slot);
     Ok(known.is_some_and(|copy| *copy.bytes == *bytes))
-}
-
-fn row_in_arena(mask: Arr) -> Option<Row> {
-    let view = view_of(mask)?;
-    let (slot, _) = view.slot?;
-    let offset = usize::try_from(view.layout.offset).ok()?;
-    Some(Row { slot, offset })
 }
 
 /// The values of a small mask that is not ours.
