@@ -183,6 +183,44 @@ fn whole_of<'py>(py: Python<'py>, view: &View) -> Option<(Picked, Bound<'py, PyA
     all.then_some((picked, whole))
 }
 
+/// Operands that are all picked by one mask, on all places.
+struct OnAll<'py> {
+    inputs: SmallVec<[Input; 3]>,
+    /// What picks one of them.
+    like: Picked,
+    /// The wholes live until the call is recorded.
+    wholes: Vec<Bound<'py, PyAny>>,
+}
+
+/// The operands on all places; none if they are not all numbers or picked by one mask.
+fn on_all<'py>(py: Python<'py>, inputs: &[Input]) -> Option<OnAll<'py>> {
+    let mut all: SmallVec<[Input; 3]> = SmallVec::new();
+    let mut like: Option<Picked> = None;
+    let mut wholes: Vec<Bound<'py, PyAny>> = Vec::new();
+    for input in inputs {
+        all.push(match input {
+            Input::Scalar(scalar) => Input::Scalar(*scalar),
+            Input::Weak(weak) => Input::Weak(*weak),
+            Input::View(view) => {
+                let (picked, whole) = whole_of(py, view)?;
+                let array = Arr::of(&whole)?;
+                let first = wholes.first().and_then(Arr::of);
+                let fits = like.is_none_or(|like| like.mask == picked.mask)
+                    && first.is_none_or(|first| first.shape() == array.shape());
+                let view = view_of(array).filter(|_| fits)?;
+                like = Some(picked);
+                wholes.push(whole);
+                Input::View(view)
+            }
+        });
+    }
+    Some(OnAll {
+        inputs: all,
+        like: like?,
+        wholes,
+    })
+}
+
 /// Records an element-wise call of picked elements on all places. `None` if operands are not all picked by one mask.
 pub(crate) fn call<'py>(
     py: Python<'py>,
@@ -190,84 +228,52 @@ pub(crate) fn call<'py>(
     inputs: &[Input],
     options: &Options<'_, 'py>,
 ) -> PyResult<Option<Outcome<'py>>> {
-    let mut like: Option<Picked> = None;
-    let mut on_all: SmallVec<[Input; 3]> = SmallVec::new();
-    // The wholes live until the call is recorded.
-    let mut held = Vec::new();
-    for input in inputs {
-        let view = match input {
-            Input::View(view) => view,
-            Input::Scalar(scalar) => {
-                on_all.push(Input::Scalar(*scalar));
-                continue;
-            }
-            Input::Weak(weak) => {
-                on_all.push(Input::Weak(*weak));
-                continue;
-            }
-        };
-        let Some((picked, whole)) = whole_of(py, view) else {
-            return Ok(None);
-        };
-        let Some(array) = Arr::of(&whole) else {
-            return Ok(None);
-        };
-        let shape = |whole: &Bound<'py, PyAny>| Arr::of(whole).map(Arr::shape);
-        let fits = like.is_none_or(|like| like.mask == picked.mask)
-            && held
-                .first()
-                .is_none_or(|first| shape(first) == shape(&whole));
-        let Some(view) = view_of(array).filter(|_| fits) else {
-            return Ok(None);
-        };
-        like = Some(picked);
-        held.push(whole);
-        on_all.push(Input::View(view));
-    }
-    let Some(like) = like.filter(|_| options.mask.is_none()) else {
+    let Some(all) = on_all(py, inputs).filter(|_| options.mask.is_none()) else {
         return Ok(None);
     };
-    let target = options.out.map(|out| {
-        let view = Arr::of(out).filter(|a| a.writeable()).and_then(view_of)?;
-        let (picked, _) = whole_of(py, &view).filter(|(p, _)| p.mask == like.mask)?;
-        Some((view, picked))
-    });
-    if matches!(target, Some(None)) {
+    if options
+        .out
+        .is_some_and(|out| picked_slot(py, out, &all.like).is_none())
+    {
         return Ok(None);
     }
-    let options_on_all = Options {
+    let words = Options {
         dtype: options.dtype,
         ..Options::default()
     };
-    let Outcome::Done(whole) = map::with_inputs(py, entry, on_all, &options_on_all)? else {
+    let Outcome::Done(whole) = map::with_inputs(py, entry, all.inputs, &words)? else {
         return Ok(None);
     };
-    let Some(array) = Arr::of(&whole).filter(|a| a.has(NPY_ARRAY_C_CONTIGUOUS)) else {
+    drop(all.wholes);
+    let array = Arr::of(&whole).filter(|a| a.has(NPY_ARRAY_C_CONTIGUOUS));
+    let row = array.and_then(view_of).and_then(|view| view.row());
+    let (Some(array), Some(row)) = (array, row) else {
         return Ok(None);
     };
-    let Some(Row { slot, .. }) = view_of(array).and_then(|view| view.row()) else {
-        return Ok(None);
-    };
-    let whole_row = Row { slot, offset: 0 };
-    let Some(Some((view, _))) = target else {
+    let Some(out) = options.out else {
         let picked = Picked {
-            whole: whole_row,
+            whole: row,
             from: None,
             unchanged: false,
             size: array.itemsize(),
-            ..like
+            ..all.like
         };
         return Ok(born(py, whole, picked)?.map(Outcome::Done));
     };
-    let (Some((own, _)), Some(out)) = (view.slot, options.out) else {
+    let same = Arr::of(out).and_then(Arr::dtype) == array.dtype();
+    let Some(slot) = picked_slot(py, out, &all.like).filter(|_| same) else {
         return Ok(None);
     };
-    if array.dtype() != Some(view.layout.dtype) {
-        return Ok(None);
-    }
-    state::engine().repick(own, whole_row);
-    drop(wholes(|wholes| wholes.insert(own, whole.unbind())));
+    state::engine().repick(slot, row);
+    drop(wholes(|wholes| wholes.insert(slot, whole.unbind())));
     Ok(Some(Outcome::Done(out.clone())))
+}
+
+/// The slot of an array that may be written, if it is all that the mask of `like` picks.
+fn picked_slot(py: Python<'_>, out: &Bound<'_, PyAny>, like: &Picked) -> Option<SlotId> {
+    let view = Arr::of(out).filter(|a| a.writeable()).and_then(view_of)?;
+    let (picked, _) = whole_of(py, &view)?;
+    (picked.mask == like.mask).then_some(view.slot?.0)
 }
 
 /// Elements at all places, for picked elements that go back to where `mask` is true; none for other values.
