@@ -58,7 +58,7 @@ def compute(
     own = out is None
     if out is None:
         out = _room_for(volume)
-    elif out.shape != volume.shape or out.dtype != volume.dtype:
+    elif out.shape != volume.shape or out.dtype.newbyteorder("=") != volume.dtype:
         message = f"an output of shape {out.shape} and dtype {out.dtype} for {volume!r}"
         raise ValueError(message)
     if volume.size == 0:

@@ -253,3 +253,24 @@ def test_memory_limits_that_are_none(limit, error):
     with pytest.raises(error, match="bytes"):
         f.median_filter(np.zeros((9, 11)), 3, memory_limit=limit)
     f.median_filter(np.zeros((9, 11)), 3, memory_limit=np.int64(1 << 20))
+
+
+SWAPPED = {
+    "gaussian_filter": {"sigma": 1}, "uniform_filter": {"size": 3}, "mean_filter": {"size": 3}, "sobel": {}, "laplace": {},
+    "correlate1d": {"weights": [1, 2, 1]}, "std_filter": {"size": 3}, "entropy_filter": {"size": 3}, "median_filter": {"size": 3},
+    "bilateral_filter": {"size": 3, "sigma_color": 9, "sigma_spatial": 1}, "wiener_filter": {"size": 3}, "unsharp_mask": {"sigma": 1}, "minimum_filter": {"size": 3},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [">f4", ">f8"])
+@pytest.mark.parametrize("name", SWAPPED)
+def test_outputs_may_have_the_other_byte_order(name, dtype):
+    x = (np.random.default_rng(2).random((9, 11)) * 50).astype("f4")
+    call, words = getattr(f, name), SWAPPED[name]
+    expected = call(x, **words, output=np.dtype(dtype).newbyteorder("="))
+    found = call(x, **words, output=dtype)
+    assert found.dtype == dtype
+    assert np.array_equal(found, expected)
+    out = np.zeros(x.shape, dtype)
+    call(x, **words, output=out)
+    assert np.array_equal(out, expected)

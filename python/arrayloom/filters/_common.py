@@ -48,13 +48,17 @@ def finish(
     if is_lazy(x):
         return result
     out = output if isinstance(output, np.ndarray) else None
-    return compute(result, out=out, memory_limit=memory_limit, devices=devices)
+    array = compute(result, out=out, memory_limit=memory_limit, devices=devices)
+    named = np.dtype(output) if output is not None and out is None else array.dtype
+    return array if named.isnative else array.astype(named)
 
 
 def wanted_dtype(output: Output, default: DTypeLike) -> np.dtype[Any]:
+    """The dtype of a result while it is computed: in the byte order of this machine."""
     if output is None:
         return np.dtype(default)
-    return output.dtype if isinstance(output, np.ndarray) else np.dtype(output)
+    dtype = output.dtype if isinstance(output, np.ndarray) else np.dtype(output)
+    return dtype.newbyteorder("=")
 
 
 def float_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
