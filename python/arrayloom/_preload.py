@@ -3,6 +3,10 @@
 System calls do not raise faults: given the address of a lazy array, ``write(2)`` just fails with
 EFAULT. The shim, a small library in this package, brings the array's bytes in and tries again. It
 has to be there before the program starts, so the runner starts the interpreter once more.
+
+The C library is told one thing on the way. It moves more than 2 KiB by ``rep movsb``, which takes ten
+times as long on AMD's processors since Zen 3 if the target lies a few bytes further in its page, as in
+NumPy's rows that are shifted by one element; glibc 2.40 leaves it out there, and so do we.
 """
 
 import os
@@ -11,8 +15,10 @@ from collections.abc import MutableMapping
 
 __all__ = ["restart_early", "restart_with_backend", "restart_with_shim", "shim_loaded", "shim_path"]
 
-# Set by the first process for the second; holds the user's own LD_PRELOAD.
+# Set by the first process for the second; hold what the user's own variables were.
 _GUARD = "ARRAYLOOM_RESTARTED"
+_KEPT = {_GUARD: "LD_PRELOAD", "ARRAYLOOM_TUNABLES": "GLIBC_TUNABLES"}
+_TUNABLE = "glibc.cpu.x86_rep_movsb_threshold"
 _BACKEND = "ARRAYLOOM_BACKEND"
 _NAME = "libarrayloom_shim.so"
 
@@ -30,6 +36,19 @@ def shim_loaded() -> bool:
             return any(line.rstrip().endswith(_NAME) for line in maps)
     except OSError:
         return False
+
+
+def moves_bytes_slowly() -> bool:
+    """Whether this processor is an AMD since Zen 3, family 25."""
+    try:
+        with open("/proc/cpuinfo", "rb", buffering=0) as info:
+            facts = info.read(512).split(b"\n")
+    except OSError:
+        return False
+    facts = dict(line.split(b":", 1) for line in facts if b":" in line)
+    facts = {name.strip(): value.strip() for name, value in facts.items()}
+    family = facts.get(b"cpu family", b"")
+    return facts.get(b"vendor_id") == b"AuthenticAMD" and family.isdigit() and int(family) >= 25
 
 
 class _State:
@@ -65,7 +84,7 @@ def restart_with_backend(name: str) -> None:
 def restart_with_shim(environ: MutableMapping[str, str] | None = None) -> None:
     """Start this very command again with the shim loaded; returns if there is nothing to do.
 
-    In the second process this gives ``LD_PRELOAD`` its old value back, so that the programs that
+    In the second process this gives the variables their old values back, so that the programs that
     the user's program starts are not affected.
     """
     if _State.done:
@@ -73,23 +92,32 @@ def restart_with_shim(environ: MutableMapping[str, str] | None = None) -> None:
     _State.done = True
     environ = os.environ if environ is None else environ
     if _GUARD in environ:
-        before = environ.pop(_GUARD)
-        if before:
-            environ["LD_PRELOAD"] = before
-        else:
-            environ.pop("LD_PRELOAD", None)
+        for kept, name in _KEPT.items():
+            _restore(environ, name, environ.pop(kept, None))
         return
     path = shim_path()
     # LD_PRELOAD takes spaces and colons as separators and knows no quoting.
     if path is None or shim_loaded() or not sys.executable or any(c in path for c in " :"):
         return
-    before = environ.get("LD_PRELOAD", "")
     changed = dict(environ)
-    changed[_GUARD] = before
+    before = changed[_GUARD] = environ.get("LD_PRELOAD", "")
     changed["LD_PRELOAD"] = f"{path}:{before}" if before else path
+    before = environ.get("GLIBC_TUNABLES", "")
+    if _TUNABLE not in before and moves_bytes_slowly():
+        changed["ARRAYLOOM_TUNABLES"] = before
+        never = f"{_TUNABLE}={1 << 47}"
+        changed["GLIBC_TUNABLES"] = f"{before}:{never}" if before else never
     sys.stdout.flush()
     sys.stderr.flush()
     try:
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], changed)  # noqa: S606
     except OSError as error:
         sys.stderr.write(f"arrayloom: cannot restart with {path}: {error}; continuing without\n")
+
+
+def _restore(environ: MutableMapping[str, str], name: str, before: str | None) -> None:
+    """Give a variable its old value back; None if it was not changed, empty if there was none."""
+    if before:
+        environ[name] = before
+    elif before is not None:
+        environ.pop(name, None)

@@ -1,5 +1,6 @@
 """Restarting with the shim: when, with which environment, and never twice."""
 
+import io
 import sys
 
 import pytest
@@ -15,6 +16,7 @@ def restarts(monkeypatch, tmp_path):
     monkeypatch.setattr(_preload._State, "done", False)
     monkeypatch.setattr(_preload, "shim_path", lambda: str(shim))
     monkeypatch.setattr(_preload, "shim_loaded", lambda: False)
+    monkeypatch.setattr(_preload, "moves_bytes_slowly", lambda: False)
     monkeypatch.setattr(_preload.os, "execve", lambda *args: found.append(args))
     monkeypatch.setattr(sys, "orig_argv", ["python", "-X", "dev", "-m", "arrayloom", "app.py"])
     return found, str(shim)
@@ -41,6 +43,60 @@ def test_keeps_and_restores_the_users_preload(restarts):
     _preload.restart_with_shim(second)
     assert second == {"LD_PRELOAD": "libx.so"}
     assert len(found) == 1
+
+
+@pytest.mark.parametrize("before", ["", "glibc.malloc.check=1"])
+def test_tells_the_c_library_to_move_bytes_by_vectors(restarts, monkeypatch, before):
+    monkeypatch.setattr(_preload, "moves_bytes_slowly", lambda: True)
+    users = {"GLIBC_TUNABLES": before} if before else {}
+    _preload.restart_with_shim(dict(users))
+    second = restarts[0][0][2]
+    name, value = second["GLIBC_TUNABLES"].removeprefix(before).lstrip(":").split("=")
+    assert name == "glibc.cpu.x86_rep_movsb_threshold"
+    assert int(value) > 1 << 40
+    assert second["GLIBC_TUNABLES"].startswith(before)
+    _preload._State.done = False
+    _preload.restart_with_shim(second)
+    assert second == users
+
+
+def test_the_users_own_word_on_moves_stands(restarts, monkeypatch):
+    monkeypatch.setattr(_preload, "moves_bytes_slowly", lambda: True)
+    users = {"GLIBC_TUNABLES": "glibc.cpu.x86_rep_movsb_threshold=4096"}
+    _preload.restart_with_shim(users)
+    second = restarts[0][0][2]
+    assert second["GLIBC_TUNABLES"] == users["GLIBC_TUNABLES"]
+    _preload._State.done = False
+    _preload.restart_with_shim(second)
+    assert second == users
+
+
+@pytest.mark.parametrize(
+    ("text", "slow"),
+    [
+        ("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t: 17\n", True),
+        ("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 26\nmodel\t: 2\n", True),
+        ("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 23\nmodel\t: 49\n", False),
+        ("processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 25\n", False),
+        ("processor\t: 0\nBogoMIPS\t: 50.00\n", False),
+        ("vendor_id : AuthenticAMD\ncpu family : ?\n", False),
+        ("", False),
+    ],
+)
+def test_reads_the_processor(monkeypatch, tmp_path, text, slow):
+    (tmp_path / "cpuinfo").write_text(text)
+    monkeypatch.setattr(
+        "builtins.open", lambda path, *args, **more: io.FileIO(tmp_path / "cpuinfo")
+    )
+    assert _preload.moves_bytes_slowly() is slow
+
+
+def test_no_processor_to_read(monkeypatch):
+    def refuse(*args, **more):
+        raise FileNotFoundError
+
+    monkeypatch.setattr("builtins.open", refuse)
+    assert _preload.moves_bytes_slowly() is False
 
 
 def test_the_second_process_never_restarts(restarts):

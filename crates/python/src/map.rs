@@ -16,6 +16,8 @@ use smallvec::SmallVec;
 /// Bytes of a page, and of a line of the caches.
 const PAGE: usize = 4096;
 const LINE: usize = 64;
+/// From here on the C library moves bytes by `rep movsb`.
+const STRING_MOVE: usize = 2048;
 
 /// A result, or the reason why NumPy must give it.
 pub(crate) enum Outcome<'py> {
@@ -286,7 +288,7 @@ impl Call<'_> {
         let size = target.layout.dtype.size();
         let row = target.layout.shape.last().map_or(0, |extent| extent * size);
         let apart = target.slot != from.slot;
-        apart && (1..LINE).contains(&ahead) && row >= PAGE && self.is_copy()
+        apart && (1..LINE).contains(&ahead) && row >= STRING_MOVE && self.is_copy()
     }
 
     /// True for an assignment.
