@@ -14,7 +14,7 @@ pub enum Dialect {
 }
 
 /// Counts up with every change of the text that kernels become, so that kept programs are built anew.
-pub const EMITTER: u32 = 1;
+pub const EMITTER: u32 = 2;
 
 const COMMON: &str = include_str!("c/common.h");
 const OPENCL: &str = include_str!("c/opencl.h");

@@ -364,6 +364,10 @@ impl<'a> Lower<'a> {
             widen(want.to),
             want.ins,
         );
+        // The first of equal ones, where wider floats take the second.
+        if want.prim.is_extreme() {
+            wide.reverse();
+        }
         let val = self.emit(single, &wide)?;
         self.cast(val, single.to, want.to, want.ins)
     }

@@ -164,7 +164,8 @@ prims! {
     /// Power of floats by the C library's function, one number at a time; NumPy's `power` may have a
     /// vectorised one with other last bits.
     FloatPow Binary,
-    /// Smaller; NaN wins.
+    /// Smaller; NaN wins. Of equal operands, such as zeros of both signs, the second; of `float16` and complex
+    /// numbers the first. So do the next three.
     Min Binary,
     /// Larger; NaN wins.
     Max Binary,
@@ -216,6 +217,11 @@ prims! {
 }
 
 impl Prim {
+    /// True for the smaller and the larger of two.
+    pub const fn is_extreme(self) -> bool {
+        matches!(self, Prim::Min | Prim::Max | Prim::Fmin | Prim::Fmax)
+    }
+
     /// True for primitives of about one machine instruction, which cost less than a trip to memory.
     pub const fn is_quick(self) -> bool {
         use Prim::{

@@ -43,13 +43,13 @@ DEV $T modffrac_$T($T a) {
     return copysign_$T(isinf_$T(a) ? ($T)0 : a - trunc_(a), a);
 }
 
-DEV $T min_$T($T a, $T b) { return (a <= b || a != a) ? a : b; }
+DEV $T min_$T($T a, $T b) { return (a < b || a != a) ? a : b; }
 
-DEV $T max_$T($T a, $T b) { return (a >= b || a != a) ? a : b; }
+DEV $T max_$T($T a, $T b) { return (a > b || a != a) ? a : b; }
 
-DEV $T fmin_$T($T a, $T b) { return (a <= b || b != b) ? a : b; }
+DEV $T fmin_$T($T a, $T b) { return (a < b || b != b) ? a : b; }
 
-DEV $T fmax_$T($T a, $T b) { return (a >= b || b != b) ? a : b; }
+DEV $T fmax_$T($T a, $T b) { return (a > b || b != b) ? a : b; }
 
 DEV $T rem_$T($T a, $T b) {
     $T rest = fmod_$T(a, b);
@@ -237,7 +237,12 @@ DEV f16 f64_to_f16(f64 x) {
 DEV f16 $T_f16(f16 a, f16 b) { return rounded_f16($T_f32(a, b)); }
 //end
 
-//each T: min max fmin fmax copysign
+// The first of equal operands, where wider floats take the second.
+//each T: min max fmin fmax
+DEV f16 $T_f16(f16 a, f16 b) { return $T_f32(b, a); }
+//end
+
+//each T: copysign
 DEV f16 $T_f16(f16 a, f16 b) { return $T_f32(a, b); }
 //end
 

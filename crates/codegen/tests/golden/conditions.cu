@@ -62,7 +62,7 @@ DEV f64 sqrt_f64(f64 a) { return root_f64(a); }
 
 DEV f64 floor_f64(f64 a) { return floor_(a); }
 
-DEV f64 max_f64(f64 a, f64 b) { return (a >= b || a != a) ? a : b; }
+DEV f64 max_f64(f64 a, f64 b) { return (a > b || a != a) ? a : b; }
 
 DEV i32 whole32(f64 x) {
     return x > -2147483649.0 && x < 2147483648.0 ? (i32)x : (i32)((u32)1 << 31);

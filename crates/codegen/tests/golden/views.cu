@@ -56,7 +56,7 @@ DEV void store_f32(GLB f32 *p, f32 x) { *p = x; }
 
 DEV f32 mul_f32(f32 a, f32 b) { return a * b; }
 
-DEV f32 max_f32(f32 a, f32 b) { return (a >= b || a != a) ? a : b; }
+DEV f32 max_f32(f32 a, f32 b) { return (a > b || a != a) ? a : b; }
 
 #undef ix
 #define ix i32

@@ -35,8 +35,8 @@ pub(super) fn float_pred(pred: Pred) -> i32 {
         Pred::Ne => 0x04,
         Pred::Lt => 0x11,
         Pred::Le => 0x12,
-        Pred::NotLe => 0x16,
-        Pred::NotGe => 0x19,
+        Pred::NotLt => 0x15,
+        Pred::NotGt => 0x1a,
         Pred::Unordered => 0x03,
         Pred::Ordered => 0x07,
     }
@@ -46,10 +46,10 @@ pub(super) fn float_pred(pred: Pred) -> i32 {
 fn integer_pred(pred: Pred) -> i32 {
     match pred {
         Pred::Eq | Pred::Unordered | Pred::Ordered => 0,
-        Pred::Lt | Pred::NotGe => 1,
-        Pred::Le => 2,
+        Pred::Lt => 1,
+        Pred::Le | Pred::NotGt => 2,
         Pred::Ne => 4,
-        Pred::NotLe => 6,
+        Pred::NotLt => 5,
     }
 }
 

@@ -145,17 +145,19 @@ pub(super) fn stepping(prim: Prim) -> Option<Kern> {
 }
 
 macro_rules! folds {
-    ($($op:ident)*) => { $(
+    (|$a:ident, $b:ident| $first:ident $second:ident, $($op:ident)*) => { $(
         impl Bin<f16> for $op {
             type R = f16;
             #[inline]
-            fn f(a: f16, b: f16) -> f16 {
-                f16::from_f32(<$op as Bin<f32>>::f(a.to_f32(), b.to_f32()))
+            fn f($a: f16, $b: f16) -> f16 {
+                f16::from_f32(<$op as Bin<f32>>::f($first.to_f32(), $second.to_f32()))
             }
         }
     )* };
 }
-folds!(Add Mul Min Max Fmin Fmax);
+folds!(|a, b| a b, Add Mul);
+// The first of equal ones, where wider floats take the second.
+folds!(|a, b| b a, Min Max Fmin Fmax);
 
 #[cfg(target_arch = "x86_64")]
 mod f16c {

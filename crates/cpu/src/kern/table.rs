@@ -297,8 +297,7 @@ pub(crate) fn find(
     }
     if first.is_complex() {
         let part = matches!(prim, Prim::Real | Prim::Imag | Prim::Conj);
-        let extreme = matches!(prim, Prim::Min | Prim::Max | Prim::Fmin | Prim::Fmax);
-        let quiet = part || extreme || to == DType::Bool;
+        let quiet = part || prim.is_extreme() || to == DType::Bool;
         let raise = if quiet {
             Raise::Answer
         } else {

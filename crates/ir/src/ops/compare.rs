@@ -113,8 +113,14 @@ pub(super) const OPS: &[OpDef] = &[
         3,
         CLIP,
         |b, x| {
-            let raised = b.bin(Prim::Max, x[0], x[1]);
-            smallvec![b.bin(Prim::Min, raised, x[2])]
+            // What equals a bound stays as it is, zeros of the other sign too.
+            let second = matches!(b.dtype(x[0]), DType::F32 | DType::F64);
+            let mut bound = |prim, value, by| {
+                let (left, right) = if second { (by, value) } else { (value, by) };
+                b.bin(prim, left, right)
+            };
+            let raised = bound(Prim::Max, x[0], x[1]);
+            smallvec![bound(Prim::Min, raised, x[2])]
         },
         "The first operand, not below the second and not above the third.",
     ),

@@ -26,6 +26,8 @@ pub(super) fn binary(prim: Prim, a: f32, b: f32) -> Option<Val> {
     if prim == Prim::NextAfter {
         return Some(Val::F16(next_after(a, b)));
     }
+    // The first of equal ones, where wider floats take the second.
+    let (a, b) = if prim.is_extreme() { (b, a) } else { (a, b) };
     real::binary(prim, a, b).map(rounded)
 }
 
