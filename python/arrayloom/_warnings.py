@@ -14,7 +14,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any, cast
 
 from arrayloom import _ext
@@ -120,13 +120,26 @@ def _changed(function: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
+class _Watched(ModuleType):
+    """The module ``warnings``, whose filters and hook may also be replaced by assignment."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        watched = name in {"filters", "showwarning"}
+        if watched:
+            _ext.flush()
+        super().__setattr__(name, value)
+        if watched:
+            _attention.look()
+
+
 def install() -> None:
-    """Wrap both ends of ``warnings.catch_warnings``, and what changes filters."""
+    """Wrap both ends of ``warnings.catch_warnings``, and what changes filters or who hears of warnings."""
     block = warnings.catch_warnings
     block.__enter__ = _entered(block.__enter__)
     block.__exit__ = _left(block.__exit__)
     for name in ("simplefilter", "filterwarnings", "resetwarnings"):
         setattr(warnings, name, _changed(getattr(warnings, name)))
+    warnings.__class__ = _Watched
     if any(host in sys.modules for host in _HOSTS):
         _attention.host_set(())
     _attention.look()

@@ -1,5 +1,6 @@
 """Whose filters make operations warn at their own line: the program's, not those of the test runner."""
 
+import logging
 import threading
 import warnings
 
@@ -75,6 +76,41 @@ def test_blocks_of_threads_that_cross():
     assert not recorded()
     warnings.filters = before
     warnings.simplefilter("default", BytesWarning)
+    assert recorded()
+
+
+def test_who_is_put_in_place_of_the_hook_hears_what_is_about_his_block():
+    heard: list[str] = []
+    before = warnings.showwarning
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        early = np.zeros(100_000) / 0
+        warnings.showwarning = lambda message, *rest: heard.append(str(message))
+        late = np.log(np.full(100_000, -1.0))
+        warnings.showwarning = before
+        assert heard == ["invalid value encountered in log"]
+        assert early.size == late.size
+
+
+def test_warnings_can_go_to_a_log(caplog):
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        logging.captureWarnings(True)
+        try:
+            kept = np.sqrt(np.full(100_000, -1.0))
+        finally:
+            logging.captureWarnings(False)
+        assert "invalid value encountered in sqrt" in caplog.text
+        assert kept.size == 100_000
+
+
+def test_filters_that_are_assigned_count():
+    before = warnings.filters
+    warnings.filters = [("error", None, RuntimeWarning, None, 0), *before]
+    try:
+        assert not recorded()
+    finally:
+        warnings.filters = before
     assert recorded()
 
 
