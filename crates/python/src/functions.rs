@@ -6,12 +6,13 @@ use crate::counting;
 use crate::join;
 use crate::map::{self, Options, Outcome, leave};
 use crate::masks;
-use crate::np::Arr;
+use crate::np::{self, Arr};
 use crate::operand::{Input, Reason, classify};
 use crate::{ops, searches, state};
 use arrayloom_types::DType;
+use numpy::npyffi::flags::{NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_F_CONTIGUOUS};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt, PyString};
+use pyo3::types::{PyBool, PyDict, PyInt, PyString};
 
 /// The call of function `name`, if it is one of ours.
 pub(crate) fn call<'py>(
@@ -48,7 +49,12 @@ fn choose<'py>(
     let Some(row) = ops::by_name("_where") else {
         leave!(Operation)
     };
+    let listed = np::listed(condition)?;
+    let condition = listed.as_ref().unwrap_or(condition);
     let condition = match Arr::of(condition).and_then(Arr::dtype) {
+        None if assign::is_number(condition) => PyBool::new(py, condition.is_truthy()?)
+            .to_owned()
+            .into_any(),
         Some(dtype) if dtype != DType::Bool => {
             match copies::duplicate(condition, Some(DType::Bool), 'K')? {
                 Outcome::Done(truth) => truth,
@@ -74,7 +80,7 @@ fn copy_to<'py>(
     let mut mask = None;
     for (name, word) in kwargs.iter() {
         match name.cast::<PyString>()?.to_str()? {
-            "where" => mask = Some(word).filter(|w| !w.is(pyo3::types::PyBool::new(py, true))),
+            "where" => mask = Some(word).filter(|w| !w.is(PyBool::new(py, true))),
             "casting" => match word.extract::<&str>() {
                 Ok("same_kind") => {}
                 Ok("unsafe") => options.unsafe_cast = true,
@@ -162,7 +168,10 @@ pub(crate) fn round<'py>(
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Outcome<'py>> {
     let py = array.py();
-    let Some(dtype) = Arr::of(array).and_then(Arr::dtype) else {
+    let Some(this) = Arr::of(array) else {
+        leave!(Operand)
+    };
+    let Some(dtype) = this.dtype() else {
         leave!(Operand)
     };
     if !dtype.is_float() || decimals.unsigned_abs() > 22 {
@@ -186,6 +195,16 @@ pub(crate) fn round<'py>(
         (times, by)
     } else {
         (by, times)
+    };
+    // The result lies in C order, that of a Fortran array in Fortran order; rounding to whole numbers keeps any order.
+    let ordered = [NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_F_CONTIGUOUS];
+    let array = if out.is_some() || ordered.iter().any(|&order| this.has(order)) {
+        array
+    } else {
+        match copies::duplicate(array, None, 'C')? {
+            Outcome::Done(ordered) => &ordered.clone(),
+            other @ Outcome::Numpy(_) => return Ok(other),
+        }
     };
     let factor = 10f64.powi(decimals.abs());
     let factor = pyo3::types::PyFloat::new(py, factor).into_any();

@@ -64,6 +64,7 @@ fn slots() -> Vec<ffi::PyType_Slot> {
         slot(ffi::Py_bf_getbuffer, buffer::get_buffer as *const ()),
         slot(ffi::Py_tp_methods, methods.as_ptr().cast()),
         slot(ffi::Py_tp_getset, attributes.as_ptr().cast()),
+        slot(ffi::Py_tp_doc, np::array_doc().cast()),
         ffi::PyType_Slot::default(),
     ]);
     all

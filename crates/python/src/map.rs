@@ -2,7 +2,7 @@
 
 use crate::assign::copy_row;
 use crate::birth;
-use crate::np::Arr;
+use crate::np::{self, Arr};
 use crate::operand::{Input, Reason, View, classify};
 use crate::ops::OpEntry;
 use crate::record::{self, Draft};
@@ -58,10 +58,17 @@ pub(crate) fn call<'py>(
     options: &Options<'_, 'py>,
 ) -> PyResult<Outcome<'py>> {
     let mut inputs: SmallVec<[Input; 3]> = SmallVec::new();
-    for arg in args {
+    for (number, arg) in args.iter().enumerate() {
         match classify(py, arg)? {
             Some(input) => inputs.push(input),
-            None => leave!(Operand),
+            None => match np::listed(arg)? {
+                Some(array) => {
+                    let mut args: SmallVec<[_; 3]> = args.iter().copied().collect();
+                    args[number] = &array;
+                    return call(py, entry, &args, options);
+                }
+                None => leave!(Operand),
+            },
         }
     }
     with_inputs(py, entry, inputs, options)

@@ -9,8 +9,9 @@ use numpy::npyffi::{self, PY_ARRAY_API, PyArray_Descr, flags};
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
-use std::ffi::{CStr, c_int, c_void};
+use pyo3::types::{PyCapsule, PyList, PyTuple};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
 use std::sync::OnceLock;
 
 /// `PyArrayObject` of NumPy 2 with the fields that come after the public ones.
@@ -128,6 +129,12 @@ pub(crate) fn array_type() -> *mut PyTypeObject {
     table().array_type as *mut PyTypeObject
 }
 
+/// What `numpy.ndarray` says of itself.
+pub(crate) fn array_doc() -> *const c_char {
+    // SAFETY: `ndarray` lives as long as the process.
+    unsafe { (*array_type()).tp_doc }
+}
+
 /// `numpy.ndarray` as an object of Python.
 pub(crate) fn array_class(py: Python<'_>) -> Bound<'_, PyAny> {
     // SAFETY: NumPy's type object is static.
@@ -191,7 +198,7 @@ pub(crate) fn dtype_of(descr: *const PyArray_Descr) -> Option<DType> {
         23 => DType::F16,
         _ => return None,
     };
-    if std::ptr::eq(descr, descr_of(dtype)) {
+    if ptr::eq(descr, descr_of(dtype)) {
         return Some(dtype);
     }
     // SAFETY: descriptors of these types are NumPy's own and have the whole structure.
@@ -405,7 +412,7 @@ pub(crate) fn new_array<'py>(py: Python<'py>, place: &Place<'_>) -> PyResult<Bou
             place.strides.as_ptr().cast_mut(),
             place.data.cast(),
             place.flags,
-            std::ptr::null_mut(),
+            ptr::null_mut(),
         )
     };
     // SAFETY: a new reference or null with an exception.
@@ -424,10 +431,24 @@ pub(crate) fn empty<'py>(
         dtype,
         shape,
         strides,
-        data: std::ptr::null_mut(),
+        data: ptr::null_mut(),
         flags: 0,
     };
     new_array(py, &place)
+}
+
+/// A list or a tuple as the array that NumPy's operators make of it; none of anything else.
+pub(crate) fn listed<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if !object.is_exact_instance_of::<PyList>() && !object.is_exact_instance_of::<PyTuple>() {
+        return Ok(None);
+    }
+    let (py, none) = (object.py(), ptr::null_mut::<c_void>());
+    // SAFETY: a live object; no dtype, depths or flags are asked for, and no context is given.
+    let made = unsafe {
+        PY_ARRAY_API.PyArray_FromAny(py, object.as_ptr(), none.cast(), 0, 0, 0, none.cast())
+    };
+    // SAFETY: a new reference, or null with an error set.
+    unsafe { Bound::from_owned_ptr_or_err(py, made) }.map(Some)
 }
 
 /// The same elements as a plain `numpy.ndarray`, without touching memory.
@@ -435,12 +456,7 @@ pub(crate) fn plain_view<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, 
     let py = array.py();
     // SAFETY: callers pass arrays; a null dtype keeps the array's own.
     let object = unsafe {
-        PY_ARRAY_API.PyArray_View(
-            py,
-            array.as_ptr().cast(),
-            std::ptr::null_mut(),
-            array_type(),
-        )
+        PY_ARRAY_API.PyArray_View(py, array.as_ptr().cast(), ptr::null_mut(), array_type())
     };
     // SAFETY: a new reference or null with an exception.
     unsafe { Bound::from_owned_ptr_or_err(py, object) }

@@ -267,7 +267,8 @@ fn unless_not_implemented(
     Ok(Some(result).filter(|r| !r.is(PyNotImplemented::get(py))))
 }
 
-/// What the comparison of the right operand says, if Python would ask that first.
+/// What the comparison of the right operand says, if Python would ask that first: of a derived class always, unlike
+/// other operators.
 fn right_compares_first<'py>(
     py: Python<'py>,
     [a, b]: [&Bound<'py, PyAny>; 2],
@@ -284,13 +285,11 @@ fn right_compares_first<'py>(
         same => same,
     };
     // SAFETY: the type of a live object.
-    match unsafe { (*kind).tp_richcompare } {
-        Some(theirs) if !std::ptr::fn_addr_eq(theirs, table().compare) => {
-            // SAFETY: the slot of one of the operands.
-            unless_not_implemented(py, unsafe { theirs(b.as_ptr(), a.as_ptr(), swapped) })
-        }
-        _ => Ok(None),
-    }
+    let Some(theirs) = (unsafe { (*kind).tp_richcompare }) else {
+        return Ok(None);
+    };
+    // SAFETY: the slot of one of the operands.
+    unless_not_implemented(py, unsafe { theirs(b.as_ptr(), a.as_ptr(), swapped) })
 }
 
 /// True if so few elements are not worth recording, whatever they are.

@@ -261,7 +261,8 @@ pub(crate) fn results<'py>(
     let views: SmallVec<[&Layout; 3]> = inputs
         .iter()
         .filter_map(|input| match input {
-            Input::View(view) => Some(&view.layout),
+            // Arrays without axes have no say, as numbers have none.
+            Input::View(view) if !view.layout.shape.is_empty() => Some(&view.layout),
             _ => None,
         })
         .collect();

@@ -250,6 +250,48 @@ def test_powers_ask_derived_classes_first(xp_both):
     check(body, xp_both)
 
 
+def test_comparisons_ask_derived_classes_first(xp_both):
+    class Asked(np.ndarray):
+        def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+            return ufunc.__name__, [type(value).__name__ for value in inputs]
+
+    def body(m):
+        a, b = made(m), made(m).view(Asked)
+        return a < b, a <= b, a > b, a >= b, a == b, a != b, b < a, a + b, type(a < a[:1].view(np.matrix))
+
+    check(body, xp_both)
+
+
+def test_lists_are_operands(xp_both):
+    class Own(list):
+        def __radd__(self, other):
+            return "radd"
+
+    def body(m):
+        a = made(m)
+        row = [0.5] * a.shape[-1]
+        kept = a.copy()
+        kept += row
+        mixed = a - [a[0], 2 * a[0]][0], [1, 2.5, True][:1] * a, a < tuple(row), row**a, m.add(a, row)
+        chosen = m.where([1] * len(row), a, 0), m.where(np.int64(0), a, row), m.where(1, a, -a)
+        return a + row, row - a, a / [2], a + Own(row), kept, mixed, chosen
+
+    check(body, xp_both)
+
+
+def test_bad_lists_are_errors(xp_both):
+    def body(m, other):
+        return made(m) + other
+
+    for other in ([[1], [1, 2]], ["x"], [None], [{}], [1, 2, 3], []):
+        check(lambda m, other=other: body(m, other), xp_both)
+
+
+def test_the_documentation_is_numpys(xp_both):
+    assert type(made(xp_both) + 1).__doc__ == np.ndarray.__doc__
+    assert (made(xp_both) + 1).__doc__.startswith("ndarray(shape")
+
+
 def test_other_classes_win_over_ours(xp_both):
     class Ufunc:
         def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):

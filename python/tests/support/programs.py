@@ -187,13 +187,14 @@ class Writer:
         return backwards and any(value.dtype.kind == "c" for value in arrays)
 
     def combine(self, left, right):
+        # The sign of a zero that won a tie depends on NumPy's loop, and so does that of a NaN.
         if self.reversed_complex(left, right):
             return f"({self.draw.choice(('{} + {}', '{} - {}')).format(left, right)})"
         form = self.form(
             ("{} + {}", "{} - {}", "{} * {}", "{} + {}", "{} - {}", "(np.maximum({}, {}) + 0)",
              "(np.minimum({}, {}) + 0)", "{} / {}", "({}) % ({})", "{} // {}",
              "({} > {})", "({} == {})", "np.where({0} > 0, {0}, {1})",
-             "{0} * 0.5 + {1} * 0.25", "np.copysign({}, {})",
+             "{0} * 0.5 + {1} * 0.25", "np.copysign({}, np.nan_to_num({}))",
              "{0} + {1} * {0}", "{0} - {1} / 2", "np.logical_or({}, {})"),
             ("np.hypot({}, {})",),
         )  # fmt: skip
@@ -306,11 +307,12 @@ class Writer:
     def out_call(self):
         text, shape = self.target()
         left, right = self.fitting(shape), self.fitting(shape)
-        # What a quotient that is no number becomes as an integer depends on NumPy's loop.
+        # What a quotient that is no number becomes as an integer depends on NumPy's loop, and so does what a number
+        # that is too large becomes without a sign.
         kind = self.value(text).dtype.kind
         names = ("add", "subtract", "multiply", "divide")
         call = self.draw.choice(names[: {"c": 2, "f": 4}.get(kind, 3)])
-        more = ", casting='unsafe'" if self.chance(0.5) else ""
+        more = ", casting='unsafe'" if self.chance(0.5) and kind != "u" else ""
         # NumPy casts what the mask leaves alone to the loop's dtype and back: no casts then.
         if not more and self.value(text).dtype == np.float64 and self.chance(0.8):
             left, more = f"{left} * 1.0", f", where={self.fitting(shape)} > 0"
@@ -409,13 +411,14 @@ class Writer:
     # The program
 
     def add(self, line):
-        """Append a line and run it on NumPy; lines that raise stay, if they are rare."""
+        """Append a line and run it on NumPy; of lines that raise few stay."""
         try:
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 exec(line, self.space)
         except Exception:
-            if self.chance(0.9):
+            # What came before the error has happened: such a line stays.
+            if ";" not in line and not line.startswith("for ") and self.chance(0.9):
                 return
         sizes = [self.space[name].size for name in self.arrays()]
         self.lines.append(line)
