@@ -468,9 +468,7 @@ def leaves(volume: Volume) -> "list[Volume]":
     return found
 
 
-def read_arrays(volume: Volume) -> tuple[list[Array], bool]:
-    """The arrays in memory, or mapped, that `volume` is computed from; and whether all of it lies in memory."""
+def reads_memory_only(volume: Volume) -> bool:
+    """True if all that `volume` is computed from are arrays in memory, none of them mapped."""
     sources = [v.source for v in leaves(volume)]
-    arrays = [x for x in sources if isinstance(x, np.ndarray)]
-    mapped = any(isinstance(x, np.memmap) for x in arrays)
-    return arrays, len(arrays) == len(sources) and not mapped
+    return all(isinstance(x, np.ndarray) and not isinstance(x, np.memmap) for x in sources)

@@ -24,6 +24,7 @@ from arrayloom._volume_journal import Journal, fingerprint, journal_of
 from arrayloom._volume_limits import default_limit, nbytes, threads, workers
 from arrayloom._volume_measures import histogram, min_max, otsu, sum
 from arrayloom._volume_plan import Plan
+from arrayloom._volume_targets import check_target, is_overwritten, written_together
 from arrayloom.errors import BudgetError
 
 __all__ = ["Plan", "convert", "histogram", "min_max", "open", "otsu", "plan", "save", "sum"]
@@ -132,7 +133,7 @@ def _enough(facts_of: Callable[[int], dict[str, Any]], limit: int) -> int | None
 
 
 def save(
-    path: _File | object,
+    path: _File | Any,
     volume: object,
     *,
     memory_limit: _Limit = None,
@@ -154,7 +155,8 @@ def save(
     ----------
     path
         A file (``.npy``, ``.raw``, ``.tif``, ``.zarr``, ``.h5``), or an object that takes
-        ``target[slices] = array``. A file appears under its name when it is complete.
+        ``target[slices] = array``. A file appears under its name when it is complete. An array that `volume`
+        reads itself is written over right; if windows reach beyond single voxels, the result waits in memory.
     volume
         A volume, or an array.
     memory_limit
@@ -205,10 +207,7 @@ def save(
     source = as_volume(volume)
     limit = default_limit() if memory_limit is None else nbytes(memory_limit)
     if not isinstance(path, (str, os.PathLike)):
-        granule = _written_together(path)
-        _check_target(path, source)
-        align = _align(granule, source.ndim)
-        return _stream(source, path, align, limit, progress, None, devices)
+        return _save_to_object(path, source, limit, progress, devices)
     file = Path(path)
     for read in leaves(source):
         if read.path == file.resolve():
@@ -242,6 +241,23 @@ def save(
             raise
         message = f"{error}; a quarter of the memory limit is for the levels of the pyramid"
         raise BudgetError(message) from None
+
+
+def _save_to_object(
+    target: Any,
+    source: Volume,
+    limit: int,
+    progress: Progress | None,
+    devices: str | Sequence[str] | None,
+) -> dict[str, Any]:
+    check_target(target, source)
+    align = _align(written_together(target), source.ndim)
+    waits = is_overwritten(target, source)
+    to = np.empty(source.shape, source.dtype) if waits else target
+    report = _stream(source, to, align, limit, progress, None, devices)
+    if waits:
+        target[...] = to
+    return report
 
 
 def _save_to(
@@ -286,25 +302,6 @@ def _save_to(
     writer.finish()
     journal.close(remove=True)
     return report
-
-
-def _written_together(target: Any) -> Sequence[int] | None:
-    """The box that a target replaces as a whole, if it says so: a shard, or a chunk."""
-    layout = getattr(target, "chunk_layout", None)
-    found = (
-        getattr(target, "shards", None)
-        or getattr(getattr(layout, "write_chunk", None), "shape", None)
-        or getattr(target, "chunks", None)
-    )
-    if not found or len(found) != len(target.shape):
-        return None
-    return found if all(isinstance(g, int) and g > 0 for g in found) else None
-
-
-def _check_target(target: Any, source: Volume) -> None:
-    if tuple(target.shape) != source.shape:
-        message = f"a target of shape {tuple(target.shape)} for a volume of shape {source.shape}"
-        raise ValueError(message)
 
 
 def _stream(
