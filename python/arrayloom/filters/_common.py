@@ -46,6 +46,12 @@ def finish(
 ) -> Result:
     """The result as it was asked for: a volume for a volume, else an array."""
     if is_lazy(x):
+        if isinstance(output, np.ndarray):
+            message = (
+                "a volume is computed when it is saved; give output a dtype, "
+                "and save the result to the array with arrayloom.volumes.save"
+            )
+            raise TypeError(message)
         return result
     out = output if isinstance(output, np.ndarray) else None
     array = compute(result, out=out, memory_limit=memory_limit, devices=devices)
@@ -55,9 +61,16 @@ def finish(
 
 def wanted_dtype(output: Output, default: DTypeLike) -> np.dtype[Any]:
     """The dtype of a result while it is computed: in the byte order of this machine."""
+    default = np.dtype(default)
     if output is None:
-        return np.dtype(default)
+        return default
     dtype = output.dtype if isinstance(output, np.ndarray) else np.dtype(output)
+    if default.kind == "c" and dtype.kind != "c":
+        message = (
+            f"output must have complex dtype for {default}, and {dtype} has none; "
+            "filter the real and the imaginary part"
+        )
+        raise RuntimeError(message)
     return dtype.newbyteorder("=")
 
 
@@ -75,10 +88,12 @@ def linear_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def precise(volume: Volume, output: Output) -> Volume:
     """`volume` in double precision where doubles are wanted of a dtype that is filtered in single precision."""
-    single = volume.dtype.kind in "biuf" and np.can_cast(volume.dtype, np.float32)
-    if single and wanted_dtype(output, volume.dtype) == np.float64:
-        return volume.astype(np.float64)
-    return volume
+    wanted = wanted_dtype(output, volume.dtype)
+    if not np.can_cast(volume.dtype, np.complex64):
+        return volume
+    if volume.dtype.kind == "c":
+        return volume.astype(np.complex128) if wanted.char == "D" else volume
+    return volume.astype(np.float64) if wanted.char in "dD" else volume
 
 
 def as_output(volume: Volume, output: Output) -> Volume:

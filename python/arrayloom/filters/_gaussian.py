@@ -356,7 +356,7 @@ def unsharp_mask(
     >>> unsharp_mask(np.full(5, 3.0), 1).round(6).tolist()
     [3.0, 3.0, 3.0, 3.0, 3.0]
     """
-    volume = as_volume(input)
+    volume = precise(as_volume(input), output)
     kind = float_of(volume.dtype)
     smooth = _gaussian(volume, sigma, 0, mode, cval, truncate, None, axes, kind)
 

@@ -53,7 +53,7 @@ def uniform_filter(
     [1.333, 3.0, 4.667]
     """
     volume = as_volume(input)
-    if volume.dtype.kind == "f":  # Sums of whole numbers are exact.
+    if volume.dtype.kind in "fc":  # Sums of whole numbers are exact.
         volume = precise(volume, output)
     which = filtered_axes(volume, axes)
     count = len(which)
