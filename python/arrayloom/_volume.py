@@ -145,6 +145,17 @@ class Volume(np.lib.mixins.NDArrayOperatorsMixin):
             message = f"volumes have no elements of dtype {self.dtype}; convert them first"
             raise TypeError(message)
 
+    def named(self, like: "Volume", places: Sequence[int | None]) -> "Volume":
+        """The same volume with the names and spacing that axes of `like` have at `places`; none if one is new."""
+        self.axes, self.spacing, self.units = None, None, ()
+        known = [d for d in places if d is not None]
+        if like.axes is None or like.spacing is None or len(known) < len(places):
+            return self
+        self.axes = tuple(like.axes[d] for d in known)
+        self.spacing = tuple(like.spacing[d] for d in known)
+        self.units = tuple(like.units[d] for d in known if like.units)
+        return self
+
     @property
     def ndim(self) -> int:
         """Number of axes."""

@@ -86,7 +86,7 @@ def along(
     def build(expr: VolumeExpr, of: list[int]) -> int:
         return expr.call(run, name, of, [needs], shape, dtype.char, work)
 
-    return Volume(shape, dtype, [volume], build)
+    return Volume(shape, dtype, [volume], build).named(volume, result)
 
 
 def reduced(
@@ -249,7 +249,8 @@ def _concatenate(arrays: Sequence[Any], axis: int = 0, out: Any = None, **option
     def build(expr: VolumeExpr, of: list[int]) -> int:
         return expr.call(join, "concatenate", of, needs, shape, dtype.char, 0)
 
-    return Volume(shape, dtype, volumes, build)
+    known = next((v for v in volumes if v.axes is not None), volumes[0])
+    return Volume(shape, dtype, volumes, build).named(known, range(rank))
 
 
 def _stack(arrays: Sequence[Any], axis: int = 0, out: Any = None, **options: Any) -> Volume:

@@ -36,7 +36,7 @@ def transposed(volume: Volume, axes: Sequence[Any]) -> Volume:
     def build(expr: VolumeExpr, of: list[int]) -> int:
         return expr.call(turn, "transpose", of, [needs], shape, volume.dtype.char, 0)
 
-    return Volume(shape, volume.dtype, [volume], build)
+    return Volume(shape, volume.dtype, [volume], build).named(volume, order)
 
 
 def sliced(volume: Volume, key: object) -> Volume:
@@ -124,7 +124,12 @@ def _strided(
     def build(expr: VolumeExpr, of: list[int]) -> int:
         return expr.call(copy, "slice", of, [needs], shape, dtype.char, 0)
 
-    return Volume(shape, dtype, [volume], build)
+    result = Volume(shape, dtype, [volume], build).named(volume, range(volume.ndim))
+    if result.spacing is not None:
+        result.spacing = tuple(
+            distance * abs(step) for distance, step in zip(result.spacing, steps, strict=True)
+        )
+    return result
 
 
 def _squeezed(volume: Volume, axes: list[int]) -> Volume:
@@ -140,7 +145,8 @@ def _squeezed(volume: Volume, axes: list[int]) -> Volume:
     def build(expr: VolumeExpr, of: list[int]) -> int:
         return expr.call(copy, "index", of, [needs], shape, volume.dtype.char, 0)
 
-    return Volume(shape, volume.dtype, [volume], build)
+    kept = [d for d in range(volume.ndim) if d not in axes]
+    return Volume(shape, volume.dtype, [volume], build).named(volume, kept)
 
 
 def _with_new_axes(volume: Volume, items: list[Any]) -> Volume:
@@ -159,4 +165,4 @@ def _with_new_axes(volume: Volume, items: list[Any]) -> Volume:
     def build(expr: VolumeExpr, of: list[int]) -> int:
         return expr.call(copy, "newaxis", of, [needs], shape, inner.dtype.char, 0)
 
-    return Volume(shape, inner.dtype, [inner], build)
+    return Volume(shape, inner.dtype, [inner], build).named(inner, from_)

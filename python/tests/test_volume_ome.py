@@ -96,6 +96,27 @@ def test_metadata_are_those_of_ome(tmp_path):
         v.open(tmp_path / "a.ome.zarr", level=3)
 
 
+def test_axes_go_where_the_voxels_go(tmp_path):
+    x = np.arange(512, dtype="u2").reshape(8, 8, 8)
+    v.save(tmp_path / "a.zarr", x, levels=1, spacing=(2, 0.5, 0.25), chunks=(8, 8, 8))
+    s = v.open(tmp_path / "a.zarr")
+    for made, axes, spacing in [
+        (s.transpose(), "xyz", (0.25, 0.5, 2)),
+        (np.moveaxis(s, 0, 1) + 1, "yzx", (0.5, 2, 0.25)),
+        (s[:, ::-2, 3], "zy", (2, 1)),
+        (np.pad(s[2:5], 1), "zyx", (2, 0.5, 0.25)),
+        (s.max(axis=1), "zx", (2, 0.25)),
+        (np.cumsum(s, axis=0), "zyx", (2, 0.5, 0.25)),
+        (f.gaussian_filter(s, 1), "zyx", (2, 0.5, 0.25)),
+    ]:
+        assert (made.axes, made.spacing) == (tuple(axes), spacing)
+    assert s[:, None].axes is None
+    assert np.quantile(s[:3, :3, :3], [0, 0.5, 1], axis=0).axes is None
+    v.save(tmp_path / "b.zarr", s.T, levels=1, chunks=(8, 8, 8))
+    assert v.open(tmp_path / "b.zarr").axes == ("x", "y", "z")
+    assert np.array_equal(np.asarray(v.open(tmp_path / "b.zarr")), x.T)
+
+
 def test_a_pyramid_that_was_stopped_is_finished(tmp_path):
     x = np.random.default_rng(2).integers(0, 99, (32, 40, 40)).astype("u2")
     seen = []
