@@ -8,13 +8,10 @@ file replaces as a whole, and write under a temporary name until they are finish
 # pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false, reportImplicitOverride=false
 # Arrays and file objects of many libraries come in; their element types are known at run time only.
 
-import contextlib
 import errno
 import importlib
 import os
 import shutil
-import weakref
-from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,8 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from arrayloom._manifest import ManifestSource, of_hdf5, of_tiff, of_zarr
+from arrayloom._manifest import ManifestSource, of_hdf5, of_zarr
 from arrayloom._ome import Scale, attributes_of, create_image, scale_of
+from arrayloom._tiff import create_tiff, open_tiff
 from arrayloom._volume_journal import is_closed, journal_of
 from arrayloom.errors import UnsupportedError
 
@@ -62,71 +60,6 @@ def _module(name: str, extra: str) -> Any:
     except ImportError:
         message = f"{name} is needed for this format; install it with: pip install {extra}"
         raise UnsupportedError(message) from None
-
-
-class _Pages:
-    """Pages of a TIFF file, decoded one by one; the last few stay in memory."""
-
-    def __init__(self, path: Path, level: int) -> None:
-        tifffile = _module("tifffile", "tifffile imagecodecs")
-        self.path = path
-        self.file = tifffile.TiffFile(path)
-        weakref.finalize(self, self.file.close)
-        series = self.file.series[0]
-        self.series = series.levels[level] if level else series
-        self.shape = tuple(self.series.shape)
-        self.dtype = self.series.dtype
-        pages = [p for p in self.series.pages if p is not None]
-        self.page_axes = len(pages[0].shape)
-        self.cache: OrderedDict[int, NDArray[Any]] = OrderedDict()
-
-    @property
-    def granule(self) -> tuple[int, ...]:
-        """A page."""
-        rank = len(self.shape)
-        return (1,) * (rank - self.page_axes) + self.shape[rank - self.page_axes :]
-
-    def _page(self, index: int) -> NDArray[Any]:
-        if index in self.cache:
-            self.cache.move_to_end(index)
-        else:
-            try:
-                page = self.series.pages[index]
-            except IndexError:
-                message = f"{self.path} has no page {index}: the file is cut short"
-                raise OSError(message) from None
-            self.cache[index] = (
-                page.asarray()
-                if page is not None
-                else np.zeros(self.shape[-self.page_axes :], self.dtype)
-            )
-            if len(self.cache) > 4:
-                self.cache.popitem(last=False)
-        return self.cache[index]
-
-    def __getitem__(self, key: tuple[slice, ...]) -> NDArray[Any]:
-        outer = key[: len(self.shape) - self.page_axes]
-        inner = key[len(outer) :]
-        out = np.empty(
-            [len(range(*s.indices(n))) for s, n in zip(key, self.shape, strict=True)], self.dtype
-        )
-        shape = self.shape[: len(outer)]
-        ranges = [range(*s.indices(n)) for s, n in zip(outer, shape, strict=True)]
-        for place in np.ndindex(*[len(r) for r in ranges]):
-            at = [r[i] for r, i in zip(ranges, place, strict=True)]
-            index = int(np.ravel_multi_index(at, shape)) if at else 0
-            out[place] = self._page(index)[inner]
-        return out
-
-
-def _open_tiff(path: Path, level: int) -> Any:
-    tifffile = _module("tifffile", "tifffile imagecodecs")
-    if level == 0:
-        with contextlib.suppress(ValueError):
-            return tifffile.memmap(path, mode="r")
-    pages = _Pages(path, level)
-    facts = of_tiff(pages.series, path)
-    return pages if facts is None else ManifestSource(facts, pages)
 
 
 def _open_zarr(path: Path, dataset: str | None, level: int) -> tuple[Any, Scale | None]:
@@ -179,7 +112,7 @@ def _open_described(
     if kind == "npy":
         return np.lib.format.open_memmap(path, mode="r"), None
     if kind == "tiff":
-        return _open_tiff(path, level), None
+        return open_tiff(_module("tifffile", "tifffile imagecodecs"), path, level), None
     if kind == "zarr":
         return _open_zarr(path, dataset, level)
     return _open_hdf5(path, dataset), None
@@ -210,7 +143,7 @@ def open_reader(
         return _open_described(path, kind, dataset, level)
     except UnsupportedError:
         raise
-    except (ValueError, OSError, KeyError) as error:
+    except (ValueError, OSError, LookupError, TypeError, AttributeError) as error:
         if str(path) in str(error):
             raise
         message = f"{path} cannot be read as {kind}: {error}"
@@ -361,25 +294,6 @@ def _create_hdf5(
     return _Hdf5Target(data, partial), data.chunks or (1,) * len(shape), file.close
 
 
-def _create_tiff(
-    partial: Path, name: str, shape: Sequence[int], dtype: np.dtype[Any], *, old: bool
-) -> Any:
-    tifffile = _module("tifffile", "tifffile")
-    if not old:
-        ome = name.lower().endswith((".ome.tif", ".ome.tiff"))
-        axes = "TCZYX"[-len(shape) :] if len(shape) <= 5 else None
-        tifffile.imwrite(
-            partial,
-            shape=tuple(shape),
-            dtype=dtype,
-            bigtiff=int(np.prod(shape, dtype=object)) * dtype.itemsize > 3 << 30,
-            ome=ome,
-            metadata={"axes": axes} if ome and axes else None,
-            photometric="minisblack",
-        )
-    return tifffile.memmap(partial, mode="r+").reshape(tuple(shape))
-
-
 def create(
     path: Path, shape: Sequence[int], dtype: np.dtype[Any], *, resume: bool, **options: Any
 ) -> Writer:
@@ -392,6 +306,7 @@ def create(
         message = f"the directory {path.parent} does not exist"
         raise FileNotFoundError(message)
     _check_replaced(path, kind)
+    dtype = np.dtype(dtype.str)  # one of several names for the same integers
     try:
         return _create(path, kind, tuple(shape), dtype, options, resume=resume)
     except OSError as error:
@@ -444,4 +359,5 @@ def _create_mapped(
         return np.lib.format.open_memmap(partial, "r+" if old else "w+", dtype, shape)
     if kind == "raw":
         return np.memmap(partial, dtype, "r+" if old else "w+", shape=shape)
-    return _create_tiff(partial, name, shape, dtype, old=old)
+    tifffile = _module("tifffile", "tifffile")
+    return create_tiff(tifffile, partial, name, shape, dtype, old=old)

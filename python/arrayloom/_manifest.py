@@ -160,8 +160,8 @@ def _file(path: Any) -> tuple[str, int, int]:
     return str(path), facts.st_size, facts.st_mtime_ns
 
 
-def of_tiff(series: Any, path: Path) -> Facts | None:
-    """The manifest of a series of pages that tifffile describes."""
+def of_tiff(series: Any, shape: tuple[int, ...], path: Path) -> Facts | None:
+    """The manifest of a series of pages that tifffile describes, as a volume of `shape`."""
     first = series.pages[0]
     pages = list(series.pages)
     tiled, size = first.is_tiled, first.dtype.itemsize
@@ -181,7 +181,7 @@ def of_tiff(series: Any, path: Path) -> Facts | None:
         or first.predictor not in {1, 2}
         or first.bitspersample not in {8, 16, 32, 64}
         or any(p is None for p in pages)
-        or tuple(series.shape[-2:]) != tuple(page_shape)
+        or shape[-2:] != tuple(page_shape)
     ):
         return None
     block = (
@@ -195,13 +195,13 @@ def of_tiff(series: Any, path: Path) -> Facts | None:
         if swapped:
             return None
         steps.append(("differences", block[1] * size, size))
-    outer = list(series.shape[:-2])
+    outer = list(shape[:-2])
     grid = [*outer, -(-page_shape[0] // block[0]), -(-page_shape[1] // block[1])]
     entries: list[tuple[int, int, int, int]] = []
     for page in pages:
         places = zip(page.dataoffsets, page.databytecounts, strict=True)
         entries += [(0, int(offset), int(nbytes), 0) for offset, nbytes in places]
-    facts = _common(series.shape, [1] * len(outer) + block, first.dtype.newbyteorder("="), 0)
+    facts = _common(shape, [1] * len(outer) + block, first.dtype.newbyteorder("="), 0)
     if facts is None or len(entries) != int(np.prod(grid)):
         return None
     return {

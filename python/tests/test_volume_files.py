@@ -120,3 +120,80 @@ def test_a_full_disk_is_noticed_before_anything_is_mapped(tmp_path, monkeypatch,
         v.save(tmp_path / name, data())
     assert caught.value.errno == errno.ENOSPC
     assert not list(tmp_path.iterdir())
+
+
+SHAPES = [(1, 30, 40), (5, 1, 40), (5, 30, 1), (2, 1, 5, 6), (1, 1, 1, 1, 1), (1, 6), (5, 6, 3)]
+
+
+@pytest.mark.parametrize("name", ["a.tif", "a.ome.tif", "a.npy", "a.zarr", "a.h5"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_files_keep_axes_of_extent_one(tmp_path, name, shape):
+    pytest.importorskip({"zarr": "zarr", "h5": "h5py"}.get(name.split(".")[-1], "tifffile"))
+    x = np.arange(np.prod(shape), dtype="u2").reshape(shape)
+    v.save(tmp_path / name, x)
+    back = v.open(tmp_path / name)
+    assert back.shape == shape
+    assert np.array_equal(np.asarray(back), x)
+
+
+@pytest.mark.parametrize("layout", [{}, {"tile": (16, 16)}])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_compressed_pages_keep_axes_of_extent_one(tmp_path, shape, layout):
+    tifffile = pytest.importorskip("tifffile")
+    x = np.arange(np.prod(shape), dtype="u2").reshape(shape)
+    if x.size == 1:
+        return
+    options = {"photometric": "minisblack", "compression": "zlib"}
+    tifffile.imwrite(tmp_path / "a.tif", x, **options, **layout)
+    back = v.open(tmp_path / "a.tif")
+    assert back.shape == shape
+    assert np.array_equal(np.asarray(back), x)
+
+
+@pytest.mark.parametrize("layout", [{}, {"ome": True}, {"metadata": None}, {"tile": (16, 16)}])
+def test_compressed_pages_that_are_cut_short_are_named(tmp_path, layout):
+    tifffile = pytest.importorskip("tifffile")
+    file, options = tmp_path / "in.tif", {"photometric": "minisblack", "compression": "zlib"}
+    tifffile.imwrite(file, data(), **options, **layout)
+    whole = file.read_bytes()
+    for share in (0.3, 0.6, 0.85):
+        file.write_bytes(whole[: int(len(whole) * share)])
+        with pytest.raises(OSError, match=r"in\.tif.*cut short"):
+            np.asarray(v.open(file))
+
+
+def test_truth_values_are_bytes_of_tiff(tmp_path):
+    pytest.importorskip("tifffile")
+    v.save(tmp_path / "a.tif", v.open(data()) > 2000)
+    assert np.array_equal(np.asarray(v.open(tmp_path / "a.tif")), (data() > 2000).astype("u1"))
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "words"),
+    [
+        ("a.tif", np.zeros(9), "no pages of two axes"),
+        ("a.tif", np.zeros((0, 3, 4)), "no pages of two axes"),
+        ("a.tif", np.zeros((3, 4), "D"), "complex64"),
+        ("a.ome.tif", np.zeros((3, 4), "i8"), "write .tif"),
+    ],
+)
+def test_what_tiff_cannot_hold_is_told(tmp_path, name, x, words):
+    pytest.importorskip("tifffile")
+    with pytest.raises(ValueError, match=words):
+        v.save(tmp_path / name, x)
+
+
+def test_every_name_of_an_integer_is_written_to_zarr(tmp_path):
+    pytest.importorskip("zarr")
+    for letter in "lqLQ":
+        v.save(tmp_path / "a.zarr", np.arange(9).astype(letter))
+        assert np.array_equal(np.asarray(v.open(tmp_path / "a.zarr")), np.arange(9))
+
+
+def test_chunks_that_are_too_long_are_named(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    made = zarr.create_array(tmp_path / "in.zarr", data=data(), chunks=(5, 8, 16), compressors=None)
+    chunk = tmp_path / "in.zarr" / "c" / "1" / "1" / "1"
+    chunk.write_bytes(chunk.read_bytes() + b"\0\0")
+    with pytest.raises(OSError, match=r"1282 bytes instead of 1280"):
+        np.asarray(v.open(made))
