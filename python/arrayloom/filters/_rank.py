@@ -180,6 +180,7 @@ def _ranked(
     axes: Any,
     limit: Limit,
     devices: Devices,
+    percent: float | None = None,
 ) -> Result:
     volume = as_volume(x)
     size, footprint = mask
@@ -193,7 +194,7 @@ def _ranked(
     flat = spread_mask(points, volume, axes).ravel().tolist()
 
     def build(expr: VolumeExpr, of: list[int]) -> int:
-        return expr.rank(of[0], window, flat, rank)
+        return expr.rank(of[0], window, flat, rank, percent)
 
     result = Volume(volume.shape, volume.dtype, [volume], build)
     return finish(x, as_output(result, output), output, limit, devices)
@@ -303,4 +304,5 @@ def percentile_filter(
         axes,
         memory_limit,
         devices,
+        share,
     )
