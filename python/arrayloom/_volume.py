@@ -240,6 +240,17 @@ class Volume(np.lib.mixins.NDArrayOperatorsMixin):
             raise AttributeError(message)
         return partial(getattr(np, name), self)
 
+    def __pow__(self, other: object) -> Any:
+        if not isinstance(other, (int, float, complex)):
+            return super().__pow__(other)
+
+        # NumPy's operator has other dtypes than its ufunc: squares of truth values are bytes.
+        def power(values: Array) -> Array:
+            return values**other
+
+        dtype = power(np.ones(1, self.dtype)).dtype
+        return blockwise(power, [self], self.shape, dtype, "power")
+
     def astype(self, dtype: DTypeLike) -> "Volume":
         """The same voxels as `dtype`, converted as NumPy does."""
         wanted = np.dtype(dtype)
@@ -275,7 +286,7 @@ def _along_ufunc(
     ufunc: np.ufunc, method: str, volume: Volume, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
     """``ufunc.reduce`` and ``ufunc.accumulate``; associative ones of the whole volume give a number."""
-    from arrayloom import _volume_numpy as functions  # noqa: PLC0415 - it builds on this module
+    from arrayloom import _volume_along as functions  # noqa: PLC0415 - it builds on this module
 
     axis = args[0] if args else kwargs.pop("axis", 0)
     names = {"add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max"}
@@ -283,14 +294,13 @@ def _along_ufunc(
     known = names.get(ufunc.__name__, ufunc.__name__)
     if method == "reduce":
         return functions.reduced(ufunc.reduce, known, cast("Any", volume), axis, **kwargs)
-    axis = int(axis) % volume.ndim
+    (at,) = functions.axes_of(axis, volume.ndim)
 
     def call(values: Array) -> Array:
-        return ufunc.accumulate(values, axis=axis, **kwargs)
+        return ufunc.accumulate(values, axis=at, **kwargs)
 
-    return functions.along(
-        cast("Any", volume), [axis], call, list(range(volume.ndim)), ufunc.__name__
-    )
+    places: list[int | None] = list(range(volume.ndim))
+    return functions.along([cast("Any", volume)], [at], call, places, ufunc.__name__)
 
 
 def elementwise(ufunc: np.ufunc, inputs: Sequence[object], dtype: DTypeLike | None = None) -> Any:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from arrayloom._volume import Volume, as_volume
 from arrayloom._volume_limits import default_limit, nbytes
-from arrayloom._volume_whole import each_block
+from arrayloom._volume_passes import each_block
 
 __all__ = ["histogram", "min_max", "otsu", "sum"]
 
