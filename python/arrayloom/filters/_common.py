@@ -4,13 +4,14 @@
 # pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false
 # Arrays and file objects of many libraries come in; their element types are known at run time only.
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from arrayloom._ext import VolumeExpr
 from arrayloom._volume import Volume, blockwise
 from arrayloom._volume_compute import compute
 
@@ -131,8 +132,7 @@ def filtered_axes(volume: Volume, axes: int | Sequence[int] | None) -> list[int]
     several = [index(axes)] if isinstance(axes, (int, np.integer)) else [index(a) for a in axes]
     for axis in several:
         if not -volume.ndim <= axis < volume.ndim:
-            message = f"axis {axis} is out of bounds for an array of dimension {volume.ndim}"
-            raise ValueError(message)
+            raise np.exceptions.AxisError(axis, volume.ndim)
     several = [a % volume.ndim for a in several]
     if len(set(several)) != len(several):
         message = f"axes {several} must be unique"
@@ -165,7 +165,7 @@ def points_before(size: int, origin: int) -> int:
     if size < 1:
         message = "incorrect filter size: at least 1 is needed"
         raise RuntimeError(message)
-    before = size // 2 + origin
+    before = size // 2 + index(origin)
     if not 0 <= before < size:
         message = f"invalid origin {origin} for a window of {size} points"
         raise ValueError(message)
@@ -194,15 +194,29 @@ def sizes_of(size: Any, count: int) -> list[int]:
     return [int(s) for s in sizes]
 
 
+def native(
+    volumes: Sequence[Volume],
+    dtype: np.dtype[Any],
+    build: Callable[[VolumeExpr, list[int]], int],
+) -> Volume:
+    """What `build` adds to a native expression, of the shape of `volumes`.
+
+    Native filters have one axis at least, so volumes without axes are given one, and the result loses it again.
+    """
+    if volumes[0].ndim:
+        return Volume(volumes[0].shape, dtype, volumes, build)
+    return Volume((1,), dtype, [v[None] for v in volumes], build)[0]
+
+
 def window_of(
     volume: Volume, shape: Sequence[int], mode: Modes, cval: float, origin: Integers, axes: Any
 ) -> list[tuple[int, int, str, float]]:
-    """The window along every axis of `volume`, for a footprint of `shape` on the filtered ones."""
+    """The window along every axis of `volume`, at least one, for a footprint of `shape` on the filtered ones."""
     which = filtered_axes(volume, axes)
     if len(shape) != len(which):
         message = f"a footprint or weights of {len(shape)} axes for {len(which)} filtered axes; the numbers must be equal"
         raise RuntimeError(message)
-    full = [(1, 0, "reflect", 0.0)] * volume.ndim
+    full = [(1, 0, "reflect", 0.0)] * max(volume.ndim, 1)
     rows = zip(
         which,
         shape,
@@ -211,7 +225,7 @@ def window_of(
         strict=True,
     )
     for axis, n, o, m in rows:
-        full[axis] = (int(n), points_before(int(n), int(o)), m, cval)
+        full[axis] = (int(n), points_before(int(n), o), m, cval)
     return full
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from arrayloom._ext import VolumeExpr
 from arrayloom._volume import Volume, blockwise
-from arrayloom.filters._common import Modes, spread_mask, window_of
+from arrayloom.filters._common import Modes, native, spread_mask, window_of
 
 Taps: TypeAlias = tuple[int, list[float], int, str, float]
 Sums: TypeAlias = Callable[[Volume, np.dtype[Any], bool], Volume]
@@ -52,7 +52,7 @@ def linear_sums(volume: Volume, taps: list[Taps], dtype: np.dtype[Any]) -> Volum
     def build(expr: VolumeExpr, of: list[int]) -> int:
         return expr.linear(of[0], taps, dtype.char)
 
-    return Volume(volume.shape, dtype, [volume], build)
+    return native([volume], dtype, build)
 
 
 def laplacian_sums(
@@ -70,7 +70,7 @@ def laplacian_sums(
     def build(expr: VolumeExpr, of: list[int]) -> int:
         return expr.laplacian(of[0], taps, dtype.char)
 
-    return Volume(volume.shape, dtype, [volume], build)
+    return native([volume], dtype, build)
 
 
 def weighted_sums(
@@ -99,7 +99,7 @@ def weighted_sums(
     def build(expr: VolumeExpr, of: list[int]) -> int:
         return expr.correlate(of[0], window, mask.tolist(), values[mask].tolist(), dtype.char)
 
-    return Volume(volume.shape, dtype, [volume], build)
+    return native([volume], dtype, build)
 
 
 def sum_of(parts: list[Volume]) -> Volume:
