@@ -8,11 +8,12 @@ file replaces as a whole, and write under a temporary name until they are finish
 # pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false, reportImplicitOverride=false
 # Arrays and file objects of many libraries come in; their element types are known at run time only.
 
+import contextlib
 import errno
 import importlib
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from arrayloom._tiff import create_tiff, open_tiff
 from arrayloom._volume_journal import is_closed, journal_of
 from arrayloom.errors import UnsupportedError
 
-__all__ = ["Writer", "create", "kind_of", "open_reader"]
+__all__ = ["Writer", "check_words", "create", "kind_of", "open_reader"]
 
 _KINDS = {
     ".npy": "npy",
@@ -41,6 +42,35 @@ _KINDS = {
     ".nc": "hdf5",
     ".ims": "hdf5",
 }
+
+
+# What callers may say about a file that is read, and about one that is written, for each format.
+_READ = {
+    "raw": {"shape", "dtype"},
+    "tiff": {"level"},
+    "zarr": {"dataset", "level"},
+    "hdf5": {"dataset"},
+}
+_WRITTEN = {
+    "zarr": {"chunks", "shards", "zarr_format", "levels", "axes", "spacing"},
+    "hdf5": {"chunks", "dataset", "compression"},
+}
+
+
+def check_words(path: Path, words: Mapping[str, Any], *, written: bool) -> None:
+    """Refuse what is said about a file whose format has no such thing."""
+    known = _WRITTEN if written else _READ
+    kind = kind_of(path)
+    for name in words:
+        if name not in known.get(kind, ()):
+            others = " and ".join(k for k, found in known.items() if name in found)
+            message = f"{path} is {kind}, and {name}= is for {others} only; leave it out"
+            raise ValueError(message)
+    if written and "levels" not in words and words.keys() & {"axes", "spacing"}:
+        message = (
+            f"{path}: axes and spacing are written for images with levels; give levels=1 for one"
+        )
+        raise ValueError(message)
 
 
 def kind_of(path: Path) -> str:
@@ -129,6 +159,8 @@ def open_reader(
     if not path.exists():
         message = f"{path} does not exist"
         raise FileNotFoundError(message)
+    words = {"dataset": dataset, "level": level or None, "shape": shape, "dtype": dtype}
+    check_words(path, {k: v for k, v in words.items() if v is not None}, written=False)
     kind = kind_of(path)
     if kind == "raw":
         if shape is None or dtype is None:
@@ -197,10 +229,7 @@ class Writer:
             self._close()
         if keep:
             return
-        if self.partial.is_dir():
-            shutil.rmtree(self.partial, ignore_errors=True)
-        else:
-            self.partial.unlink(missing_ok=True)
+        _remove(self.partial)
 
 
 def _check_space(path: Path, needed: int) -> None:
@@ -288,9 +317,12 @@ def _create_hdf5(
         data = file[name]
     else:
         chunks = tuple(options["chunks"]) if options.get("chunks") else None
-        data = file.create_dataset(
-            name, tuple(shape), dtype, chunks=chunks, compression=options.get("compression")
-        )
+        try:
+            packed = options.get("compression")
+            data = file.create_dataset(name, tuple(shape), dtype, chunks=chunks, compression=packed)
+        except BaseException:
+            file.close()
+            raise
     return _Hdf5Target(data, partial), data.chunks or (1,) * len(shape), file.close
 
 
@@ -299,9 +331,6 @@ def create(
 ) -> Writer:
     """A new file for a volume, or with `resume` the one that an earlier run left."""
     kind = kind_of(path)
-    if options.get("levels") is not None and kind != "zarr":
-        message = f"{path}: pyramids are written to .zarr only"
-        raise ValueError(message)
     if not path.parent.is_dir():
         message = f"the directory {path.parent} does not exist"
         raise FileNotFoundError(message)
@@ -309,11 +338,25 @@ def create(
     dtype = np.dtype(dtype.str)  # one of several names for the same integers
     try:
         return _create(path, kind, tuple(shape), dtype, options, resume=resume)
-    except OSError as error:
-        if error.errno is None:
+    except BaseException as error:
+        if not resume:
+            _remove(_partial(path))
+        if not isinstance(error, OSError) or error.errno is None:
             raise
         message = f"{path} cannot be written: {os.strerror(error.errno)}"
         raise type(error)(error.errno, message) from error
+
+
+def _partial(path: Path) -> Path:
+    """The name of a file while it is written."""
+    return path.with_name(f".{path.name}.partial{path.suffix}")
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a directory, if it is there."""
+    shutil.rmtree(path, ignore_errors=True)
+    with contextlib.suppress(IsADirectoryError):
+        path.unlink(missing_ok=True)
 
 
 def _create(
@@ -325,11 +368,10 @@ def _create(
     *,
     resume: bool,
 ) -> Writer:
-    partial = path.with_name(f".{path.name}.partial{path.suffix}")
+    partial = _partial(path)
     old = resume and partial.exists() and (kind != "hdf5" or is_closed(journal_of(path)))
     if not old:
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.unlink(missing_ok=True)
+        _remove(partial)
     if kind in {"npy", "raw", "tiff"}:
         if not old:
             _check_space(path, int(np.prod(shape, dtype=object)) * dtype.itemsize)

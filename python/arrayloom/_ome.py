@@ -11,6 +11,7 @@ of the next; a chunk is written when it is whole.
 
 import itertools
 import json
+import math
 from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
@@ -55,6 +56,9 @@ def default_scale(
     distances = (1.0,) * rank if spacing is None else tuple(spacing)
     if len(distances) != rank:
         message = f"{len(distances)} distances of voxels for {rank} axes"
+        raise ValueError(message)
+    if len(set(names)) < rank or not all(0 < d < math.inf for d in distances):
+        message = f"axes {names} with distances {distances}; give names that differ, and positive distances"
         raise ValueError(message)
     return Scale(names, distances, (None,) * rank)
 
@@ -129,6 +133,9 @@ def level_shapes(
     shape: Sequence[int], chunks: Sequence[int], axes: Sequence[str], levels: int | str
 ) -> list[list[int]]:
     """Extents of each level, the largest first; ``"auto"`` ends where a level is one chunk of space."""
+    if levels != "auto" and (not isinstance(levels, (int, np.integer)) or levels < 1):
+        message = f"levels {levels!r}; give a number from 1 on, or 'auto'"
+        raise ValueError(message)
     shapes = [list(shape)]
     while levels == "auto" or len(shapes) < int(levels):
         now = shapes[-1]

@@ -140,8 +140,11 @@ def create_tiff(
     old: bool,
 ) -> Any:
     """A file whose pages lie at fixed places, mapped into memory; truth values become bytes."""
-    if len(shape) < 2 or 0 in shape:
+    if len(shape) < 2:
         message = f"a volume of shape {tuple(shape)} has no pages of two axes for TIFF; add axes with volume[None]"
+        raise ValueError(message)
+    if 0 in shape:
+        message = f"a volume of shape {tuple(shape)} has no voxels, and TIFF no empty pages"
         raise ValueError(message)
     if dtype == np.complex128:
         message = "TIFF has no complex128; save volume.astype('complex64'), or another format"

@@ -1,6 +1,7 @@
 """Volumes in TIFF and Zarr files."""
 
 import errno
+import json
 import os
 
 import numpy as np
@@ -172,7 +173,7 @@ def test_truth_values_are_bytes_of_tiff(tmp_path):
     ("name", "x", "words"),
     [
         ("a.tif", np.zeros(9), "no pages of two axes"),
-        ("a.tif", np.zeros((0, 3, 4)), "no pages of two axes"),
+        ("a.tif", np.zeros((0, 3, 4)), "no empty pages"),
         ("a.tif", np.zeros((3, 4), "D"), "complex64"),
         ("a.ome.tif", np.zeros((3, 4), "i8"), "write .tif"),
     ],
@@ -197,3 +198,86 @@ def test_chunks_that_are_too_long_are_named(tmp_path):
     chunk.write_bytes(chunk.read_bytes() + b"\0\0")
     with pytest.raises(OSError, match=r"1282 bytes instead of 1280"):
         np.asarray(v.open(made))
+
+
+WORDS = {
+    "a.npy": ["chunks", "compression", "dataset", "levels", "axes"],
+    "a.raw": ["shards", "zarr_format", "spacing"],
+    "a.tif": ["chunks", "compression", "levels"],
+    "a.h5": ["shards", "zarr_format", "levels", "axes"],
+    "a.zarr": ["compression", "dataset"],
+}
+SAID = {
+    "chunks": (4, 4, 4), "shards": (4, 4, 4), "compression": "gzip", "dataset": "x", "levels": 1, "axes": "zyx",
+    "spacing": (1, 1, 1), "zarr_format": 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_words_that_a_format_does_not_have_are_refused(tmp_path, name):
+    for word in WORDS[name]:
+        with pytest.raises(ValueError, match=rf"{word}= is for .*only; leave it out"):
+            v.save(tmp_path / name, data(), **{word: SAID[word]})
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "words", [{"level": 1}, {"dataset": "x"}, {"shape": (3, 4)}, {"dtype": "f4"}]
+)
+def test_words_of_files_are_refused_where_they_say_nothing(tmp_path, words):
+    np.save(tmp_path / "in.npy", data())
+    with pytest.raises(ValueError, match="leave it out"):
+        v.open(tmp_path / "in.npy", **words)
+    with pytest.raises(ValueError, match="has its own"):
+        v.open(data(), **words)
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "told"),
+    [
+        ("a.zarr", {"zarr_format": 9}, "there are 2 and 3"),
+        ("a.zarr", {"zarr_format": 9, "levels": 1}, "there are 2 and 3"),
+        ("a.zarr", {"spacing": (1, 1, 1)}, "give levels=1"),
+        ("a.zarr", {"levels": 0}, "from 1 on"),
+        ("a.zarr", {"levels": 1.5}, "from 1 on"),
+        ("a.zarr", {"levels": 1, "axes": "yyx"}, "differ"),
+        ("a.zarr", {"levels": 1, "spacing": (1, 1, 0)}, "positive"),
+        ("a.zarr", {"shards": (8, 8, 8), "chunks": (3, 3, 3)}, "divisible"),
+        ("a.h5", {"compression": "zz"}, "unavailable"),
+        ("a.h5", {"chunks": (99, 99, 99)}, "greater"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_words_with_wrong_values_are_told_and_nothing_stays(tmp_path, name, words, told):
+    pytest.importorskip("zarr" if name == "a.zarr" else "h5py")
+    with pytest.raises(ValueError, match=told):
+        v.save(tmp_path / name, data(), **words)
+    assert not list(tmp_path.iterdir())
+
+
+def test_targets_that_are_there_already_take_no_words_of_files():
+    for words in ({"chunks": (4, 4, 4)}, {"resume": True}):
+        with pytest.raises(ValueError, match="leave it out"):
+            v.save(np.empty_like(data()), data(), **words)
+
+
+@pytest.mark.parametrize("change", [
+    lambda meta: meta.pop("shape"),
+    lambda meta: meta.update(shape=[20]),
+    lambda meta: meta.update(shape=[-1, 2, 3]),
+    lambda meta: meta.update(shape="zz"),
+    lambda meta: meta.update(chunks=[0, 0, 0], chunk_grid={}),
+    lambda meta: meta.update(dimension_separator="zz", chunk_key_encoding={"name": "v2", "configuration": {"separator": 3}}),
+    lambda meta: meta.clear(),
+])  # fmt: skip
+@pytest.mark.parametrize(("zarr_format", "name"), [(2, ".zarray"), (3, "zarr.json")])
+@pytest.mark.filterwarnings("ignore")
+def test_broken_metadata_are_named(tmp_path, change, zarr_format, name):
+    zarr = pytest.importorskip("zarr")
+    zarr.create_array(tmp_path / "in.zarr", data=data(), chunks=(5, 8, 16), zarr_format=zarr_format)
+    file = tmp_path / "in.zarr" / name
+    meta = json.loads(file.read_text())
+    change(meta)
+    file.write_text(json.dumps(meta))
+    with pytest.raises(ValueError, match=r"in\.zarr"):
+        v.open(tmp_path / "in.zarr")

@@ -142,7 +142,7 @@ def test_what_cannot_be_a_pyramid_says_why(tmp_path):
     x = np.zeros((20, 20, 20), "u1")
     with pytest.raises(ValueError, match="even number"):
         v.save(tmp_path / "a.zarr", x, chunks=(5, 8, 8), levels=2)
-    with pytest.raises(ValueError, match=r"\.zarr only"):
+    with pytest.raises(ValueError, match="for zarr only"):
         v.save(tmp_path / "a.npy", x, levels=2)
     with pytest.raises(ValueError, match="axes"):
         v.save(tmp_path / "a.zarr", np.zeros((1,) * 6, "u1"), levels=2)
