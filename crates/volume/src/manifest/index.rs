@@ -175,7 +175,7 @@ impl Index {
             .map_err(|e| told(&path, offset, e.to_string()))?;
         let whole = if codecs.is_empty() { count } else { bytes };
         decoder
-            .decode(codecs, skipped, (whole, part))
+            .decode(codecs, skipped, (whole, part), exact)
             .map_err(|e| told(&path, offset, e))?;
         Ok(true)
     }
