@@ -202,13 +202,17 @@ def _equality(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
     return bool(np.all(same | (np.isnan(a) & np.isnan(b)) if equal_nan else same))
 
 
-def _histogram(a: Any, bins: Any = 10, range: Any = None, **options: Any) -> Any:
+def _histogram(
+    a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> Any:
     from arrayloom import volumes  # noqa: PLC0415 - it builds on this module
 
-    if options or not isinstance(bins, (int, np.integer)):
-        message = "numpy.histogram of a volume takes a number of bins and a range"
+    if weights is not None or isinstance(bins, str):
+        message = "numpy.histogram of a volume takes bins and a range, no weights; compute the volume first"
         raise TypeError(message)
-    counts, edges = volumes.histogram(a, int(bins), range)
+    counts, edges = volumes.histogram(a, bins, range)
+    if density:
+        return counts / np.diff(edges).astype(float) / counts.sum(), edges
     return counts, edges
 
 

@@ -126,6 +126,21 @@ def test_numbers_of_many_voxels_are_those_of_numpy(dtype):
             check(np.percentile(s, np.multiply(q, 100).tolist()), np.percentile(x, np.multiply(q, 100).tolist()))  # fmt: skip
 
 
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "u1", "?"])
+@pytest.mark.parametrize(
+    "words", [{}, {"bins": 7, "range": (-3, 10)}, {"bins": [0, 1, 50.5]}, {"bins": 9, "density": True}]
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_histograms_are_numpys(dtype, words):
+    x = data(dtype)
+    counts, edges = np.histogram(v.open(x), **words)
+    expected = np.histogram(x, **words)
+    assert edges.dtype == expected[1].dtype
+    assert np.array_equal(edges, expected[1])
+    assert np.array_equal(counts, expected[0])
+    assert np.isfinite(v.otsu(x))
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -162,6 +177,7 @@ def test_errors_are_those_of_numpy(call):
         lambda s: np.roll(s, 1),
         lambda s: np.var(s, axis=0, mean=0.0),
         lambda s: np.isin([1, 2], s),
+        lambda s: np.histogram(s, "auto"),
     ],
 )
 def test_what_does_not_stream_has_a_cure(call):
