@@ -178,7 +178,8 @@ def open_reader(
     except (ValueError, OSError, LookupError, TypeError, AttributeError) as error:
         if str(path) in str(error):
             raise
-        message = f"{path} cannot be read as {kind}: {error}"
+        what = f"there is no {error}" if isinstance(error, KeyError) else error
+        message = f"{path} cannot be read as {kind}: {what}"
         raise (OSError if isinstance(error, OSError) else ValueError)(message) from error
 
 

@@ -77,20 +77,29 @@ def scale_of(attributes: dict[str, Any], level: int) -> tuple[str, Scale] | None
     images = attributes.get("ome", attributes).get("multiscales")
     if not images:
         return None
-    image = images[0]
-    levels = image["datasets"]
-    if not 0 <= level < len(levels):
-        message = f"level {level} of an image with {len(levels)} levels"
-        raise ValueError(message)
+    try:
+        levels = images[0]["datasets"]
+        if 0 <= level < len(levels):
+            return _scale_in(images[0], levels[level])
+    except (LookupError, TypeError, ValueError) as error:
+        what = f"there is no {error}" if isinstance(error, KeyError) else error
+        message = f"the metadata of its image are broken, {what}; name an array with dataset="
+        raise ValueError(message) from error
+    message = f"level {level} of an image with {len(levels)} levels"
+    raise ValueError(message)
+
+
+def _scale_in(image: dict[str, Any], level: dict[str, Any]) -> tuple[str, Scale]:
+    """The array of a level of an image, and its scale."""
     axes = [a if isinstance(a, dict) else {"name": a} for a in image.get("axes", list(_NAMES))]
     spacing = np.ones(len(axes))
-    for transformation in levels[level].get("coordinateTransformations", []) + image.get(
+    for transformation in level.get("coordinateTransformations", []) + image.get(
         "coordinateTransformations", []
     ):
         if transformation.get("type") == "scale":
             spacing = spacing * transformation["scale"]
     scale = Scale([a["name"] for a in axes], spacing.tolist(), [a.get("unit") for a in axes])
-    return str(levels[level]["path"]), scale
+    return str(level["path"]), scale
 
 
 def _kind(name: str) -> str:

@@ -45,6 +45,8 @@ _METHODS = frozenset(
         "all",
         "argmin",
         "argmax",
+        "argsort",
+        "nonzero",
         "cumsum",
         "cumprod",
         "clip",

@@ -70,7 +70,7 @@ def open(
     found, scale = open_reader(file, dataset, level, shape, dtype)
     volume = as_volume(found)
     volume.path = file.resolve()
-    if scale is not None:
+    if scale is not None and len(scale.axes) == volume.ndim:
         volume.axes, volume.spacing, volume.units = scale.axes, scale.spacing, scale.units
     return volume
 

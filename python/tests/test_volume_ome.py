@@ -146,3 +146,23 @@ def test_what_cannot_be_a_pyramid_says_why(tmp_path):
         v.save(tmp_path / "a.npy", x, levels=2)
     with pytest.raises(ValueError, match="axes"):
         v.save(tmp_path / "a.zarr", np.zeros((1,) * 6, "u1"), levels=2)
+
+
+@pytest.mark.parametrize("change", [
+    lambda image: image.pop("datasets"),
+    lambda image: image.pop("axes"),
+    lambda image: image["axes"][0].pop("name"),
+    lambda image: image["datasets"][0].pop("path"),
+    lambda image: image["datasets"][0].update(coordinateTransformations=None),
+    lambda image: image["datasets"][0]["coordinateTransformations"][0].update(scale=[1, 2]),
+])  # fmt: skip
+def test_broken_metadata_of_images_are_told_with_a_way_around(tmp_path, change):
+    x = np.arange(512, dtype="u2").reshape(8, 8, 8)
+    v.save(tmp_path / "a.zarr", x, levels=1, chunks=(8, 8, 8))
+    file = tmp_path / "a.zarr" / "zarr.json"
+    meta = json.loads(file.read_text())
+    change(meta["attributes"]["ome"]["multiscales"][0])
+    file.write_text(json.dumps(meta))
+    with pytest.raises(ValueError, match=r"a\.zarr.*image are broken.*dataset="):
+        v.open(tmp_path / "a.zarr")
+    assert np.array_equal(np.asarray(v.open(tmp_path / "a.zarr", dataset="0")), x)
