@@ -31,30 +31,10 @@ Progress: TypeAlias = Callable[[int, int, int], object]
 
 _LETTERS = "?bhilqBHILQefdFD"
 # Methods of arrays that are functions of NumPy.
-_METHODS = frozenset(
-    [
-        "sum",
-        "mean",
-        "std",
-        "var",
-        "prod",
-        "min",
-        "max",
-        "ptp",
-        "any",
-        "all",
-        "argmin",
-        "argmax",
-        "argsort",
-        "nonzero",
-        "cumsum",
-        "cumprod",
-        "clip",
-        "round",
-        "squeeze",
-        "swapaxes",
-    ]
-)
+_METHODS = {
+    "sum", "mean", "std", "var", "prod", "min", "max", "ptp", "any", "all", "argmin", "argmax", "argsort", "nonzero",
+    "cumsum", "cumprod", "clip", "round", "conj", "conjugate", "copy", "squeeze", "swapaxes",
+}  # fmt: skip
 
 
 class Readable(Protocol):
@@ -237,6 +217,8 @@ class Volume(np.lib.mixins.NDArrayOperatorsMixin):
         return int(self._number())
 
     def __getattr__(self, name: str) -> Any:
+        if name in {"real", "imag"}:
+            return getattr(np, name)(self)
         if name not in _METHODS:
             message = f"a volume has no attribute {name!r}; numpy.asarray(volume) computes an array"
             raise AttributeError(message)

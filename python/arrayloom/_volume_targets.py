@@ -31,7 +31,10 @@ def written_together(target: Any) -> Sequence[int] | None:
 
 
 def check_target(target: Any, source: Volume) -> None:
-    """Refuse a target of another shape."""
+    """Refuse a target that takes no slices, or has another shape."""
+    if not (hasattr(target, "shape") and hasattr(target, "__setitem__")):
+        message = f"a {type(target).__name__} is no target; give a file name, or an object with a shape that takes target[slices] = array"
+        raise TypeError(message)
     if tuple(target.shape) != source.shape:
         message = f"a target of shape {tuple(target.shape)} for a volume of shape {source.shape}"
         raise ValueError(message)

@@ -86,14 +86,14 @@ def _align(granule: Sequence[int] | None, rank: int) -> list[int]:
 
 
 def plan(
-    volume: Volume, *, memory_limit: _Limit = None, granule: Sequence[int] | None = None
+    volume: object, *, memory_limit: _Limit = None, granule: Sequence[int] | None = None
 ) -> Plan:
     """How `volume` would be computed within `memory_limit`.
 
     Parameters
     ----------
     volume
-        What to compute.
+        What to compute: a volume, or an array.
     memory_limit
         Most bytes, such as ``"2GiB"``; half of the free memory by default.
     granule
@@ -113,17 +113,18 @@ def plan(
     0.0
     """
     limit = default_limit() if memory_limit is None else nbytes(memory_limit)
-    _check_extents("granule", granule, volume)
+    source = as_volume(volume)
+    _check_extents("granule", granule, source)
     build = Build()
-    build.add(volume)
-    align = _align(granule, volume.ndim)
+    build.add(source)
+    align = _align(granule, source.ndim)
 
     def facts_of(room: int) -> dict[str, Any]:
         return build.expr.plan(room, threads(), align)
 
     facts = facts_of(limit)
     enough = None if facts["redundancy"] == 0 else _enough(facts_of, limit)
-    return Plan(volume.shape, str(volume.dtype), limit, facts, build.expr.needs, enough)
+    return Plan(source.shape, str(source.dtype), limit, facts, build.expr.needs, enough)
 
 
 def _enough(facts_of: Callable[[int], dict[str, Any]], limit: int) -> int | None:

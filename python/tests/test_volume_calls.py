@@ -68,6 +68,7 @@ CALLS = {
     ),
     "average of all and weights": lambda x: np.average(x, returned=True),
     "square": lambda x: x**2,
+    "parts": lambda x: (x + 2j).imag + (x * 1j).conj().real,
     "root": lambda x: x**0.5,
 }
 

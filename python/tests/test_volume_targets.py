@@ -82,6 +82,13 @@ def test_mapped_files_are_written_over_voxel_by_voxel(tmp_path):
     assert np.array_equal(first, f.gaussian_filter(X * 2, 1))
 
 
+def test_targets_that_take_no_slices_are_refused():
+    for target in (None, [1], 3.0):
+        with pytest.raises(TypeError, match="no target; give a file name"):
+            v.save(target, X)
+    assert v.plan(X).shape == X.shape
+
+
 def test_other_data_sets_of_a_file_are_written(tmp_path):
     file = pytest.importorskip("h5py").File(tmp_path / "x.h5", "w")
     file["x"], file["y"] = X, X
