@@ -131,7 +131,11 @@ def _var(
     if mean is None:
         mean = _divided(_sum(volume, kind, where=where), count)
     far = volume - np.asarray(mean).reshape(())
-    squares = np.real(far * np.conjugate(far)) if far.dtype.kind == "c" else far * far
+    if far.dtype.kind == "c":
+        real, imaginary = np.real(far), np.imag(far)
+        squares = real * real + imaginary * imaginary
+    else:
+        squares = far * far
     return _divided(_sum(squares, kind, where=where), np.maximum(count - ddof, 0))
 
 
@@ -251,6 +255,8 @@ def _nan_place(which: Any, instead: float) -> Callable[..., Any]:
 
 def _nan_quantile(percent: bool) -> Callable[..., Any]:
     def share(volume: Volume, q: Any, **options: Any) -> Any:
+        if volume.size == 0:
+            return _nan_mean(volume)
         return quantile(volume, q, percent=percent, count=_number_there(volume), **options)
 
     return share

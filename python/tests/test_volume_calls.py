@@ -29,6 +29,7 @@ CALLS = {
     "nan product": lambda x: np.nanprod(x[:1, :1]),
     "nan median": lambda x: np.nanmedian(x),
     "nan percentiles": lambda x: np.nanpercentile(x, [3, 77.5]),
+    "nan percentile of nothing": lambda x: np.nanpercentile(x[:0], 30),
     "nan place": lambda x: np.nanargmax(x),
     "percentiles kept": lambda x: np.percentile(x, [5, 6], keepdims=True),
     "least quantile": lambda x: np.quantile(x, 0),
@@ -125,6 +126,16 @@ def test_numbers_of_many_voxels_are_those_of_numpy(dtype):
         for q in (0.3, 0.3004, np.float64(0.25), [0.1, 0.77]):
             check(np.quantile(s, q), np.quantile(x, q))
             check(np.percentile(s, np.multiply(q, 100).tolist()), np.percentile(x, np.multiply(q, 100).tolist()))  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_variances_of_complex_numbers_are_those_of_numpy(dtype):
+    rng = np.random.default_rng(3)
+    for shape in ((9, 18, 20), (7000,)):
+        x = (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(dtype)
+        assert np.var(v.open(x), ddof=2) == np.var(x, ddof=2)
+        assert np.std(v.open(x)) == np.std(x)
+        assert np.nanvar(v.open(x)) == np.nanvar(x)
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "u1", "?"])
