@@ -160,7 +160,9 @@ def level_shapes(
 def _mean(values: Array, factors: Sequence[int]) -> Array:
     """Means of neighbours along the axes with factor two; the last one stands alone if their number is odd."""
     dtype = values.dtype
-    wide = values.astype(np.complex128 if dtype.kind == "c" else np.float64)
+    # Numbers of 80 bits hold all 64-bit integers.
+    exact = np.longdouble if dtype.kind in "iu" and dtype.itemsize == 8 else np.float64
+    wide = values.astype(np.complex128 if dtype.kind == "c" else exact)
     for axis, factor in enumerate(factors):
         if factor == 2:
             front = (slice(None),) * axis

@@ -54,6 +54,15 @@ def test_levels_are_halves_of_the_one_above(tmp_path, zarr_format, dtype, shape,
     assert level >= 3
 
 
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i8", "u8", "f2", "c8"])
+def test_means_of_the_greatest_values_stay_what_they_are(tmp_path, dtype):
+    info = np.iinfo(dtype) if np.dtype(dtype).kind in "iu" else None
+    for value in (0, 1) if info is None else (info.min, info.max, info.max - 1):
+        x = np.full((8, 8, 8), value, dtype)
+        v.save(tmp_path / "a.zarr", x, levels=2, chunks=(4, 4, 4))
+        assert np.array_equal(np.asarray(v.open(tmp_path / "a.zarr", level=1)), x[:4, :4, :4])
+
+
 @pytest.mark.parametrize("room", [0, 1 << 30])
 def test_the_order_of_blocks_and_room_change_nothing(room):
     rng = np.random.default_rng(0)
