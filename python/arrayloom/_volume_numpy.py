@@ -65,17 +65,18 @@ def _elementwise(function: Callable[..., Any]) -> Callable[..., Volume]:
     name = function.__name__
 
     def replacement(*args: Any, **options: Any) -> Volume:
-        no_out(name, options.pop("out", None))
-        words = {k: v for k, v in options.items() if k not in {"copy", "order", "subok"}}
-        given = [*args, *words.values()]
-        plain = [x if np.isscalar(x) or x is None else as_volume(x) for x in given]
-        volumes = [x for x in plain if isinstance(x, Volume)]
+        given = _given(function, args, options)
+        plain = {
+            k: x if np.isscalar(x) or x is None else as_volume(x)
+            for k, x in given.items()
+            if k not in {"copy", "order", "subok"}
+        }
+        volumes = [x for x in plain.values() if isinstance(x, Volume)]
 
         def call(*values: Array) -> Array:
             at = iter(values)
-            now = [next(at) if isinstance(x, Volume) else x for x in plain]
-            named = dict(zip(words, now[len(args) :], strict=True))
-            return np.asarray(function(*now[: len(args)], **named))
+            now = {k: next(at) if isinstance(x, Volume) else x for k, x in plain.items()}
+            return np.asarray(function(**now))
 
         dtype = quiet(call, *(np.ones(1, v.dtype) for v in volumes)).dtype
         shape = np.broadcast_shapes(*[v.shape for v in volumes])
@@ -115,7 +116,11 @@ def _filled(function: Callable[..., Any], value: Any = None) -> Callable[..., Vo
     return replacement
 
 
-def _where(condition: Any, *choices: Any) -> Any:
+def where(condition: Array, x: Any, y: Any) -> Array:
+    return np.where(condition, x, y)
+
+
+def _choice_or_places(condition: Any, *choices: Any) -> Any:
     return _places(as_volume(condition)) if not choices else _choice(condition, *choices)
 
 
@@ -216,7 +221,7 @@ def _histogram(
     return counts, edges
 
 
-_choice = _elementwise(np.where)
+_choice = _elementwise(where)
 _REDUCTIONS = (
     "sum", "mean", "std", "var", "prod", "nansum", "nanmean", "nanstd", "nanvar", "nanprod",
     "min", "max", "amin", "amax", "ptp", "any", "all", "argmin", "argmax", "nanargmin", "nanargmax",
@@ -240,7 +245,7 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
         for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
     },
     **{function: _tabled(function) for function in (np.isin, np.interp, np.digitize)},
-    np.where: _where,
+    np.where: _choice_or_places,
     np.nonzero: _places,
     np.flatnonzero: lambda a: np.ravel_multi_index(_places(a), a.shape),
     np.argwhere: lambda a: np.transpose(_places(a)),

@@ -21,7 +21,7 @@ __all__ = ["median", "order_statistics", "quantile"]
 Array = NDArray[Any]
 
 # NumPy 2.3 takes shares in the dtype of the array, later ones in doubles.
-_SHARES_OF_ARRAYS = np.quantile(np.arange(1001, dtype=np.float16), 0.3004) == np.float16(300.25)
+_SHARES_OF_ARRAYS = float(np.quantile(np.arange(1001, dtype=np.float16), 0.3004)) == 300.25
 
 
 def _keys(values: Array) -> Array:

@@ -40,6 +40,7 @@ CALLS = {
     "clip from": lambda x: np.clip(a=x, min=2),
     "clip by volumes": lambda x: np.clip(x, a_min=0, a_max=x[::-1]),
     "numbers of nan": lambda x: np.nan_to_num(x, copy=False, nan=7),
+    "numbers by place": lambda x: np.nan_to_num(x, False, 7),
     "close by names": lambda x: np.isclose(b=x, a=x[0], atol=9),
     "real if close": lambda x: np.real_if_close(x + 1j * (x > 40)),
     "real and close": lambda x: np.real_if_close(x + 0j),
