@@ -96,11 +96,14 @@ def open_tiff(tifffile: Any, path: Path, level: int) -> Any:
     _check_whole(file)
     series = series.levels[level]
     shape = _shape_of(series)
-    if level == 0:
-        with contextlib.suppress(ValueError):
-            mapped = tifffile.memmap(path, mode="r")
+    if level == 0 and series.dataoffset is not None:
+        kind = np.dtype(file.byteorder + series.dtype.char)
+        with contextlib.suppress(
+            ValueError
+        ):  # a file that is cut short tells so when a page is read
+            mapped = np.memmap(path, kind, "r", series.dataoffset, shape)
             file.close()
-            return mapped.reshape(shape)
+            return mapped
     pages = _Pages(file, series, shape, path)
     facts = of_tiff(series, shape, path)
     return pages if facts is None else ManifestSource(facts, pages)
