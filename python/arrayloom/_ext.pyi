@@ -258,7 +258,15 @@ class VolumeExpr:
         self, value: int, /, maximum: bool, axes: list[_Axis], mask: list[bool] | None
     ) -> int: ...
     def range(self, value: int, /, axes: list[_Axis]) -> int: ...
-    def rank(self, value: int, /, axes: list[_Axis], mask: list[bool], rank: int) -> int: ...
+    def rank(
+        self,
+        value: int,
+        /,
+        axes: list[_Axis],
+        mask: list[bool],
+        rank: int,
+        percent: float | None = None,
+    ) -> int: ...
     def nl_means(
         self, values: list[int], reach: list[tuple[int, int, str, float]], h: float, letter: str
     ) -> int: ...

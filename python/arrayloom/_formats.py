@@ -13,21 +13,20 @@ import errno
 import importlib
 import os
 import shutil
-import weakref
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from arrayloom._manifest import ManifestSource, of_hdf5, of_tiff, of_zarr
+from arrayloom._manifest import ManifestSource, of_hdf5, of_zarr
 from arrayloom._ome import Scale, attributes_of, create_image, scale_of
+from arrayloom._tiff import create_tiff, open_tiff
 from arrayloom._volume_journal import is_closed, journal_of
 from arrayloom.errors import UnsupportedError
 
-__all__ = ["Writer", "create", "kind_of", "open_reader"]
+__all__ = ["Writer", "check_words", "create", "kind_of", "open_reader"]
 
 _KINDS = {
     ".npy": "npy",
@@ -43,6 +42,35 @@ _KINDS = {
     ".nc": "hdf5",
     ".ims": "hdf5",
 }
+
+
+# What callers may say about a file that is read, and about one that is written, for each format.
+_READ = {
+    "raw": {"shape", "dtype"},
+    "tiff": {"level"},
+    "zarr": {"dataset", "level"},
+    "hdf5": {"dataset"},
+}
+_WRITTEN = {
+    "zarr": {"chunks", "shards", "zarr_format", "levels", "axes", "spacing"},
+    "hdf5": {"chunks", "dataset", "compression"},
+}
+
+
+def check_words(path: Path, words: Mapping[str, Any], *, written: bool) -> None:
+    """Refuse what is said about a file whose format has no such thing."""
+    known = _WRITTEN if written else _READ
+    kind = kind_of(path)
+    for name in words:
+        if name not in known.get(kind, ()):
+            others = " and ".join(k for k, found in known.items() if name in found)
+            message = f"{path} is {kind}, and {name}= is for {others} only; leave it out"
+            raise ValueError(message)
+    if written and "levels" not in words and words.keys() & {"axes", "spacing"}:
+        message = (
+            f"{path}: axes and spacing are written for images with levels; give levels=1 for one"
+        )
+        raise ValueError(message)
 
 
 def kind_of(path: Path) -> str:
@@ -62,71 +90,6 @@ def _module(name: str, extra: str) -> Any:
     except ImportError:
         message = f"{name} is needed for this format; install it with: pip install {extra}"
         raise UnsupportedError(message) from None
-
-
-class _Pages:
-    """Pages of a TIFF file, decoded one by one; the last few stay in memory."""
-
-    def __init__(self, path: Path, level: int) -> None:
-        tifffile = _module("tifffile", "tifffile imagecodecs")
-        self.path = path
-        self.file = tifffile.TiffFile(path)
-        weakref.finalize(self, self.file.close)
-        series = self.file.series[0]
-        self.series = series.levels[level] if level else series
-        self.shape = tuple(self.series.shape)
-        self.dtype = self.series.dtype
-        pages = [p for p in self.series.pages if p is not None]
-        self.page_axes = len(pages[0].shape)
-        self.cache: OrderedDict[int, NDArray[Any]] = OrderedDict()
-
-    @property
-    def granule(self) -> tuple[int, ...]:
-        """A page."""
-        rank = len(self.shape)
-        return (1,) * (rank - self.page_axes) + self.shape[rank - self.page_axes :]
-
-    def _page(self, index: int) -> NDArray[Any]:
-        if index in self.cache:
-            self.cache.move_to_end(index)
-        else:
-            try:
-                page = self.series.pages[index]
-            except IndexError:
-                message = f"{self.path} has no page {index}: the file is cut short"
-                raise OSError(message) from None
-            self.cache[index] = (
-                page.asarray()
-                if page is not None
-                else np.zeros(self.shape[-self.page_axes :], self.dtype)
-            )
-            if len(self.cache) > 4:
-                self.cache.popitem(last=False)
-        return self.cache[index]
-
-    def __getitem__(self, key: tuple[slice, ...]) -> NDArray[Any]:
-        outer = key[: len(self.shape) - self.page_axes]
-        inner = key[len(outer) :]
-        out = np.empty(
-            [len(range(*s.indices(n))) for s, n in zip(key, self.shape, strict=True)], self.dtype
-        )
-        shape = self.shape[: len(outer)]
-        ranges = [range(*s.indices(n)) for s, n in zip(outer, shape, strict=True)]
-        for place in np.ndindex(*[len(r) for r in ranges]):
-            at = [r[i] for r, i in zip(ranges, place, strict=True)]
-            index = int(np.ravel_multi_index(at, shape)) if at else 0
-            out[place] = self._page(index)[inner]
-        return out
-
-
-def _open_tiff(path: Path, level: int) -> Any:
-    tifffile = _module("tifffile", "tifffile imagecodecs")
-    if level == 0:
-        with contextlib.suppress(ValueError):
-            return tifffile.memmap(path, mode="r")
-    pages = _Pages(path, level)
-    facts = of_tiff(pages.series, path)
-    return pages if facts is None else ManifestSource(facts, pages)
 
 
 def _open_zarr(path: Path, dataset: str | None, level: int) -> tuple[Any, Scale | None]:
@@ -179,7 +142,7 @@ def _open_described(
     if kind == "npy":
         return np.lib.format.open_memmap(path, mode="r"), None
     if kind == "tiff":
-        return _open_tiff(path, level), None
+        return open_tiff(_module("tifffile", "tifffile imagecodecs"), path, level), None
     if kind == "zarr":
         return _open_zarr(path, dataset, level)
     return _open_hdf5(path, dataset), None
@@ -196,6 +159,8 @@ def open_reader(
     if not path.exists():
         message = f"{path} does not exist"
         raise FileNotFoundError(message)
+    words = {"dataset": dataset, "level": level or None, "shape": shape, "dtype": dtype}
+    check_words(path, {k: v for k, v in words.items() if v is not None}, written=False)
     kind = kind_of(path)
     if kind == "raw":
         if shape is None or dtype is None:
@@ -210,10 +175,11 @@ def open_reader(
         return _open_described(path, kind, dataset, level)
     except UnsupportedError:
         raise
-    except (ValueError, OSError, KeyError) as error:
+    except (ValueError, OSError, LookupError, TypeError, AttributeError) as error:
         if str(path) in str(error):
             raise
-        message = f"{path} cannot be read as {kind}: {error}"
+        what = f"there is no {error}" if isinstance(error, KeyError) else error
+        message = f"{path} cannot be read as {kind}: {what}"
         raise (OSError if isinstance(error, OSError) else ValueError)(message) from error
 
 
@@ -264,10 +230,7 @@ class Writer:
             self._close()
         if keep:
             return
-        if self.partial.is_dir():
-            shutil.rmtree(self.partial, ignore_errors=True)
-        else:
-            self.partial.unlink(missing_ok=True)
+        _remove(self.partial)
 
 
 def _check_space(path: Path, needed: int) -> None:
@@ -355,29 +318,13 @@ def _create_hdf5(
         data = file[name]
     else:
         chunks = tuple(options["chunks"]) if options.get("chunks") else None
-        data = file.create_dataset(
-            name, tuple(shape), dtype, chunks=chunks, compression=options.get("compression")
-        )
+        try:
+            packed = options.get("compression")
+            data = file.create_dataset(name, tuple(shape), dtype, chunks=chunks, compression=packed)
+        except BaseException:
+            file.close()
+            raise
     return _Hdf5Target(data, partial), data.chunks or (1,) * len(shape), file.close
-
-
-def _create_tiff(
-    partial: Path, name: str, shape: Sequence[int], dtype: np.dtype[Any], *, old: bool
-) -> Any:
-    tifffile = _module("tifffile", "tifffile")
-    if not old:
-        ome = name.lower().endswith((".ome.tif", ".ome.tiff"))
-        axes = "TCZYX"[-len(shape) :] if len(shape) <= 5 else None
-        tifffile.imwrite(
-            partial,
-            shape=tuple(shape),
-            dtype=dtype,
-            bigtiff=int(np.prod(shape, dtype=object)) * dtype.itemsize > 3 << 30,
-            ome=ome,
-            metadata={"axes": axes} if ome and axes else None,
-            photometric="minisblack",
-        )
-    return tifffile.memmap(partial, mode="r+").reshape(tuple(shape))
 
 
 def create(
@@ -385,20 +332,32 @@ def create(
 ) -> Writer:
     """A new file for a volume, or with `resume` the one that an earlier run left."""
     kind = kind_of(path)
-    if options.get("levels") is not None and kind != "zarr":
-        message = f"{path}: pyramids are written to .zarr only"
-        raise ValueError(message)
     if not path.parent.is_dir():
         message = f"the directory {path.parent} does not exist"
         raise FileNotFoundError(message)
     _check_replaced(path, kind)
+    dtype = np.dtype(dtype.str)  # one of several names for the same integers
     try:
         return _create(path, kind, tuple(shape), dtype, options, resume=resume)
-    except OSError as error:
-        if error.errno is None:
+    except BaseException as error:
+        if not resume:
+            _remove(_partial(path))
+        if not isinstance(error, OSError) or error.errno is None:
             raise
         message = f"{path} cannot be written: {os.strerror(error.errno)}"
         raise type(error)(error.errno, message) from error
+
+
+def _partial(path: Path) -> Path:
+    """The name of a file while it is written."""
+    return path.with_name(f".{path.name}.partial{path.suffix}")
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a directory, if it is there."""
+    shutil.rmtree(path, ignore_errors=True)
+    with contextlib.suppress(IsADirectoryError):
+        path.unlink(missing_ok=True)
 
 
 def _create(
@@ -410,11 +369,10 @@ def _create(
     *,
     resume: bool,
 ) -> Writer:
-    partial = path.with_name(f".{path.name}.partial{path.suffix}")
+    partial = _partial(path)
     old = resume and partial.exists() and (kind != "hdf5" or is_closed(journal_of(path)))
     if not old:
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.unlink(missing_ok=True)
+        _remove(partial)
     if kind in {"npy", "raw", "tiff"}:
         if not old:
             _check_space(path, int(np.prod(shape, dtype=object)) * dtype.itemsize)
@@ -444,4 +402,5 @@ def _create_mapped(
         return np.lib.format.open_memmap(partial, "r+" if old else "w+", dtype, shape)
     if kind == "raw":
         return np.memmap(partial, dtype, "r+" if old else "w+", shape=shape)
-    return _create_tiff(partial, name, shape, dtype, old=old)
+    tifffile = _module("tifffile", "tifffile")
+    return create_tiff(tifffile, partial, name, shape, dtype, old=old)

@@ -39,6 +39,10 @@ class ManifestSource:
 def _common(shape: Any, chunk: Any, dtype: Any, fill: Any) -> Facts | None:
     kind = np.dtype(dtype)
     native = kind.newbyteorder("=")
+    whole = all(isinstance(n, (int, np.integer)) and n >= 0 for n in [*shape, *chunk])
+    if not whole or len(shape) != len(chunk) or (0 in chunk and 0 not in shape):
+        message = f"chunks of {chunk} do not fit a shape of {shape}"
+        raise ValueError(message)
     if native.char not in _LETTERS or not len(shape) or min(chunk, default=0) < 1:
         return None
     if isinstance(fill, str) and kind.kind in "fc":
@@ -60,11 +64,24 @@ def _common(shape: Any, chunk: Any, dtype: Any, fill: Any) -> Facts | None:
 
 def of_zarr(path: Path) -> Facts | None:
     """The manifest of the Zarr array in the folder `path`."""
-    if (path / "zarr.json").exists():
-        return _zarr3(path, json.loads((path / "zarr.json").read_text(encoding="utf-8")))
-    if (path / ".zarray").exists():
-        return _zarr2(path, json.loads((path / ".zarray").read_text(encoding="utf-8")))
+    for name, facts_of in (("zarr.json", _zarr3), (".zarray", _zarr2)):
+        file = path / name
+        if file.exists():
+            try:
+                return facts_of(path, json.loads(file.read_text(encoding="utf-8")))
+            except (LookupError, TypeError, ValueError, AttributeError) as error:
+                what = f"it has no {error}" if isinstance(error, KeyError) else error
+                message = f"{file} is broken: {what}"
+                raise ValueError(message) from error
     return None
+
+
+def _separator(text: Any) -> str:
+    """What stands between the numbers of a chunk."""
+    if text not in (".", "/"):
+        message = f"{text!r} separates no numbers of chunks; '.' and '/' do"
+        raise ValueError(message)
+    return text
 
 
 def _blosc_codec(options: Facts) -> list[Codec] | None:
@@ -94,7 +111,7 @@ def _zarr2(path: Path, meta: Facts) -> Facts | None:
         "index": "names",
         "root": str(path),
         "prefix": "",
-        "separator": meta.get("dimension_separator", "."),
+        "separator": _separator(meta.get("dimension_separator", ".")),
     }
     return {**facts, **names, "codecs": codecs}
 
@@ -133,7 +150,7 @@ def _zarr3(path: Path, meta: Facts) -> Facts | None:
         "index": "names",
         "root": str(path),
         "prefix": "c" + options.get("separator", "/") if default else "",
-        "separator": options.get("separator", "/" if default else "."),
+        "separator": _separator(options.get("separator", "/" if default else ".")),
     }
     chunk, codecs = grid["configuration"]["chunk_shape"], meta["codecs"]
     if codecs[0]["name"] == "sharding_indexed":
@@ -160,8 +177,8 @@ def _file(path: Any) -> tuple[str, int, int]:
     return str(path), facts.st_size, facts.st_mtime_ns
 
 
-def of_tiff(series: Any, path: Path) -> Facts | None:
-    """The manifest of a series of pages that tifffile describes."""
+def of_tiff(series: Any, shape: tuple[int, ...], path: Path) -> Facts | None:
+    """The manifest of a series of pages that tifffile describes, as a volume of `shape`."""
     first = series.pages[0]
     pages = list(series.pages)
     tiled, size = first.is_tiled, first.dtype.itemsize
@@ -181,7 +198,7 @@ def of_tiff(series: Any, path: Path) -> Facts | None:
         or first.predictor not in {1, 2}
         or first.bitspersample not in {8, 16, 32, 64}
         or any(p is None for p in pages)
-        or tuple(series.shape[-2:]) != tuple(page_shape)
+        or shape[-2:] != tuple(page_shape)
     ):
         return None
     block = (
@@ -195,13 +212,13 @@ def of_tiff(series: Any, path: Path) -> Facts | None:
         if swapped:
             return None
         steps.append(("differences", block[1] * size, size))
-    outer = list(series.shape[:-2])
+    outer = list(shape[:-2])
     grid = [*outer, -(-page_shape[0] // block[0]), -(-page_shape[1] // block[1])]
     entries: list[tuple[int, int, int, int]] = []
     for page in pages:
         places = zip(page.dataoffsets, page.databytecounts, strict=True)
         entries += [(0, int(offset), int(nbytes), 0) for offset, nbytes in places]
-    facts = _common(series.shape, [1] * len(outer) + block, first.dtype.newbyteorder("="), 0)
+    facts = _common(shape, [1] * len(outer) + block, first.dtype.newbyteorder("="), 0)
     if facts is None or len(entries) != int(np.prod(grid)):
         return None
     return {

@@ -11,6 +11,7 @@ of the next; a chunk is written when it is whole.
 
 import itertools
 import json
+import math
 from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
@@ -56,6 +57,9 @@ def default_scale(
     if len(distances) != rank:
         message = f"{len(distances)} distances of voxels for {rank} axes"
         raise ValueError(message)
+    if len(set(names)) < rank or not all(0 < d < math.inf for d in distances):
+        message = f"axes {names} with distances {distances}; give names that differ, and positive distances"
+        raise ValueError(message)
     return Scale(names, distances, (None,) * rank)
 
 
@@ -73,20 +77,29 @@ def scale_of(attributes: dict[str, Any], level: int) -> tuple[str, Scale] | None
     images = attributes.get("ome", attributes).get("multiscales")
     if not images:
         return None
-    image = images[0]
-    levels = image["datasets"]
-    if not 0 <= level < len(levels):
-        message = f"level {level} of an image with {len(levels)} levels"
-        raise ValueError(message)
+    try:
+        levels = images[0]["datasets"]
+        if 0 <= level < len(levels):
+            return _scale_in(images[0], levels[level])
+    except (LookupError, TypeError, ValueError) as error:
+        what = f"there is no {error}" if isinstance(error, KeyError) else error
+        message = f"the metadata of its image are broken, {what}; name an array with dataset="
+        raise ValueError(message) from error
+    message = f"level {level} of an image with {len(levels)} levels"
+    raise ValueError(message)
+
+
+def _scale_in(image: dict[str, Any], level: dict[str, Any]) -> tuple[str, Scale]:
+    """The array of a level of an image, and its scale."""
     axes = [a if isinstance(a, dict) else {"name": a} for a in image.get("axes", list(_NAMES))]
     spacing = np.ones(len(axes))
-    for transformation in levels[level].get("coordinateTransformations", []) + image.get(
+    for transformation in level.get("coordinateTransformations", []) + image.get(
         "coordinateTransformations", []
     ):
         if transformation.get("type") == "scale":
             spacing = spacing * transformation["scale"]
     scale = Scale([a["name"] for a in axes], spacing.tolist(), [a.get("unit") for a in axes])
-    return str(levels[level]["path"]), scale
+    return str(level["path"]), scale
 
 
 def _kind(name: str) -> str:
@@ -129,6 +142,9 @@ def level_shapes(
     shape: Sequence[int], chunks: Sequence[int], axes: Sequence[str], levels: int | str
 ) -> list[list[int]]:
     """Extents of each level, the largest first; ``"auto"`` ends where a level is one chunk of space."""
+    if levels != "auto" and (not isinstance(levels, (int, np.integer)) or levels < 1):
+        message = f"levels {levels!r}; give a number from 1 on, or 'auto'"
+        raise ValueError(message)
     shapes = [list(shape)]
     while levels == "auto" or len(shapes) < int(levels):
         now = shapes[-1]
@@ -144,7 +160,9 @@ def level_shapes(
 def _mean(values: Array, factors: Sequence[int]) -> Array:
     """Means of neighbours along the axes with factor two; the last one stands alone if their number is odd."""
     dtype = values.dtype
-    wide = values.astype(np.complex128 if dtype.kind == "c" else np.float64)
+    # Numbers of 80 bits hold all 64-bit integers.
+    exact = np.longdouble if dtype.kind in "iu" and dtype.itemsize == 8 else np.float64
+    wide = values.astype(np.complex128 if dtype.kind == "c" else exact)
     for axis, factor in enumerate(factors):
         if factor == 2:
             front = (slice(None),) * axis

@@ -31,28 +31,10 @@ Progress: TypeAlias = Callable[[int, int, int], object]
 
 _LETTERS = "?bhilqBHILQefdFD"
 # Methods of arrays that are functions of NumPy.
-_METHODS = frozenset(
-    [
-        "sum",
-        "mean",
-        "std",
-        "var",
-        "prod",
-        "min",
-        "max",
-        "ptp",
-        "any",
-        "all",
-        "argmin",
-        "argmax",
-        "cumsum",
-        "cumprod",
-        "clip",
-        "round",
-        "squeeze",
-        "swapaxes",
-    ]
-)
+_METHODS = {
+    "sum", "mean", "std", "var", "prod", "min", "max", "ptp", "any", "all", "argmin", "argmax", "argsort", "nonzero",
+    "cumsum", "cumprod", "clip", "round", "conj", "conjugate", "copy", "squeeze", "swapaxes",
+}  # fmt: skip
 
 
 class Readable(Protocol):
@@ -145,6 +127,17 @@ class Volume(np.lib.mixins.NDArrayOperatorsMixin):
             message = f"volumes have no elements of dtype {self.dtype}; convert them first"
             raise TypeError(message)
 
+    def named(self, like: "Volume", places: Sequence[int | None]) -> "Volume":
+        """The same volume with the names and spacing that axes of `like` have at `places`; none if one is new."""
+        self.axes, self.spacing, self.units = None, None, ()
+        known = [d for d in places if d is not None]
+        if like.axes is None or like.spacing is None or len(known) < len(places):
+            return self
+        self.axes = tuple(like.axes[d] for d in known)
+        self.spacing = tuple(like.spacing[d] for d in known)
+        self.units = tuple(like.units[d] for d in known if like.units)
+        return self
+
     @property
     def ndim(self) -> int:
         """Number of axes."""
@@ -224,10 +217,23 @@ class Volume(np.lib.mixins.NDArrayOperatorsMixin):
         return int(self._number())
 
     def __getattr__(self, name: str) -> Any:
+        if name in {"real", "imag"}:
+            return getattr(np, name)(self)
         if name not in _METHODS:
             message = f"a volume has no attribute {name!r}; numpy.asarray(volume) computes an array"
             raise AttributeError(message)
         return partial(getattr(np, name), self)
+
+    def __pow__(self, other: object) -> Any:
+        if not isinstance(other, (int, float, complex)):
+            return super().__pow__(other)
+
+        # NumPy's operator has other dtypes than its ufunc: squares of truth values are bytes.
+        def power(values: Array) -> Array:
+            return values**other
+
+        dtype = power(np.ones(1, self.dtype)).dtype
+        return blockwise(power, [self], self.shape, dtype, "power")
 
     def astype(self, dtype: DTypeLike) -> "Volume":
         """The same voxels as `dtype`, converted as NumPy does."""
@@ -264,7 +270,7 @@ def _along_ufunc(
     ufunc: np.ufunc, method: str, volume: Volume, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
     """``ufunc.reduce`` and ``ufunc.accumulate``; associative ones of the whole volume give a number."""
-    from arrayloom import _volume_numpy as functions  # noqa: PLC0415 - it builds on this module
+    from arrayloom import _volume_along as functions  # noqa: PLC0415 - it builds on this module
 
     axis = args[0] if args else kwargs.pop("axis", 0)
     names = {"add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max"}
@@ -272,14 +278,13 @@ def _along_ufunc(
     known = names.get(ufunc.__name__, ufunc.__name__)
     if method == "reduce":
         return functions.reduced(ufunc.reduce, known, cast("Any", volume), axis, **kwargs)
-    axis = int(axis) % volume.ndim
+    (at,) = functions.axes_of(axis, volume.ndim)
 
     def call(values: Array) -> Array:
-        return ufunc.accumulate(values, axis=axis, **kwargs)
+        return ufunc.accumulate(values, axis=at, **kwargs)
 
-    return functions.along(
-        cast("Any", volume), [axis], call, list(range(volume.ndim)), ufunc.__name__
-    )
+    places: list[int | None] = list(range(volume.ndim))
+    return functions.along([cast("Any", volume)], [at], call, places, ufunc.__name__)
 
 
 def elementwise(ufunc: np.ufunc, inputs: Sequence[object], dtype: DTypeLike | None = None) -> Any:
@@ -468,9 +473,7 @@ def leaves(volume: Volume) -> "list[Volume]":
     return found
 
 
-def read_arrays(volume: Volume) -> tuple[list[Array], bool]:
-    """The arrays in memory, or mapped, that `volume` is computed from; and whether all of it lies in memory."""
+def reads_memory_only(volume: Volume) -> bool:
+    """True if all that `volume` is computed from are arrays in memory, none of them mapped."""
     sources = [v.source for v in leaves(volume)]
-    arrays = [x for x in sources if isinstance(x, np.ndarray)]
-    mapped = any(isinstance(x, np.memmap) for x in arrays)
-    return arrays, len(arrays) == len(sources) and not mapped
+    return all(isinstance(x, np.ndarray) and not isinstance(x, np.memmap) for x in sources)

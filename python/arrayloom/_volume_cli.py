@@ -8,6 +8,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 no plan fits the memory, 130 interrupte
 # Arrays and file objects of many libraries come in; their element types are known at run time only.
 
 import argparse
+import contextlib
 import inspect
 import json
 import sys
@@ -34,6 +35,7 @@ _SHORT = {
     "median": "median_filter",
     "minimum": "minimum_filter",
     "maximum": "maximum_filter",
+    "percentile": "percentile_filter",
     "log": "gaussian_laplace",
     "dog": "difference_of_gaussians",
 }
@@ -65,6 +67,9 @@ def _size(text: str) -> int:
 
 
 def _levels(text: str) -> Any:
+    if text != "auto" and not text.isdecimal():
+        message = f"{text!r} is no number of levels, and not auto"
+        raise argparse.ArgumentTypeError(message)
     return text if text == "auto" else int(text)
 
 
@@ -101,7 +106,8 @@ def _source(options: argparse.Namespace) -> Volume:
 def _parameters(name: str) -> dict[str, inspect.Parameter]:
     """What a function of `arrayloom.filters` takes beside one array; nothing if it takes none."""
     found = inspect.signature(getattr(filters, name)).parameters
-    return {k: p for k, p in found.items() if k != "input"} if "input" in found else {}
+    others = {"input", "memory_limit", "devices"}
+    return {k: p for k, p in found.items() if k not in others} if "input" in found else {}
 
 
 def _setting(text: str) -> tuple[str, Any]:
@@ -109,10 +115,16 @@ def _setting(text: str) -> tuple[str, Any]:
     if not equals:
         message = f"{text!r} has no value; write NAME=VALUE"
         raise argparse.ArgumentTypeError(message)
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
+    for form in (value, f"[{value}]"):
+        with contextlib.suppress(ValueError):
+            return name, json.loads(form)
+    return name, _words(value)
+
+
+def _words(text: str) -> str | list[str]:
+    """A word, or several with commas between them."""
+    words = text.split(",")
+    return words if len(words) > 1 else text
 
 
 def _filtered(options: argparse.Namespace) -> Volume:
@@ -138,8 +150,9 @@ def _filtered(options: argparse.Namespace) -> Volume:
         raise ValueError(message)
     for key, parameter in parameters.items():
         if parameter.default is inspect.Parameter.empty and key not in arguments:
-            option = {"sigma": "--sigma", "low_sigma": "--sigma", "size": "--size"}.get(key)
-            message = f"{options.name} needs {option or f'--set {key}=...'}"
+            option = "--sigma" if key == "low_sigma" else f"--{key}"
+            plain = option in {"--sigma", "--size", "--percentile"}
+            message = f"{options.name} needs {option if plain else f'--set {key}=...'}"
             raise ValueError(message)
     return getattr(filters, name)(_source(options), **arguments)
 
@@ -215,6 +228,9 @@ def _view(options: argparse.Namespace) -> int:
     if volume.ndim < 2:
         message = f"a picture needs two axes, and {options.source} has {volume.ndim}"
         raise ValueError(message)
+    if volume.dtype.kind == "c":
+        message = f"{options.source} has complex numbers; draw their absolute values"
+        raise ValueError(message)
     if volume.size == 0:
         message = f"{options.source} has no voxels to draw"
         raise ValueError(message)
@@ -263,7 +279,9 @@ def _parser(command: str) -> argparse.ArgumentParser:
         add("--sigma", type=_numbers, help="standard deviation, or one for each axis: 2,1,1")
         add("--size", type=_numbers, help="window, or one for each axis (default: 3)")
         add("--percentile", type=float, help="of percentile_filter")
-        add("--mode", help="what lies outside (default: reflect)")
+        add(
+            "--mode", type=_words, help="what lies outside, or one for each axis (default: reflect)"
+        )
         add("--output-dtype", metavar="DTYPE", help="element type of the result")
         add(
             "--set",

@@ -16,10 +16,12 @@ from arrayloom._volume import (
     Build,
     Progress,
     Volume,
-    read_arrays,
+    leaves,
+    reads_memory_only,
     window_of,
 )
 from arrayloom._volume_limits import default_limit, nbytes, threads, workers
+from arrayloom._volume_targets import shares_voxels
 
 __all__ = ["compute"]
 
@@ -66,14 +68,13 @@ def compute(
     if volume.ndim == 0:
         volume = _lifted(volume)
     limit = _IN_MEMORY_LIMIT if memory_limit is None else nbytes(memory_limit)
-    arrays, in_memory = read_arrays(volume)
-    if memory_limit is None and (devices is not None or not in_memory):
+    if memory_limit is None and (devices is not None or not reads_memory_only(volume)):
         limit = default_limit()
     shared = workers(devices, limit)
     build = Build()
     straight = own or (out.flags.c_contiguous and out.flags.aligned and out.dtype.isnative)
     # What is read must not be written over.
-    straight = straight and (own or not any(np.may_share_memory(out, x) for x in arrays))
+    straight = straight and (own or not any(shares_voxels(out, v.source) for v in leaves(volume)))
     target = out if straight else np.empty(out.shape, volume.dtype)
     window = window_of(volume)
     plain = memory_limit is None and progress is None and devices is None

@@ -4,7 +4,7 @@
 # pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false
 # Elements of volumes are known at run time only.
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from arrayloom._volume import Volume, as_volume
 from arrayloom._volume_limits import default_limit, nbytes
-from arrayloom._volume_whole import each_block
+from arrayloom._volume_passes import each_block
 
 __all__ = ["histogram", "min_max", "otsu", "sum"]
 
@@ -131,14 +131,25 @@ def sum(volume: object, *, memory_limit: _Limit = None) -> Any:
     return complex(real.value(), imag.value()) if source.dtype.kind == "c" else real.value()
 
 
+def _counted(volume: object) -> Volume:
+    """A volume whose voxels go into bins: truth values as bytes."""
+    source = as_volume(volume)
+    if source.dtype.kind == "c":
+        message = f"voxels of {source.dtype} have no order for bins; take numpy.absolute of them"
+        raise TypeError(message)
+    return source.astype(np.uint8) if source.dtype.kind == "b" else source
+
+
 def histogram(
     volume: object,
-    bins: int = 256,
+    bins: int | Sequence[float] = 256,
     range: tuple[float, float] | None = None,
     *,
     memory_limit: _Limit = None,
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Counts and edges of `bins` bins over `range`, which is that of the whole volume by default.
+
+    `bins` may be the edges themselves. Counts and edges are those of `numpy.histogram`.
 
     Examples
     --------
@@ -146,12 +157,13 @@ def histogram(
     >>> histogram(np.array([0, 1, 1, 4]), bins=2)[0].tolist()
     [3, 1]
     """
-    source = as_volume(volume)
-    limits = range
-    if limits is None:
-        limits = min_max(source, memory_limit=memory_limit) if source.size else (0.0, 1.0)
-    counts = np.zeros(bins, np.int64)
-    edges = np.histogram_bin_edges(np.empty(0), bins, limits)
+    source = _counted(volume)
+    limits: Any = range
+    if limits is None and np.ndim(bins) == 0 and source.size:
+        # In their own dtype, in which NumPy reckons edges.
+        limits = tuple(source.dtype.type(end) for end in min_max(source, memory_limit=memory_limit))
+    nothing = np.empty(0, source.dtype)
+    counts, edges = np.histogram(nothing, bins, limits)
 
     def take(values: Array) -> None:
         nonlocal counts
@@ -173,10 +185,12 @@ def otsu(volume: object, bins: int = 256, *, memory_limit: _Limit = None) -> flo
     >>> bool(1 < otsu(np.array([0, 1, 1, 0, 9, 8, 9])) < 8)
     True
     """
-    low, high = min_max(volume, memory_limit=memory_limit)
+    source = _counted(volume)
+    low, high = min_max(source, memory_limit=memory_limit)
     if low == high:
         return float(low)
-    counts, edges = histogram(volume, bins, (low, high), memory_limit=memory_limit)
+    counts, edges = histogram(source, bins, (low, high), memory_limit=memory_limit)
+    edges = edges.astype(np.float64)
     centers = (edges[:-1] + edges[1:]) / 2
     below = np.cumsum(counts)[:-1].astype(float)
     above = below[-1:] + counts[-1] - below

@@ -5,9 +5,11 @@
 # Arrays and file objects of many libraries come in; their element types are known at run time only.
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any, cast
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from arrayloom._ext import VolumeExpr
 from arrayloom._volume import Box, Volume, box_of, window_of
@@ -18,10 +20,10 @@ __all__ = ["sliced", "transposed"]
 def transposed(volume: Volume, axes: Sequence[Any]) -> Volume:
     """The volume with its axes in another order, reversed without `axes`."""
     order = list(axes) if axes else list(range(volume.ndim))[::-1]
-    if len(order) == 1 and np.ndim(order[0]) == 1:
-        order = list(cast("Sequence[int]", order[0]))
-    order = [a % volume.ndim for a in order]
-    if sorted(order) != list(range(volume.ndim)):
+    if len(order) == 1 and (order[0] is None or np.ndim(order[0]) == 1):
+        order = list(cast("Sequence[int]", order[0] or range(volume.ndim)[::-1]))
+    order = list(normalize_axis_tuple(order, volume.ndim))
+    if len(order) != volume.ndim:
         message = f"axes {order} do not fit a volume with {volume.ndim} axes"
         raise ValueError(message)
     needs = [(order.index(d), 1, 0) for d in range(volume.ndim)]
@@ -36,16 +38,13 @@ def transposed(volume: Volume, axes: Sequence[Any]) -> Volume:
     def build(expr: VolumeExpr, of: list[int]) -> int:
         return expr.call(turn, "transpose", of, [needs], shape, volume.dtype.char, 0)
 
-    return Volume(shape, volume.dtype, [volume], build)
+    return Volume(shape, volume.dtype, [volume], build).named(volume, order)
 
 
 def sliced(volume: Volume, key: object) -> Volume:
     """Basic slices: what each axis of the result reads of the axis it comes from."""
     items = list(key) if isinstance(key, tuple) else [key]
-    if any(
-        isinstance(item, (list, np.ndarray, Volume)) or item is True or item is False
-        for item in items
-    ):
+    if any(isinstance(item, (list, np.ndarray, Volume, bool, np.bool_)) for item in items):
         message = (
             "a volume takes slices, integers, None and ...; for masks use numpy.where(mask, volume, 0), "
             "for other indices compute it first"
@@ -104,7 +103,11 @@ def _on_files(
 
 
 def _at(item: object, n: int) -> int:
-    at = int(cast("int", item))
+    try:
+        at = index(cast("int", item))
+    except TypeError:
+        message = f"{item!r} is no index; a volume takes slices, integers, None and ..."
+        raise IndexError(message) from None
     if not -n <= at < n:
         message = f"index {at} is out of bounds for an axis of {n}"
         raise IndexError(message)
@@ -124,7 +127,12 @@ def _strided(
     def build(expr: VolumeExpr, of: list[int]) -> int:
         return expr.call(copy, "slice", of, [needs], shape, dtype.char, 0)
 
-    return Volume(shape, dtype, [volume], build)
+    result = Volume(shape, dtype, [volume], build).named(volume, range(volume.ndim))
+    if result.spacing is not None:
+        result.spacing = tuple(
+            distance * abs(step) for distance, step in zip(result.spacing, steps, strict=True)
+        )
+    return result
 
 
 def _squeezed(volume: Volume, axes: list[int]) -> Volume:
@@ -140,7 +148,8 @@ def _squeezed(volume: Volume, axes: list[int]) -> Volume:
     def build(expr: VolumeExpr, of: list[int]) -> int:
         return expr.call(copy, "index", of, [needs], shape, volume.dtype.char, 0)
 
-    return Volume(shape, volume.dtype, [volume], build)
+    kept = [d for d in range(volume.ndim) if d not in axes]
+    return Volume(shape, volume.dtype, [volume], build).named(volume, kept)
 
 
 def _with_new_axes(volume: Volume, items: list[Any]) -> Volume:
@@ -159,4 +168,4 @@ def _with_new_axes(volume: Volume, items: list[Any]) -> Volume:
     def build(expr: VolumeExpr, of: list[int]) -> int:
         return expr.call(copy, "newaxis", of, [needs], shape, inner.dtype.char, 0)
 
-    return Volume(shape, inner.dtype, [inner], build)
+    return Volume(shape, inner.dtype, [inner], build).named(inner, from_)

@@ -17,13 +17,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike
 
-from arrayloom._formats import Writer, create, open_reader
-from arrayloom._ome import Pyramid, default_scale
+from arrayloom._formats import Writer, check_words, create, open_reader
+from arrayloom._ome import Pyramid, Scale, default_scale
 from arrayloom._volume import Box, Build, Progress, Volume, as_volume, leaves
 from arrayloom._volume_journal import Journal, fingerprint, journal_of
 from arrayloom._volume_limits import default_limit, nbytes, threads, workers
 from arrayloom._volume_measures import histogram, min_max, otsu, sum
 from arrayloom._volume_plan import Plan
+from arrayloom._volume_targets import check_target, is_overwritten, written_together
 from arrayloom.errors import BudgetError
 
 __all__ = ["Plan", "convert", "histogram", "min_max", "open", "otsu", "plan", "save", "sum"]
@@ -61,14 +62,23 @@ def open(
     <Volume (2, 3) int64>
     """
     if not isinstance(path, (str, os.PathLike)):
+        if level or any(word is not None for word in (dataset, shape, dtype)):
+            message = "dataset, level, shape and dtype are of files; an array or object has its own"
+            raise ValueError(message)
         return as_volume(path)
     file = Path(path)
     found, scale = open_reader(file, dataset, level, shape, dtype)
     volume = as_volume(found)
     volume.path = file.resolve()
-    if scale is not None:
+    if scale is not None and len(scale.axes) == volume.ndim:
         volume.axes, volume.spacing, volume.units = scale.axes, scale.spacing, scale.units
     return volume
+
+
+def _check_extents(name: str, extents: Sequence[int] | None, volume: Volume) -> None:
+    if extents is not None and (len(extents) != volume.ndim or min(extents, default=1) < 1):
+        message = f"{name} {tuple(extents)} for a volume of shape {volume.shape}; give one extent of at least 1 for each axis"
+        raise ValueError(message)
 
 
 def _align(granule: Sequence[int] | None, rank: int) -> list[int]:
@@ -76,14 +86,14 @@ def _align(granule: Sequence[int] | None, rank: int) -> list[int]:
 
 
 def plan(
-    volume: Volume, *, memory_limit: _Limit = None, granule: Sequence[int] | None = None
+    volume: object, *, memory_limit: _Limit = None, granule: Sequence[int] | None = None
 ) -> Plan:
     """How `volume` would be computed within `memory_limit`.
 
     Parameters
     ----------
     volume
-        What to compute.
+        What to compute: a volume, or an array.
     memory_limit
         Most bytes, such as ``"2GiB"``; half of the free memory by default.
     granule
@@ -103,16 +113,18 @@ def plan(
     0.0
     """
     limit = default_limit() if memory_limit is None else nbytes(memory_limit)
+    source = as_volume(volume)
+    _check_extents("granule", granule, source)
     build = Build()
-    build.add(volume)
-    align = _align(granule, volume.ndim)
+    build.add(source)
+    align = _align(granule, source.ndim)
 
     def facts_of(room: int) -> dict[str, Any]:
         return build.expr.plan(room, threads(), align)
 
     facts = facts_of(limit)
     enough = None if facts["redundancy"] == 0 else _enough(facts_of, limit)
-    return Plan(volume.shape, str(volume.dtype), limit, facts, build.expr.needs, enough)
+    return Plan(source.shape, str(source.dtype), limit, facts, build.expr.needs, enough)
 
 
 def _enough(facts_of: Callable[[int], dict[str, Any]], limit: int) -> int | None:
@@ -132,7 +144,7 @@ def _enough(facts_of: Callable[[int], dict[str, Any]], limit: int) -> int | None
 
 
 def save(
-    path: _File | object,
+    path: _File | Any,
     volume: object,
     *,
     memory_limit: _Limit = None,
@@ -154,7 +166,8 @@ def save(
     ----------
     path
         A file (``.npy``, ``.raw``, ``.tif``, ``.zarr``, ``.h5``), or an object that takes
-        ``target[slices] = array``. A file appears under its name when it is complete.
+        ``target[slices] = array``. A file appears under its name when it is complete. An array that `volume`
+        reads itself is written over right; if windows reach beyond single voxels, the result waits in memory.
     volume
         A volume, or an array.
     memory_limit
@@ -163,8 +176,10 @@ def save(
         Called as ``progress(voxels, total, used_bytes)`` after each block.
     resume
         Go on where an earlier call with the same arguments was stopped.
-    chunks, shards, dataset, compression, zarr_format
-        For formats that have them.
+    chunks, shards, zarr_format
+        For ``.zarr``; `chunks` for ``.h5`` too.
+    dataset, compression
+        For ``.h5``: the name of the data set, and a filter of h5py such as ``"gzip"``.
     levels
         For ``.zarr``: an OME-Zarr image with so many levels, each half of the one above; ``"auto"`` ends at
         one chunk. All levels are made while the first one is written.
@@ -204,37 +219,42 @@ def save(
     """
     source = as_volume(volume)
     limit = default_limit() if memory_limit is None else nbytes(memory_limit)
-    if not isinstance(path, (str, os.PathLike)):
-        granule = _written_together(path)
-        _check_target(path, source)
-        align = _align(granule, source.ndim)
-        return _stream(source, path, align, limit, progress, None, devices)
-    file = Path(path)
-    for read in leaves(source):
-        if read.path == file.resolve():
-            message = f"{file} is read and cannot be written at the same time; choose another name"
-            raise ValueError(message)
-    for name, extents in (("chunks", chunks), ("shards", shards)):
-        if extents is not None and (len(extents) != source.ndim or min(extents, default=1) < 1):
-            message = f"{name} {tuple(extents)} for a volume of shape {source.shape}; give one extent of at least 1 for each axis"
-            raise ValueError(message)
-    options: dict[str, Any] = {
+    words: dict[str, Any] = {
         "chunks": chunks,
         "shards": shards,
         "dataset": dataset,
         "compression": compression,
         "zarr_format": zarr_format,
         "levels": levels,
-        "room": limit // 4,
+        "axes": axes,
+        "spacing": spacing,
     }
+    words = {k: v for k, v in words.items() if v is not None}
+    if not isinstance(path, (str, os.PathLike)):
+        if words or resume:
+            name = next(iter(words), "resume")
+            message = (
+                f"{name} is of files; the target is an object that is there already, leave it out"
+            )
+            raise ValueError(message)
+        return _save_to_object(path, source, limit, progress, devices)
+    file = Path(path)
+    check_words(file, words, written=True)
+    for read in leaves(source):
+        if read.path == file.resolve():
+            message = f"{file} is read and cannot be written at the same time; choose another name"
+            raise ValueError(message)
+    _check_extents("chunks", chunks, source)
+    _check_extents("shards", shards, source)
+    if zarr_format not in {None, 2, 3}:
+        message = f"zarr_format {zarr_format}; there are 2 and 3"
+        raise ValueError(message)
     if levels is not None:
-        known = (spacing or source.spacing, axes or source.axes)
-        options["scale"] = default_scale(source.ndim, *known)
-        if source.axes is not None and axes is None:
-            options["scale"].units = source.units
+        words["room"] = limit // 4
+        words["scale"] = _scale(source, words.pop("spacing", None), words.pop("axes", None))
         limit -= limit // 4
     workers(devices, limit)
-    writer = create(file, source.shape, source.dtype, resume=resume, **options)
+    writer = create(file, source.shape, source.dtype, resume=resume, **words)
     try:
         return _save_to(writer, source, limit, progress, devices, resume=resume)
     except BudgetError as error:
@@ -242,6 +262,31 @@ def save(
             raise
         message = f"{error}; a quarter of the memory limit is for the levels of the pyramid"
         raise BudgetError(message) from None
+
+
+def _scale(source: Volume, spacing: Sequence[float] | None, axes: Sequence[str] | None) -> Scale:
+    """Axes and distances as they are given, or else those of `source`."""
+    scale = default_scale(source.ndim, spacing or source.spacing, axes or source.axes)
+    if source.axes is not None and axes is None:
+        scale.units = source.units
+    return scale
+
+
+def _save_to_object(
+    target: Any,
+    source: Volume,
+    limit: int,
+    progress: Progress | None,
+    devices: str | Sequence[str] | None,
+) -> dict[str, Any]:
+    check_target(target, source)
+    align = _align(written_together(target), source.ndim)
+    waits = is_overwritten(target, source)
+    to = np.empty(source.shape, source.dtype) if waits else target
+    report = _stream(source, to, align, limit, progress, None, devices)
+    if waits:
+        target[...] = to
+    return report
 
 
 def _save_to(
@@ -286,25 +331,6 @@ def _save_to(
     writer.finish()
     journal.close(remove=True)
     return report
-
-
-def _written_together(target: Any) -> Sequence[int] | None:
-    """The box that a target replaces as a whole, if it says so: a shard, or a chunk."""
-    layout = getattr(target, "chunk_layout", None)
-    found = (
-        getattr(target, "shards", None)
-        or getattr(getattr(layout, "write_chunk", None), "shape", None)
-        or getattr(target, "chunks", None)
-    )
-    if not found or len(found) != len(target.shape):
-        return None
-    return found if all(isinstance(g, int) and g > 0 for g in found) else None
-
-
-def _check_target(target: Any, source: Volume) -> None:
-    if tuple(target.shape) != source.shape:
-        message = f"a target of shape {tuple(target.shape)} for a volume of shape {source.shape}"
-        raise ValueError(message)
 
 
 def _stream(

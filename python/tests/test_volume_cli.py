@@ -91,7 +91,11 @@ def test_any_parameter_can_be_set(folder):
     result = np.load(folder / "out.npy")
     assert result.dtype == np.float32
     assert np.array_equal(result, expected)
-    words = ["filter", "percentile_filter", folder / "in.npy", folder / "out.npy"]
+    words = ["filter", "uniform", folder / "in.npy", folder / "out.npy", "--mode", "wrap,mirror"]
+    assert run(*words, "--set", "axes=0,2") == 0
+    expected = filters.uniform_filter(x, 3, mode=["wrap", "mirror"], axes=(0, 2))
+    assert np.array_equal(np.load(folder / "out.npy"), expected)
+    words = ["filter", "percentile", folder / "in.npy", folder / "out.npy"]
     assert run(*words, "--percentile", "20", "--size", "3") == 0
     assert np.array_equal(np.load(folder / "out.npy"), filters.percentile_filter(x, 20, 3))
 
@@ -155,6 +159,15 @@ def test_plan_and_view(folder, capsys):
             "one extent of at least 1",
         ),
         (["plan", "median", "in.npy", "--memory", "500"], 3, "smallest block"),
+        (["plan", "median", "in.npy", "--chunks", "3,3"], 1, "one extent of at least 1"),
+        (["filter", "median", "in.npy", "out.npy", "--chunks", "8,8,8"], 1, "is for zarr and hdf5"),
+        (
+            ["filter", "median", "in.npy", "out.npy", "--set", "devices=cpu"],
+            1,
+            "no parameter devices",
+        ),
+        (["filter", "percentile", "in.npy", "out.npy"], 1, "needs --percentile"),
+        (["convert", "in.npy", "out.npy", "--level", "1"], 1, "level= is for"),
         (["view", "in.npy", "view.jpg"], 1, "written as .png"),
     ],
 )
@@ -173,6 +186,8 @@ def test_errors_have_a_line_and_an_exit_code(folder, monkeypatch, capsys, words,
         (["filter", "gaussian", "in.npy", "out.npy", "--sigma", "a"], "'a' is no number"),
         (["filter", "median", "in.raw", "out.npy", "--shape", "4,x"], "no list of extents"),
         (["filter", "gaussian", "in.npy", "out.npy", "--set", "order"], "write NAME=VALUE"),
+        (["filter", "median", "in.npy", "out.npy", "--memory", "inf"], "no number of bytes"),
+        (["convert", "in.npy", "out.zarr", "--levels", "two"], "no number of levels"),
     ],
 )
 def test_usage_is_exit_code_2(capsys, words, text):

@@ -1,6 +1,7 @@
 """Volumes in TIFF and Zarr files."""
 
 import errno
+import json
 import os
 
 import numpy as np
@@ -120,3 +121,163 @@ def test_a_full_disk_is_noticed_before_anything_is_mapped(tmp_path, monkeypatch,
         v.save(tmp_path / name, data())
     assert caught.value.errno == errno.ENOSPC
     assert not list(tmp_path.iterdir())
+
+
+SHAPES = [(1, 30, 40), (5, 1, 40), (5, 30, 1), (2, 1, 5, 6), (1, 1, 1, 1, 1), (1, 6), (5, 6, 3)]
+
+
+@pytest.mark.parametrize("name", ["a.tif", "a.ome.tif", "a.npy", "a.zarr", "a.h5"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_files_keep_axes_of_extent_one(tmp_path, name, shape):
+    pytest.importorskip({"zarr": "zarr", "h5": "h5py"}.get(name.split(".")[-1], "tifffile"))
+    x = np.arange(np.prod(shape), dtype="u2").reshape(shape)
+    v.save(tmp_path / name, x)
+    back = v.open(tmp_path / name)
+    assert back.shape == shape
+    assert np.array_equal(np.asarray(back), x)
+
+
+@pytest.mark.parametrize("layout", [{}, {"tile": (16, 16)}])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_compressed_pages_keep_axes_of_extent_one(tmp_path, shape, layout):
+    tifffile = pytest.importorskip("tifffile")
+    x = np.arange(np.prod(shape), dtype="u2").reshape(shape)
+    if x.size == 1:
+        return
+    options = {"photometric": "minisblack", "compression": "zlib"}
+    tifffile.imwrite(tmp_path / "a.tif", x, **options, **layout)
+    back = v.open(tmp_path / "a.tif")
+    assert back.shape == shape
+    assert np.array_equal(np.asarray(back), x)
+
+
+@pytest.mark.parametrize("layout", [{}, {"ome": True}, {"metadata": None}, {"tile": (16, 16)}])
+def test_compressed_pages_that_are_cut_short_are_named(tmp_path, layout):
+    tifffile = pytest.importorskip("tifffile")
+    file, options = tmp_path / "in.tif", {"photometric": "minisblack", "compression": "zlib"}
+    tifffile.imwrite(file, data(), **options, **layout)
+    whole = file.read_bytes()
+    for share in (0.3, 0.6, 0.85):
+        file.write_bytes(whole[: int(len(whole) * share)])
+        with pytest.raises(OSError, match=r"in\.tif.*cut short"):
+            np.asarray(v.open(file))
+
+
+def test_truth_values_are_bytes_of_tiff(tmp_path):
+    pytest.importorskip("tifffile")
+    v.save(tmp_path / "a.tif", v.open(data()) > 2000)
+    assert np.array_equal(np.asarray(v.open(tmp_path / "a.tif")), (data() > 2000).astype("u1"))
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "words"),
+    [
+        ("a.tif", np.zeros(9), "no pages of two axes"),
+        ("a.tif", np.zeros((0, 3, 4)), "no empty pages"),
+        ("a.tif", np.zeros((3, 4), "D"), "complex64"),
+        ("a.ome.tif", np.zeros((3, 4), "i8"), "write .tif"),
+    ],
+)
+def test_what_tiff_cannot_hold_is_told(tmp_path, name, x, words):
+    pytest.importorskip("tifffile")
+    with pytest.raises(ValueError, match=words):
+        v.save(tmp_path / name, x)
+
+
+def test_every_name_of_an_integer_is_written_to_zarr(tmp_path):
+    pytest.importorskip("zarr")
+    for letter in "lqLQ":
+        v.save(tmp_path / "a.zarr", np.arange(9).astype(letter))
+        assert np.array_equal(np.asarray(v.open(tmp_path / "a.zarr")), np.arange(9))
+
+
+def test_chunks_that_are_too_long_are_named(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    made = zarr.create_array(tmp_path / "in.zarr", data=data(), chunks=(5, 8, 16), compressors=None)
+    chunk = tmp_path / "in.zarr" / "c" / "1" / "1" / "1"
+    chunk.write_bytes(chunk.read_bytes() + b"\0\0")
+    with pytest.raises(OSError, match=r"1282 bytes instead of 1280"):
+        np.asarray(v.open(made))
+
+
+WORDS = {
+    "a.npy": ["chunks", "compression", "dataset", "levels", "axes"],
+    "a.raw": ["shards", "zarr_format", "spacing"],
+    "a.tif": ["chunks", "compression", "levels"],
+    "a.h5": ["shards", "zarr_format", "levels", "axes"],
+    "a.zarr": ["compression", "dataset"],
+}
+SAID = {
+    "chunks": (4, 4, 4), "shards": (4, 4, 4), "compression": "gzip", "dataset": "x", "levels": 1, "axes": "zyx",
+    "spacing": (1, 1, 1), "zarr_format": 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_words_that_a_format_does_not_have_are_refused(tmp_path, name):
+    for word in WORDS[name]:
+        with pytest.raises(ValueError, match=rf"{word}= is for .*only; leave it out"):
+            v.save(tmp_path / name, data(), **{word: SAID[word]})
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "words", [{"level": 1}, {"dataset": "x"}, {"shape": (3, 4)}, {"dtype": "f4"}]
+)
+def test_words_of_files_are_refused_where_they_say_nothing(tmp_path, words):
+    np.save(tmp_path / "in.npy", data())
+    with pytest.raises(ValueError, match="leave it out"):
+        v.open(tmp_path / "in.npy", **words)
+    with pytest.raises(ValueError, match="has its own"):
+        v.open(data(), **words)
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "told"),
+    [
+        ("a.zarr", {"zarr_format": 9}, "there are 2 and 3"),
+        ("a.zarr", {"zarr_format": 9, "levels": 1}, "there are 2 and 3"),
+        ("a.zarr", {"spacing": (1, 1, 1)}, "give levels=1"),
+        ("a.zarr", {"levels": 0}, "from 1 on"),
+        ("a.zarr", {"levels": 1.5}, "from 1 on"),
+        ("a.zarr", {"levels": 1, "axes": "yyx"}, "differ"),
+        ("a.zarr", {"levels": 1, "spacing": (1, 1, 0)}, "positive"),
+        ("a.zarr", {"shards": (8, 8, 8), "chunks": (3, 3, 3)}, "divisible"),
+        ("a.h5", {"compression": "zz"}, "unavailable"),
+        ("a.h5", {"chunks": (99, 99, 99)}, "greater"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_words_with_wrong_values_are_told_and_nothing_stays(tmp_path, name, words, told):
+    pytest.importorskip("zarr" if name == "a.zarr" else "h5py")
+    with pytest.raises(ValueError, match=told):
+        v.save(tmp_path / name, data(), **words)
+    assert not list(tmp_path.iterdir())
+
+
+def test_targets_that_are_there_already_take_no_words_of_files():
+    for words in ({"chunks": (4, 4, 4)}, {"resume": True}):
+        with pytest.raises(ValueError, match="leave it out"):
+            v.save(np.empty_like(data()), data(), **words)
+
+
+@pytest.mark.parametrize("change", [
+    lambda meta: meta.pop("shape"),
+    lambda meta: meta.update(shape=[20]),
+    lambda meta: meta.update(shape=[-1, 2, 3]),
+    lambda meta: meta.update(shape="zz"),
+    lambda meta: meta.update(chunks=[0, 0, 0], chunk_grid={}),
+    lambda meta: meta.update(dimension_separator="zz", chunk_key_encoding={"name": "v2", "configuration": {"separator": 3}}),
+    lambda meta: meta.clear(),
+])  # fmt: skip
+@pytest.mark.parametrize(("zarr_format", "name"), [(2, ".zarray"), (3, "zarr.json")])
+@pytest.mark.filterwarnings("ignore")
+def test_broken_metadata_are_named(tmp_path, change, zarr_format, name):
+    zarr = pytest.importorskip("zarr")
+    zarr.create_array(tmp_path / "in.zarr", data=data(), chunks=(5, 8, 16), zarr_format=zarr_format)
+    file = tmp_path / "in.zarr" / name
+    meta = json.loads(file.read_text())
+    change(meta)
+    file.write_text(json.dumps(meta))
+    with pytest.raises(ValueError, match=r"in\.zarr"):
+        v.open(tmp_path / "in.zarr")

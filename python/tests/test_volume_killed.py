@@ -25,7 +25,8 @@ class Slow:
         return self.array[key]
 
 source = v.open(Slow(np.load(sys.argv[1], mmap_mode="r")))
-v.save(sys.argv[2], f.gaussian_filter(source, 1), memory_limit="200KiB", chunks=(8, 20, 20), resume=True)
+chunks = (8, 20, 20) if sys.argv[2].endswith("zarr") else None
+v.save(sys.argv[2], f.gaussian_filter(source, 1), memory_limit="200KiB", chunks=chunks, resume=True)
 """
 
 

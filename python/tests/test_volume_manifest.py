@@ -197,3 +197,37 @@ def test_parts_of_complex_numbers_are_swapped_by_themselves(tmp_path, version, d
     )
     made[:] = x
     assert np.array_equal(np.asarray(v.open(path)), x)
+
+
+@pytest.mark.parametrize("inside", ["gzip", "zstd"])
+@pytest.mark.filterwarnings("ignore")
+def test_checksums_inside_of_compressed_chunks(tmp_path, inside):
+    zarr = pytest.importorskip("zarr")
+    packed = {"gzip": zarr.codecs.GzipCodec(), "zstd": zarr.codecs.ZstdCodec()}[inside]
+    codecs = [zarr.codecs.Crc32cCodec(), packed]
+    path = tmp_path / "in.zarr"
+    zarr.create_array(path, data=data("u2"), chunks=(5, 8, 16), compressors=codecs)
+    check(path, data("u2"))
+
+
+@pytest.mark.parametrize("name", ["gzip", "zlib"])
+@pytest.mark.filterwarnings("ignore")
+def test_compressed_chunks_whose_checksum_is_wrong_or_that_are_too_long(tmp_path, name):
+    zarr = pytest.importorskip("zarr")
+    numcodecs = pytest.importorskip("numcodecs")
+    path = tmp_path / "in.zarr"
+    codec = {"gzip": numcodecs.GZip(1), "zlib": numcodecs.Zlib(1)}[name]
+    zarr.create_array(path, data=data("u2"), chunks=(5, 8, 16), compressors=codec, zarr_format=2)
+    chunk = path / "1.1.1"
+    stored = chunk.read_bytes()
+    # Both end in a checksum; that of gzip stands before the length.
+    place = -8 if name == "gzip" else -4
+    wrong = bytearray(stored)
+    wrong[place] ^= 1
+    longer = codec.encode(codec.decode(stored) + b"more")
+    for content in (bytes(wrong), longer):
+        chunk.write_bytes(content)
+        with pytest.raises(OSError, match=r"1\.1\.1 .*corrupt"):
+            np.asarray(v.open(path))
+    chunk.write_bytes(stored)
+    assert np.array_equal(np.asarray(v.open(path)), data("u2"))

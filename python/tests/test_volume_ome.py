@@ -54,6 +54,15 @@ def test_levels_are_halves_of_the_one_above(tmp_path, zarr_format, dtype, shape,
     assert level >= 3
 
 
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i8", "u8", "f2", "c8"])
+def test_means_of_the_greatest_values_stay_what_they_are(tmp_path, dtype):
+    info = np.iinfo(dtype) if np.dtype(dtype).kind in "iu" else None
+    for value in (0, 1) if info is None else (info.min, info.max, info.max - 1):
+        x = np.full((8, 8, 8), value, dtype)
+        v.save(tmp_path / "a.zarr", x, levels=2, chunks=(4, 4, 4))
+        assert np.array_equal(np.asarray(v.open(tmp_path / "a.zarr", level=1)), x[:4, :4, :4])
+
+
 @pytest.mark.parametrize("room", [0, 1 << 30])
 def test_the_order_of_blocks_and_room_change_nothing(room):
     rng = np.random.default_rng(0)
@@ -96,6 +105,27 @@ def test_metadata_are_those_of_ome(tmp_path):
         v.open(tmp_path / "a.ome.zarr", level=3)
 
 
+def test_axes_go_where_the_voxels_go(tmp_path):
+    x = np.arange(512, dtype="u2").reshape(8, 8, 8)
+    v.save(tmp_path / "a.zarr", x, levels=1, spacing=(2, 0.5, 0.25), chunks=(8, 8, 8))
+    s = v.open(tmp_path / "a.zarr")
+    for made, axes, spacing in [
+        (s.transpose(), "xyz", (0.25, 0.5, 2)),
+        (np.moveaxis(s, 0, 1) + 1, "yzx", (0.5, 2, 0.25)),
+        (s[:, ::-2, 3], "zy", (2, 1)),
+        (np.pad(s[2:5], 1), "zyx", (2, 0.5, 0.25)),
+        (s.max(axis=1), "zx", (2, 0.25)),
+        (np.cumsum(s, axis=0), "zyx", (2, 0.5, 0.25)),
+        (f.gaussian_filter(s, 1), "zyx", (2, 0.5, 0.25)),
+    ]:
+        assert (made.axes, made.spacing) == (tuple(axes), spacing)
+    assert s[:, None].axes is None
+    assert np.quantile(s[:3, :3, :3], [0, 0.5, 1], axis=0).axes is None
+    v.save(tmp_path / "b.zarr", s.T, levels=1, chunks=(8, 8, 8))
+    assert v.open(tmp_path / "b.zarr").axes == ("x", "y", "z")
+    assert np.array_equal(np.asarray(v.open(tmp_path / "b.zarr")), x.T)
+
+
 def test_a_pyramid_that_was_stopped_is_finished(tmp_path):
     x = np.random.default_rng(2).integers(0, 99, (32, 40, 40)).astype("u2")
     seen = []
@@ -121,7 +151,27 @@ def test_what_cannot_be_a_pyramid_says_why(tmp_path):
     x = np.zeros((20, 20, 20), "u1")
     with pytest.raises(ValueError, match="even number"):
         v.save(tmp_path / "a.zarr", x, chunks=(5, 8, 8), levels=2)
-    with pytest.raises(ValueError, match=r"\.zarr only"):
+    with pytest.raises(ValueError, match="for zarr only"):
         v.save(tmp_path / "a.npy", x, levels=2)
     with pytest.raises(ValueError, match="axes"):
         v.save(tmp_path / "a.zarr", np.zeros((1,) * 6, "u1"), levels=2)
+
+
+@pytest.mark.parametrize("change", [
+    lambda image: image.pop("datasets"),
+    lambda image: image.pop("axes"),
+    lambda image: image["axes"][0].pop("name"),
+    lambda image: image["datasets"][0].pop("path"),
+    lambda image: image["datasets"][0].update(coordinateTransformations=None),
+    lambda image: image["datasets"][0]["coordinateTransformations"][0].update(scale=[1, 2]),
+])  # fmt: skip
+def test_broken_metadata_of_images_are_told_with_a_way_around(tmp_path, change):
+    x = np.arange(512, dtype="u2").reshape(8, 8, 8)
+    v.save(tmp_path / "a.zarr", x, levels=1, chunks=(8, 8, 8))
+    file = tmp_path / "a.zarr" / "zarr.json"
+    meta = json.loads(file.read_text())
+    change(meta["attributes"]["ome"]["multiscales"][0])
+    file.write_text(json.dumps(meta))
+    with pytest.raises(ValueError, match=r"a\.zarr.*image are broken.*dataset="):
+        v.open(tmp_path / "a.zarr")
+    assert np.array_equal(np.asarray(v.open(tmp_path / "a.zarr", dataset="0")), x)

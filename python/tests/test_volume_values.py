@@ -65,6 +65,37 @@ def test_outputs_of_doubles_have_their_precision(name, dtype):
     assert np.array_equal(place, found)
 
 
+@pytest.mark.parametrize("dtype", ["i2", "f", "d", "F", "D"])
+@pytest.mark.parametrize("name", IN_DOUBLES)
+def test_complex_outputs_are_what_was_asked_for(name, dtype):
+    rng = np.random.default_rng(4)
+    x = rng.integers(-99, 99, (13, 17)) * 0.37
+    x = (x + 1j * rng.random(x.shape) if dtype in "FD" else x).astype(dtype)
+    want = IN_DOUBLES[name](nd, x, output=np.complex128 if dtype in "FD" else np.float64)
+    for output in (np.complex64, "c16", np.empty(x.shape, "c16")):
+        found = IN_DOUBLES[name](f, x, output=output)
+        kind = output.dtype if isinstance(output, np.ndarray) else np.dtype(output)
+        assert found.dtype == kind
+        near = 1e-12 if kind == np.complex128 else 1e-6
+        np.testing.assert_allclose(found, want, rtol=0, atol=near * np.abs(want).max())
+    for output in (np.float32, np.empty(x.shape)) if dtype in "FD" else ():
+        with pytest.raises(RuntimeError, match="complex dtype"):
+            IN_DOUBLES[name](f, x, output=output)
+
+
+def test_an_infinite_imaginary_part_leaves_the_real_one_alone():
+    x = np.ones((9, 9), "F")
+    x[4, 4] = complex(1, np.inf)
+    assert np.isfinite(f.gaussian_filter(x, 1).real).all()
+
+
+def test_volumes_take_dtypes_for_outputs_only():
+    x = np.ones((5, 5), "f")
+    assert f.gaussian_filter(v.open(x), 1, output="d").dtype == np.float64
+    with pytest.raises(TypeError, match="save the result to the array"):
+        f.gaussian_filter(v.open(x), 1, output=np.empty((5, 5)))
+
+
 @pytest.mark.parametrize(
     ("a", "b", "expected"),
     [

@@ -130,6 +130,24 @@ def test_renormalized_windows_are_clipped():
     assert f.minimum_filter(line, 3, mode="renormalize").tolist() == [1.0, 1.0, 1.0, 2.0, 2.0]
 
 
+@pytest.mark.parametrize("percent", [10, 33.3, 50, 70, 95, -20])
+@pytest.mark.parametrize("dtype", ["u1", "u2", "f4"])
+def test_percentiles_of_clipped_windows_are_of_the_voxels_that_exist(dtype, percent):
+    x = data((9, 12), dtype, 3)
+    share = percent % 100
+    for size in (3, (4, 5), 7):
+        before = [n // 2 for n in np.broadcast_to(size, 2)]
+        after = [n - n // 2 for n in np.broadcast_to(size, 2)]
+        found = f.percentile_filter(x, percent, size, mode="renormalize")
+        for at in np.ndindex(x.shape):
+            box = tuple(
+                slice(max(i - b, 0), i + a) for i, b, a in zip(at, before, after, strict=True)
+            )
+            values = np.sort(x[box], axis=None)
+            place = min(int(values.size * share / 100), values.size - 1)
+            assert found[at] == values[place], (size, at)
+
+
 def test_integers_are_rounded_once_and_saturate():
     rng = np.random.default_rng(5)
     x = rng.integers(0, 4000, (20, 30, 30), dtype=np.uint16)

@@ -8,6 +8,7 @@ Voxels that are not zero are true. Outside of an array every voxel is `border_va
 # Arrays and file objects of many libraries come in; their element types are known at run time only.
 
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,10 @@ def _shape(volume: Volume, structure: Any, origin: Any, border: Any, axes: Any) 
             "filtered axes; give as many axes, and at least one point"
         )
         raise RuntimeError(message)
-    origins = [int(o) for o in one_each("origin", origin, count)]
+    origins = [index(o) for o in one_each("origin", origin, count)]
+    if not isinstance(border, (int, np.integer, np.bool_)):
+        message = f"a border_value of {border!r}; give 0 or 1"
+        raise TypeError(message)
     return _Shape(points, origins, bool(border), axes)
 
 
@@ -120,7 +124,10 @@ def _repeated(
     """Each step so often; without a number until nothing changes any more."""
     volume = _truth(x)
     inside = None if mask is None else _truth(mask)
-    if iterations >= 1:
+    if inside is not None and inside.shape != volume.shape:
+        message = f"a mask of shape {inside.shape} for an array of shape {volume.shape}; both must be equal"
+        raise RuntimeError(message)
+    if index(iterations) >= 1:
         for step in steps:
             for _ in range(iterations):
                 volume = _only(inside, step(volume), volume)
@@ -350,7 +357,10 @@ def binary_fill_holes(
     volume = as_volume(input)
     shape = _shape(volume, structure, origin, 1, axes)
     if is_lazy(input):
-        message = "holes are found by repeating until nothing changes, which takes an array"
+        message = (
+            "holes are found by repeating until nothing changes, which takes an array; "
+            "compute the volume first"
+        )
         raise ValueError(message)
     free = ~np.asarray(compute(_truth(volume), memory_limit=memory_limit))
     reached = _repeated(np.zeros_like(free), [shape.dilate], free, 0, memory_limit, devices)

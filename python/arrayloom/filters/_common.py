@@ -4,13 +4,14 @@
 # pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false
 # Arrays and file objects of many libraries come in; their element types are known at run time only.
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from arrayloom._ext import VolumeExpr
 from arrayloom._volume import Volume, blockwise
 from arrayloom._volume_compute import compute
 
@@ -46,6 +47,12 @@ def finish(
 ) -> Result:
     """The result as it was asked for: a volume for a volume, else an array."""
     if is_lazy(x):
+        if isinstance(output, np.ndarray):
+            message = (
+                "a volume is computed when it is saved; give output a dtype, "
+                "and save the result to the array with arrayloom.volumes.save"
+            )
+            raise TypeError(message)
         return result
     out = output if isinstance(output, np.ndarray) else None
     array = compute(result, out=out, memory_limit=memory_limit, devices=devices)
@@ -55,9 +62,16 @@ def finish(
 
 def wanted_dtype(output: Output, default: DTypeLike) -> np.dtype[Any]:
     """The dtype of a result while it is computed: in the byte order of this machine."""
+    default = np.dtype(default)
     if output is None:
-        return np.dtype(default)
+        return default
     dtype = output.dtype if isinstance(output, np.ndarray) else np.dtype(output)
+    if default.kind == "c" and dtype.kind != "c":
+        message = (
+            f"output must have complex dtype for {default}, and {dtype} has none; "
+            "filter the real and the imaginary part"
+        )
+        raise RuntimeError(message)
     return dtype.newbyteorder("=")
 
 
@@ -75,10 +89,12 @@ def linear_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def precise(volume: Volume, output: Output) -> Volume:
     """`volume` in double precision where doubles are wanted of a dtype that is filtered in single precision."""
-    single = volume.dtype.kind in "biuf" and np.can_cast(volume.dtype, np.float32)
-    if single and wanted_dtype(output, volume.dtype) == np.float64:
-        return volume.astype(np.float64)
-    return volume
+    wanted = wanted_dtype(output, volume.dtype)
+    if not np.can_cast(volume.dtype, np.complex64):
+        return volume
+    if volume.dtype.kind == "c":
+        return volume.astype(np.complex128) if wanted.char == "D" else volume
+    return volume.astype(np.float64) if wanted.char in "dD" else volume
 
 
 def as_output(volume: Volume, output: Output) -> Volume:
@@ -116,8 +132,7 @@ def filtered_axes(volume: Volume, axes: int | Sequence[int] | None) -> list[int]
     several = [index(axes)] if isinstance(axes, (int, np.integer)) else [index(a) for a in axes]
     for axis in several:
         if not -volume.ndim <= axis < volume.ndim:
-            message = f"axis {axis} is out of bounds for an array of dimension {volume.ndim}"
-            raise ValueError(message)
+            raise np.exceptions.AxisError(axis, volume.ndim)
     several = [a % volume.ndim for a in several]
     if len(set(several)) != len(several):
         message = f"axes {several} must be unique"
@@ -150,7 +165,7 @@ def points_before(size: int, origin: int) -> int:
     if size < 1:
         message = "incorrect filter size: at least 1 is needed"
         raise RuntimeError(message)
-    before = size // 2 + origin
+    before = size // 2 + index(origin)
     if not 0 <= before < size:
         message = f"invalid origin {origin} for a window of {size} points"
         raise ValueError(message)
@@ -179,15 +194,29 @@ def sizes_of(size: Any, count: int) -> list[int]:
     return [int(s) for s in sizes]
 
 
+def native(
+    volumes: Sequence[Volume],
+    dtype: np.dtype[Any],
+    build: Callable[[VolumeExpr, list[int]], int],
+) -> Volume:
+    """What `build` adds to a native expression, of the shape of `volumes`.
+
+    Native filters have one axis at least, so volumes without axes are given one, and the result loses it again.
+    """
+    if volumes[0].ndim:
+        return Volume(volumes[0].shape, dtype, volumes, build)
+    return Volume((1,), dtype, [v[None] for v in volumes], build)[0]
+
+
 def window_of(
     volume: Volume, shape: Sequence[int], mode: Modes, cval: float, origin: Integers, axes: Any
 ) -> list[tuple[int, int, str, float]]:
-    """The window along every axis of `volume`, for a footprint of `shape` on the filtered ones."""
+    """The window along every axis of `volume`, at least one, for a footprint of `shape` on the filtered ones."""
     which = filtered_axes(volume, axes)
     if len(shape) != len(which):
         message = f"a footprint or weights of {len(shape)} axes for {len(which)} filtered axes; the numbers must be equal"
         raise RuntimeError(message)
-    full = [(1, 0, "reflect", 0.0)] * volume.ndim
+    full = [(1, 0, "reflect", 0.0)] * max(volume.ndim, 1)
     rows = zip(
         which,
         shape,
@@ -196,7 +225,7 @@ def window_of(
         strict=True,
     )
     for axis, n, o, m in rows:
-        full[axis] = (int(n), points_before(int(n), int(o)), m, cval)
+        full[axis] = (int(n), points_before(int(n), o), m, cval)
     return full
 
 

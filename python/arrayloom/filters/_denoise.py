@@ -10,7 +10,7 @@ import numpy as np
 
 from arrayloom import volumes
 from arrayloom._ext import VolumeExpr
-from arrayloom._volume import Volume, as_volume
+from arrayloom._volume import as_volume
 from arrayloom.filters._common import (
     Devices,
     Input,
@@ -27,6 +27,7 @@ from arrayloom.filters._common import (
     footprint_of,
     linear_of,
     modes_of,
+    native,
     one_each,
     spread_mask,
     wanted_dtype,
@@ -188,7 +189,7 @@ def nl_means(
     if volume.dtype.kind == "c":
         message = "non-local means of complex numbers; filter their parts"
         raise TypeError(message)
-    reach = [(0, 0, "reflect", 0.0)] * volume.ndim
+    reach = [(0, 0, "reflect", 0.0)] * max(volume.ndim, 1)
     patches = [int(p) for p in one_each("patch", patch, count)]
     shifts = one_each("search", search, count)
     for axis, s, p, m in zip(which, shifts, patches, modes_of(mode, count), strict=True):
@@ -207,7 +208,7 @@ def nl_means(
     def build(expr: VolumeExpr, of: list[int]) -> int:
         return expr.nl_means(of, reach, float(h), dtype.char)
 
-    result = Volume(volume.shape, dtype, operands, build)
+    result = native(operands, dtype, build)
     return finish(input, result, output, memory_limit, devices)
 
 
@@ -258,6 +259,7 @@ def anisotropic_diffusion(
         )
         raise ValueError(message)
     points = np.zeros((3,) * len(which), bool)
+    points[(1,) * len(which)] = True
     for d in range(len(which)):
         points[tuple(slice(None) if a == d else 1 for a in range(len(which)))] = True
     kind = float_of(volume.dtype)

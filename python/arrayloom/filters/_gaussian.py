@@ -4,6 +4,7 @@
 # pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false
 # Arrays and file objects of many libraries come in; their element types are known at run time only.
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ def _taps(sigma: float, order: int, reach: int, mode: str) -> list[float]:
 
 def _reach(sigma: float, truncate: float, radius: Any) -> int:
     reach = int(truncate * float(sigma) + 0.5) if radius is None else radius
-    if reach < 0 or reach != int(reach):
+    if not isinstance(reach, (int, np.integer)) or reach < 0:
         message = "Radius must be a nonnegative integer."
         raise ValueError(message)
     return int(reach)
@@ -93,7 +94,7 @@ def _gaussian(
     for axis, s, o, m, r in rows:
         if s > 1e-15:
             reach = _reach(s, truncate, r)
-            taps.append((axis, _taps(float(s), int(o), reach, m), reach, m, cval))
+            taps.append((axis, _taps(float(s), index(o), reach, m), reach, m, cval))
     return linear_sums(volume, taps, dtype)
 
 
@@ -166,6 +167,9 @@ def gaussian_filter1d(
     >>> gaussian_filter1d([0.0, 0.0, 1.0, 0.0, 0.0], 1, radius=1).round(3).tolist()
     [0.0, 0.274, 0.452, 0.274, 0.0]
     """
+    if sigma < 0:
+        message = f"sigma {sigma} has to be positive"
+        raise ValueError(message)
     return gaussian_filter(
         input,
         sigma,
@@ -242,17 +246,11 @@ def gaussian_gradient_magnitude(
     volume = precise(as_volume(input), output)
     which = filtered_axes(volume, axes)
     orders = [[1 if a == b else 0 for b in which] for a in which]
-    parts = [
-        _gaussian(volume, sigma, o, mode, cval, 4.0, None, which, float_of(volume.dtype))
-        for o in orders
-    ]
-    return finish(
-        input,
-        _length(parts, wanted_dtype(output, float_of(volume.dtype))),
-        output,
-        memory_limit,
-        devices,
-    )
+    kind = float_of(volume.dtype)
+    dtype = wanted_dtype(output, kind)
+    parts = [_gaussian(volume, sigma, o, mode, cval, 4.0, None, which, kind) for o in orders]
+    result = _length(parts, dtype) if parts else rounded(volume, dtype)
+    return finish(input, result, output, memory_limit, devices)
 
 
 def _length(parts: list[Volume], dtype: np.dtype[Any]) -> Volume:
@@ -356,7 +354,7 @@ def unsharp_mask(
     >>> unsharp_mask(np.full(5, 3.0), 1).round(6).tolist()
     [3.0, 3.0, 3.0, 3.0, 3.0]
     """
-    volume = as_volume(input)
+    volume = precise(as_volume(input), output)
     kind = float_of(volume.dtype)
     smooth = _gaussian(volume, sigma, 0, mode, cval, truncate, None, axes, kind)
 

@@ -4,6 +4,7 @@
 # pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false
 # Arrays and file objects of many libraries come in; their element types are known at run time only.
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ def uniform_filter(
     [1.333, 3.0, 4.667]
     """
     volume = as_volume(input)
-    if volume.dtype.kind == "f":  # Sums of whole numbers are exact.
+    if volume.dtype.kind in "fc":  # Sums of whole numbers are exact.
         volume = precise(volume, output)
     which = filtered_axes(volume, axes)
     count = len(which)
@@ -65,7 +66,7 @@ def uniform_filter(
         strict=True,
     )
     taps: list[Taps] = [
-        (a, [1.0 / s] * s, points_before(s, int(o)), m, cval) for a, s, o, m in rows if s > 1
+        (a, [1.0 / s] * s, points_before(s, o), m, cval) for a, s, o, m in rows if s > 1
     ]
     result = linear_sums(volume, taps, wanted_dtype(output, linear_of(volume.dtype)))
     return finish(input, result, output, memory_limit, devices)
@@ -210,7 +211,7 @@ def convolve(
     """
     values = _real(weights)
     origins = one_each("origin", origin, values.ndim)
-    turned = [-int(o) - (n % 2 == 0) for o, n in zip(origins, values.shape, strict=True)]
+    turned = [-index(o) - (n % 2 == 0) for o, n in zip(origins, values.shape, strict=True)]
     return correlate(
         input,
         np.flip(values),
@@ -246,7 +247,9 @@ def correlate1d(
     volume = precise(as_volume(input), output)
     values = _real(weights)
     before = points_before(len(values), origin)
-    taps = [(filtered_axes(volume, axis)[0], values.tolist(), before, modes_of(mode, 1)[0], cval)]
+    taps = [
+        (filtered_axes(volume, (axis,))[0], values.tolist(), before, modes_of(mode, 1)[0], cval)
+    ]
     result = linear_sums(volume, taps, wanted_dtype(output, _weighted_dtype(volume, values)))
     return finish(input, result, output, memory_limit, devices)
 
@@ -271,7 +274,7 @@ def convolve1d(
     [14, 24, 4, 13, 12, 36, 27, 0]
     """
     values = _real(weights)
-    origin = -origin - (len(values) % 2 == 0)
+    origin = -index(origin) - (len(values) % 2 == 0)
     return correlate1d(
         input,
         values[::-1],
@@ -289,7 +292,7 @@ def _derivative(
     volume: Volume, axis: int, smooth: list[float], mode: Modes, cval: float, dtype: np.dtype[Any]
 ) -> Volume:
     modes = modes_of(mode, volume.ndim)
-    at = filtered_axes(volume, axis)[0]
+    at = filtered_axes(volume, (axis,))[0]
     steep: list[Taps] = [(at, [-1.0, 0.0, 1.0], 1, modes[at], cval)]
     flat: list[Taps] = [(d, smooth, 1, modes[d], cval) for d in range(volume.ndim) if d != at]
     if cval != 0 and "constant" in "".join(modes):
@@ -378,7 +381,9 @@ def laplace(
     which = filtered_axes(volume, axes)
     modes = modes_of(mode, len(which))
     dtype = wanted_dtype(output, kind)
-    if which and "renormalize" not in modes:
+    if not which:
+        result = rounded(volume, dtype)
+    elif "renormalize" not in modes:
         weights = np.zeros((3,) * len(which))
         for d in range(len(which)):
             weights[tuple(slice(None) if a == d else 1 for a in range(len(which)))] += [1, -2, 1]

@@ -9,6 +9,7 @@ A structuring element is a box (`size`), a set of points (`footprint`), or heigh
 # Arrays and file objects of many libraries come in; their element types are known at run time only.
 
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from arrayloom.filters._common import (
     float_of,
     footprint_of,
     is_lazy,
+    native,
     one_each,
     rounded,
     wanted_dtype,
@@ -55,7 +57,7 @@ class _Element:
         dilates = kind == "d"
         if dilates:
             origins = one_each("origin", origin, points.ndim)
-            origin = [-int(o) - (n % 2 == 0) for o, n in zip(origins, points.shape, strict=True)]
+            origin = [-index(o) - (n % 2 == 0) for o, n in zip(origins, points.shape, strict=True)]
             points = np.flip(points)
             heights = None if heights is None else np.flip(heights)
         if heights is None:
@@ -71,7 +73,7 @@ class _Element:
     def range(self, volume: Volume) -> Volume | None:
         """The dilation minus the erosion, both found together; for boxes with the voxel in their middle only."""
         shape = self.points.shape
-        origins = one_each("origin", self.origin, len(shape))
+        origins = [index(o) for o in one_each("origin", self.origin, len(shape))]
         middle = all(n % 2 for n in shape) and not any(origins)
         if self.heights is not None or not middle or not self.points.all():
             return None
@@ -80,7 +82,7 @@ class _Element:
         def build(expr: VolumeExpr, of: list[int]) -> int:
             return expr.range(of[0], window)
 
-        return Volume(volume.shape, volume.dtype, [volume], build)
+        return native([volume], volume.dtype, build)
 
     def steps(self, volume: Volume, kinds: str) -> Volume:
         """Erosions and dilations one after the other, such as ``"ed"`` for an opening."""

@@ -5,6 +5,7 @@
 # Arrays and file objects of many libraries come in; their element types are known at run time only.
 
 from collections.abc import Callable
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from arrayloom.filters._common import (
     as_output,
     finish,
     footprint_of,
+    native,
     one_each,
     spread_mask,
     window_of,
@@ -48,7 +50,7 @@ def extremum(
     def build(expr: VolumeExpr, of: list[int]) -> int:
         return expr.extremum(of[0], maximum, window, points)
 
-    return Volume(volume.shape, volume.dtype, [volume], build)
+    return native([volume], volume.dtype, build)
 
 
 def minimum_filter(
@@ -180,6 +182,7 @@ def _ranked(
     axes: Any,
     limit: Limit,
     devices: Devices,
+    percent: float | None = None,
 ) -> Result:
     volume = as_volume(x)
     size, footprint = mask
@@ -193,9 +196,9 @@ def _ranked(
     flat = spread_mask(points, volume, axes).ravel().tolist()
 
     def build(expr: VolumeExpr, of: list[int]) -> int:
-        return expr.rank(of[0], window, flat, rank)
+        return expr.rank(of[0], window, flat, rank, percent)
 
-    result = Volume(volume.shape, volume.dtype, [volume], build)
+    result = native([volume], volume.dtype, build)
     return finish(x, as_output(result, output), output, limit, devices)
 
 
@@ -256,7 +259,8 @@ def rank_filter(
     """
 
     def of(n: int) -> int:
-        at = rank + n if rank < 0 else rank
+        at = index(rank)
+        at = at + n if at < 0 else at
         if not 0 <= at < n:
             message = f"rank {rank} not within filter footprint size {n}"
             raise RuntimeError(message)
@@ -303,4 +307,5 @@ def percentile_filter(
         axes,
         memory_limit,
         devices,
+        share,
     )

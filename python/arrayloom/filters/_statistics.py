@@ -23,6 +23,7 @@ from arrayloom.filters._common import (
     finish,
     float_of,
     footprint_of,
+    native,
     spread_mask,
     wanted_dtype,
     window_of,
@@ -50,7 +51,7 @@ def local_statistic(
     def build(expr: VolumeExpr, of: list[int]) -> int:
         return expr.local(of[0], window, points, name, numbers, dtype.char)
 
-    return Volume(volume.shape, dtype, [volume], build)
+    return native([volume], dtype, build)
 
 
 def _spread_of(

@@ -221,7 +221,8 @@ impl VolumeExpr {
         self.add(py, op, input)
     }
 
-    /// The value of one rank among the points of `mask`.
+    /// The value of one rank among the points of `mask`; of a percentile, if `rank` was made from one.
+    #[pyo3(signature = (input, axes, mask, rank, percent = None))]
     fn rank(
         &mut self,
         py: Python<'_>,
@@ -229,11 +230,16 @@ impl VolumeExpr {
         axes: Vec<PyAxis>,
         mask: Vec<bool>,
         rank: usize,
+        percent: Option<f64>,
     ) -> PyResult<usize> {
         self.check(input)?;
         let window = Neighbourhood::new(window_axes(axes)?, &mask);
-        let dtype = self.expr.dtype(input);
-        self.add(py, window.and_then(|w| Rank::new(w, rank, dtype)), input)
+        let op = window.and_then(|w| Rank::new(w, rank, self.expr.dtype(input)));
+        let op = op.map(|op| match percent {
+            Some(percent) => op.of_percent(percent),
+            None => op,
+        });
+        self.add(py, op, input)
     }
 
     /// Non-local means; `reach` is shifts, patch, mode and constant of each axis. With three values, means

@@ -56,23 +56,33 @@ impl Decoder {
         &mut self.data
     }
 
-    /// Decodes what was read; the result has `bytes` bytes, of which only `needed` need to be right.
+    /// Decodes what was read; the result has `bytes` bytes, of which only `needed` need to be right. More bytes
+    /// are an error if it is to be `exact`, and left out if not.
     pub(super) fn decode(
         &mut self,
         codecs: &[Codec],
         skipped: u32,
         (bytes, needed): (usize, Range<usize>),
+        exact: bool,
     ) -> Result<(), String> {
         for (number, codec) in codecs.iter().enumerate() {
             if skipped >> number & 1 == 0 {
-                let last = number + 1 == codecs.len();
-                let needed = if last { needed.clone() } else { 0..usize::MAX };
-                self.step(*codec, bytes, &needed)?;
+                let rest = &codecs[number + 1..];
+                let checksums = rest.iter().filter(|c| **c == Codec::Crc32c).count();
+                let needed = if rest.is_empty() {
+                    needed.clone()
+                } else {
+                    0..usize::MAX
+                };
+                self.step(*codec, bytes + 4 * checksums, &needed)?;
             }
         }
-        if self.data.len() < bytes {
-            let found = self.data.len();
+        let found = self.data.len();
+        if found < bytes {
             return Err(format!("{found} bytes instead of {bytes}: it is corrupt"));
+        }
+        if exact && found > bytes {
+            return Err(format!("more than {bytes} bytes: it is corrupt"));
         }
         self.data.truncate(bytes);
         Ok(())
@@ -133,9 +143,9 @@ impl Decoder {
     }
 }
 
-/// Reads all of `from`, with a little more than `bytes` bytes at most.
+/// Reads all of `from`, one more than `bytes` bytes at most: checksums are compared at the end only.
 fn drain(mut from: impl Read, to: &mut Vec<u8>, bytes: usize) -> std::io::Result<()> {
-    to.resize(bytes, 0);
+    to.resize(bytes + 1, 0);
     let mut at = 0;
     while at < to.len() {
         let read = from.read(&mut to[at..])?;

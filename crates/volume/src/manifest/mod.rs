@@ -296,9 +296,12 @@ mod tests {
                 assert_eq!(u16::from_ne_bytes([word[0], word[1]]), expected, "{i} {j}");
             }
         }
-        std::fs::write(folder.join("2.0"), [1, 2, 3]).unwrap();
-        let error = manifest.read(&region, &mut out).unwrap_err();
-        assert!(error.contains("2.0") && error.contains('3'), "{error}");
+        for wrong in [3, 14] {
+            std::fs::write(folder.join("2.0"), vec![1; wrong]).unwrap();
+            let error = manifest.read(&region, &mut out).unwrap_err();
+            let told = error.contains("2.0") && error.contains(&format!("{wrong} bytes"));
+            assert!(told, "{error}");
+        }
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -12,7 +12,7 @@ use crate::block::{View, ViewMut, axis_len};
 use crate::columns::Square;
 use crate::histograms::Histograms;
 use crate::load::{self, Keys, Load, Order, emit_keys, key_of};
-use crate::op::{Op, voxels, worth};
+use crate::op::{Mode, Op, voxels, worth};
 use crate::pixel::Key;
 use crate::select::Selector;
 use crate::separable::Ctx;
@@ -27,11 +27,13 @@ const ROWS: i64 = 4;
 /// The value of one rank among the points of a window.
 ///
 /// In a clipped window of `m` of `n` points it is the value of rank `r * m / n`, and `m / 2` for the
-/// median. A window with a NaN gives NaN.
+/// median, or the same percentile of the `m` points. A window with a NaN gives NaN.
 #[derive(Clone, Debug)]
 pub struct Rank {
     window: Neighbourhood,
     place: usize,
+    /// The percentile that the rank was made from.
+    percent: Option<f64>,
     /// Medians of squares have a way of their own.
     square: Option<Square>,
     /// So have large boxes of bytes.
@@ -57,8 +59,34 @@ impl Rank {
             histograms: Histograms::of(&window, rank).filter(|_| dtype.size() == 1),
             window,
             place: rank,
+            percent: None,
             dtype,
         })
+    }
+
+    /// The same rank, which clipped windows take as `percent` percent of the points that they have.
+    #[must_use]
+    pub fn of_percent(self, percent: f64) -> Rank {
+        Rank {
+            percent: Some(percent),
+            ..self
+        }
+    }
+
+    /// The rank among the `m` points of a clipped window.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a window has less than 2^53 points, and a percentile lies between 0 and 100"
+    )]
+    fn clipped(&self, m: usize) -> usize {
+        let n = self.window.points.len();
+        match self.percent {
+            Some(percent) => ((m as f64 * percent / 100.0) as usize).min(m.saturating_sub(1)),
+            None if self.place == n / 2 => m / 2,
+            None => self.place * m / n,
+        }
     }
 
     /// Runs on keys `K`: `L` windows at a time, or of squares `V`.
@@ -178,11 +206,10 @@ impl Rank {
                 Some(points) => values.extend(points.iter().map(|&p| value(p))),
                 None => values.extend((0..place.offsets.len()).map(value)),
             }
-            let (m, n) = (values.len(), place.offsets.len());
-            let rank = if self.place == n / 2 {
-                m / 2
+            let rank = if there.is_some() {
+                self.clipped(values.len())
             } else {
-                self.place * m / n
+                self.place
             };
             if place.nan.is_some_and(|nan| values.contains(&nan)) {
                 *key = K::MAX;
@@ -237,6 +264,11 @@ impl OnDevice for Rank {
     }
 
     fn recipe(&self, inputs: &[View<'_>], region: &Region) -> Option<Recipe> {
+        // Devices take ranks in proportion.
+        let clips = |axis: &window::WindowAxis| axis.mode == Mode::Renormalize;
+        if self.percent.is_some() && self.window.axes.iter().any(clips) {
+            return None;
+        }
         windows::of_keys(
             &self.window,
             (Gather::Rank, self.place),
