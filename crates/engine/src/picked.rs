@@ -161,14 +161,25 @@ impl Engine {
         self.device.residency().is_none() && wanted.is_none_or(|times| times < WANTED)
     }
 
-    /// What is known of picked elements whose whole can be computed with.
+    /// What is known of picked elements whose whole can be computed with. The caller is about to record an operation
+    /// that reads the whole: until [`Engine::whole_is_read`] it gets its value if the list runs, for whatever reason.
     pub fn picked(&self, slot: SlotId) -> Option<Picked> {
         if !self.has_picked() {
             return None;
         }
-        let table = self.table();
+        let mut table = self.table();
         let picked = table.picks.by_slot.get(&slot).copied();
-        picked.filter(|_| !table.picks.lost.contains(&slot))
+        let picked = picked.filter(|_| !table.picks.lost.contains(&slot))?;
+        table.get_mut(picked.whole.slot)?.readers += 1;
+        Some(picked)
+    }
+
+    /// The operation that reads a whole is recorded, or will not be. The caller has held the whole meanwhile.
+    pub fn whole_is_read(&self, whole: SlotId) {
+        if let Some(entry) = self.table().get_mut(whole) {
+            debug_assert!(entry.readers > 0, "{whole:?} has no reader");
+            entry.readers = entry.readers.saturating_sub(1);
+        }
     }
 
     /// True for picked elements that have not been taken.

@@ -38,7 +38,7 @@ struct Facts {
 impl Facts {
     fn of(entry: &Entry) -> Facts {
         Facts {
-            live: entry.user && !entry.stands_in,
+            live: entry.user && (!entry.stands_in || entry.readers > 0),
             nbytes: entry.nbytes,
         }
     }

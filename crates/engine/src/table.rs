@@ -53,6 +53,8 @@ pub(crate) struct Entry {
     pub(crate) put_off: bool,
     /// An array at all places that stands in for picked elements: the program never looks at it.
     pub(crate) stands_in: bool,
+    /// Callers that are about to record an operation that reads it, though it stands in.
+    pub(crate) readers: u32,
     /// Memory that the program got with the slot and has not asked for since: its pages may be taken
     /// back, because nobody but the program's own accesses can know the address.
     pub(crate) fresh: bool,
@@ -139,6 +141,7 @@ impl Table {
             pinned: 0,
             put_off: false,
             stands_in: false,
+            readers: 0,
             fresh: false,
             running: false,
             reads: 0,

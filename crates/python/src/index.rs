@@ -319,7 +319,8 @@ fn masked<'py>(
         unsafe_cast: true,
         ..Options::default()
     };
-    assign::record(py, whole.as_ref().unwrap_or(value), &options)
+    let value = whole.as_ref().map_or(value, |whole| &whole.array);
+    assign::record(py, value, &options)
 }
 
 /// NumPy's own assignment, on memory that may be written.

@@ -168,19 +168,33 @@ fn place_of(mut number: usize, view: &View) -> Option<usize> {
     usize::try_from(offset).ok()
 }
 
+/// The whole of picked elements. It has its value, or gets it, until this is dropped: the list may run before an
+/// operation that reads it is recorded.
+pub(crate) struct Whole<'py> {
+    picked: Picked,
+    pub(crate) array: Bound<'py, PyAny>,
+}
+
+impl Drop for Whole<'_> {
+    fn drop(&mut self) {
+        state::engine().whole_is_read(self.picked.whole.slot);
+    }
+}
+
 /// What picks the elements that are all of `view`, and their whole; none for any other view.
-fn whole_of<'py>(py: Python<'py>, view: &View) -> Option<(Picked, Bound<'py, PyAny>)> {
+fn whole_of<'py>(py: Python<'py>, view: &View) -> Option<Whole<'py>> {
     let (slot, _) = view.slot.filter(|_| view.pending)?;
+    let array = wholes(|wholes| wholes.get(&slot).map(|whole| whole.clone_ref(py)))?;
+    let array = array.into_bound(py);
     let picked = state::engine().picked(slot)?;
-    let whole = wholes(|wholes| wholes.get(&slot).map(|whole| whole.clone_ref(py)))?;
-    let whole = whole.into_bound(py);
-    let dtype = Arr::of(&whole)?.dtype()?;
+    let whole = Whole { picked, array };
+    let dtype = Arr::of(&whole.array)?.dtype()?;
     let layout = &view.layout;
     let all = layout.offset == 0
         && layout.dtype == dtype
         && layout.shape.as_slice() == [picked.count]
         && (picked.count == 1 || layout.is_contiguous());
-    all.then_some((picked, whole))
+    all.then_some(whole)
 }
 
 /// Operands that are all picked by one mask, on all places.
@@ -188,27 +202,27 @@ struct OnAll<'py> {
     inputs: SmallVec<[Input; 3]>,
     /// What picks one of them.
     like: Picked,
-    /// The wholes live until the call is recorded.
-    wholes: Vec<Bound<'py, PyAny>>,
+    /// The wholes, until the call is recorded.
+    wholes: Vec<Whole<'py>>,
 }
 
 /// The operands on all places; none if they are not all numbers or picked by one mask.
 fn on_all<'py>(py: Python<'py>, inputs: &[Input]) -> Option<OnAll<'py>> {
     let mut all: SmallVec<[Input; 3]> = SmallVec::new();
     let mut like: Option<Picked> = None;
-    let mut wholes: Vec<Bound<'py, PyAny>> = Vec::new();
+    let mut wholes: Vec<Whole<'py>> = Vec::new();
     for input in inputs {
         all.push(match input {
             Input::Scalar(scalar) => Input::Scalar(*scalar),
             Input::Weak(weak) => Input::Weak(*weak),
             Input::View(view) => {
-                let (picked, whole) = whole_of(py, view)?;
-                let array = Arr::of(&whole)?;
-                let first = wholes.first().and_then(Arr::of);
-                let fits = like.is_none_or(|like| like.mask == picked.mask)
+                let whole = whole_of(py, view)?;
+                let array = Arr::of(&whole.array)?;
+                let first = wholes.first().and_then(|first| Arr::of(&first.array));
+                let fits = like.is_none_or(|like| like.mask == whole.picked.mask)
                     && first.is_none_or(|first| first.shape() == array.shape());
                 let view = view_of(array).filter(|_| fits)?;
-                like = Some(picked);
+                like = Some(whole.picked);
                 wholes.push(whole);
                 Input::View(view)
             }
@@ -272,27 +286,22 @@ pub(crate) fn call<'py>(
 /// The slot of an array that may be written, if it is all that the mask of `like` picks.
 fn picked_slot(py: Python<'_>, out: &Bound<'_, PyAny>, like: &Picked) -> Option<SlotId> {
     let view = Arr::of(out).filter(|a| a.writeable()).and_then(view_of)?;
-    let (picked, _) = whole_of(py, &view)?;
-    (picked.mask == like.mask).then_some(view.slot?.0)
+    let whole = whole_of(py, &view)?;
+    (whole.picked.mask == like.mask).then_some(view.slot?.0)
 }
 
 /// Elements at all places, for picked elements that go back to where `mask` is true; none for other values.
 pub(crate) fn to_put_back<'py>(
     value: &Bound<'py, PyAny>,
     mask: Arr,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
+) -> PyResult<Option<Whole<'py>>> {
     let py = value.py();
     let view = Arr::of(value).filter(|_| any()).and_then(view_of);
-    let Some((picked, whole)) = view.as_ref().and_then(|view| whole_of(py, view)) else {
+    let Some(whole) = view.as_ref().and_then(|view| whole_of(py, view)) else {
         return Ok(None);
     };
-    let fits = Arr::of(&whole).map(Arr::shape) == Some(mask.shape());
+    let fits = Arr::of(&whole.array).map(Arr::shape) == Some(mask.shape());
     let boolean = mask.dtype() == Some(DType::Bool);
-    if !fits || !boolean || !truth::is_at(py, mask, picked.mask)? {
-        return Ok(None);
-    }
-    // If the mask was computed for that, the list ran, without the whole of elements that nothing was done to.
-    Ok(view
-        .and_then(|view| whole_of(py, &view))
-        .map(|(_, whole)| whole))
+    let same = fits && boolean && truth::is_at(py, mask, whole.picked.mask)?;
+    Ok(Some(whole).filter(|_| same))
 }

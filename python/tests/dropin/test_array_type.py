@@ -257,7 +257,17 @@ def test_comparisons_ask_derived_classes_first(xp_both):
 
     def body(m):
         a, b = made(m), made(m).view(Asked)
-        return a < b, a <= b, a > b, a >= b, a == b, a != b, b < a, a + b, type(a < a[:1].view(np.matrix))
+        return (
+            a < b,
+            a <= b,
+            a > b,
+            a >= b,
+            a == b,
+            a != b,
+            b < a,
+            a + b,
+            type(a < a[:1].view(np.matrix)),
+        )
 
     check(body, xp_both)
 
@@ -272,7 +282,13 @@ def test_lists_are_operands(xp_both):
         row = [0.5] * a.shape[-1]
         kept = a.copy()
         kept += row
-        mixed = a - [a[0], 2 * a[0]][0], [1, 2.5, True][:1] * a, a < tuple(row), row**a, m.add(a, row)
+        mixed = (
+            a - [a[0], 2 * a[0]][0],
+            [1, 2.5, True][:1] * a,
+            a < tuple(row),
+            row**a,
+            m.add(a, row),
+        )
         chosen = m.where([1] * len(row), a, 0), m.where(np.int64(0), a, row), m.where(1, a, -a)
         return a + row, row - a, a / [2], a + Own(row), kept, mixed, chosen
 

@@ -341,3 +341,15 @@ def test_threads_take_the_same_elements():
         assert found == [p[mask][0] + p[mask][-1] + 1] * 4
         a[~mask] += 1
         numpy.testing.assert_array_equal(numpy.asarray(a), p)
+
+
+def test_a_list_that_runs_in_the_middle_of_a_statement(xp):
+    """The list runs when lines cannot be told apart any more, some ten thousand later, wherever that is."""
+    values = numpy.arange(1.0, 31.0)
+    doubled = (values[values > 3] * 2).tolist()
+    source = "results = [" + ",\n".join(["x[m]\n* 2"] * 60) + "]"
+    for number in range(600):
+        space = {"x": xp.array(values), "m": xp.array(values > 3)}
+        exec(compile(source, f"program {number}", "exec"), space)
+        space["x"][space["m"]] = space["results"][0]
+        assert all(numpy.asarray(found).tolist() == doubled for found in space["results"]), number

@@ -101,7 +101,14 @@ def test_repeat_round_and_order(xp, dtype):
             a = build(m, ordinary(dtype, 42))
             found = [m.repeat(a, 3), a.repeat(0), a.repeat([2])]
             found += [a.repeat(2, axis=axis) for axis in range(-a.ndim, a.ndim)]
-            found += [a.round(), a.round(2), a.round(-1), m.round(a, decimals=1), (a.T + 1).round(1), a.T.round(1)]
+            found += [
+                a.round(),
+                a.round(2),
+                a.round(-1),
+                m.round(a, decimals=1),
+                (a.T + 1).round(1),
+                a.T.round(1),
+            ]
             found += [m.count_nonzero(a), m.count_nonzero(a, axis=0) if a.ndim else 0]
             for order in "CFAK":
                 found += [a.flatten(order), a.ravel(order), a.copy(order), m.ravel(a, order=order)]

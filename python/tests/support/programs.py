@@ -201,6 +201,8 @@ class Writer:
         return f"({form.format(left, right)})"
 
     def unary(self, text):
+        if self.reversed_complex(text):
+            return f"-({text})"
         form = self.form(
             ("-({})", "abs({})", "np.sqrt(abs({}))", "np.floor({})", "({})**2", "np.sign({})",
              "({}).astype('f')", "({}).astype('d')", "({}).copy()",

@@ -81,6 +81,15 @@ fn drop_all(w: &World, arrays: &[&Array]) {
     w.engine.flush().unwrap();
 }
 
+/// Whether the whole of picked elements can be computed with; nothing is recorded.
+fn has_whole(w: &World, slot: SlotId) -> bool {
+    let picked = w.engine.picked(slot);
+    picked.is_some_and(|picked| {
+        w.engine.whole_is_read(picked.whole.slot);
+        true
+    })
+}
+
 #[test]
 fn unchanged_elements_come_from_their_origin_without_a_kernel() {
     let (w, _turn) = guarded();
@@ -107,12 +116,9 @@ fn elements_with_a_whole_of_their_own_are_taken_from_it() {
     let (slots, live) = (w.engine.slots_in_use(), w.live_bytes());
     let of = pair(w);
     let (picked, whole) = pick(w, &of, Some("negative"));
-    assert!(w.engine.picked(picked.slot).is_some());
+    assert!(has_whole(w, picked.slot));
     w.engine.flush().unwrap();
-    assert!(
-        w.engine.picked(picked.slot).is_some(),
-        "its whole is computed"
-    );
+    assert!(has_whole(w, picked.slot), "its whole is computed");
     // The origin is nothing to it any more.
     w.map("_copy", &of.origin, &[number(0.0)]).unwrap();
     assert!(w.engine.is_picked(picked.slot));
@@ -129,11 +135,33 @@ fn the_whole_of_unchanged_elements_is_lost_when_the_list_runs() {
     let (w, _turn) = guarded();
     let of = pair(w);
     let (picked, whole) = pick(w, &of, None);
-    assert!(w.engine.picked(picked.slot).is_some());
+    assert!(has_whole(w, picked.slot));
     w.engine.flush().unwrap();
-    assert!(w.engine.picked(picked.slot).is_none());
+    assert!(!has_whole(w, picked.slot));
     assert_eq!(w.floats(&picked), CHOSEN);
     drop_all(w, &[&picked, &whole, &of.origin, &of.mask]);
+}
+
+#[test]
+fn a_whole_that_is_about_to_be_read_is_computed_when_the_list_runs() {
+    let (w, _turn) = guarded();
+    let (slots, live) = (w.engine.slots_in_use(), w.live_bytes());
+    let of = pair(w);
+    let (picked, whole) = pick(w, &of, None);
+    let found = w.engine.picked(picked.slot).unwrap();
+    w.engine.flush().unwrap();
+    let next = w.lazy(DType::F64, &[6]);
+    w.map("negative", &next, &[read(&whole)]).unwrap();
+    w.engine.whole_is_read(found.whole.slot);
+    assert_eq!(w.floats(&next), [-1.0, -1.0, -3.0, -4.0, -1.0, -1.0]);
+    assert!(
+        !has_whole(w, picked.slot),
+        "elements come from their origin"
+    );
+    assert_eq!(w.floats(&picked), CHOSEN);
+    drop_all(w, &[&picked, &whole, &next, &of.origin, &of.mask]);
+    assert_eq!(w.engine.slots_in_use(), slots);
+    assert_eq!(w.live_bytes(), live);
 }
 
 #[test]
