@@ -104,6 +104,15 @@ impl Neighbourhood {
         })
     }
 
+    /// The place of the center in `points`, if it is one of them.
+    pub(super) fn center(&self) -> Option<usize> {
+        let is_center = |point: &Vec<usize>| {
+            let mut each = point.iter().zip(&self.axes);
+            each.all(|(&at, axis)| usize::try_from(axis.before) == Ok(at))
+        };
+        self.points.iter().position(is_center)
+    }
+
     /// First and last point of each run along the last axis, as places in `points`.
     pub(crate) fn runs(&self) -> Vec<(usize, usize)> {
         let mut runs: Vec<(usize, usize)> = Vec::new();
