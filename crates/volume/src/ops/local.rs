@@ -168,7 +168,7 @@ impl Op for Local {
     fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
         let elems = tile_elems(&self.window.axes, extents, 8) + self.extra(extents) as u64;
         let each = 8 * elems + self.out.size() as u64 * tile_voxels(extents, 8) + 64;
-        worth(threads, voxels(extents)) as u64 * each
+        worth(threads, voxels(extents), self.cost_ns()) as u64 * each
     }
 
     fn cost_ns(&self) -> f64 {
