@@ -236,6 +236,17 @@ class BufferExport:
     @property
     def array(self) -> object: ...
 
+def flood(
+    before: ndarray[Any, Any],
+    now: ndarray[Any, Any],
+    mask: ndarray[Any, Any] | None,
+    axes: Sequence[tuple[int, int, str, float]],
+    points: Sequence[bool],
+    to: bool,
+    steps: int | None,
+    budget: int,
+) -> bool: ...
+
 class VolumeExpr:
     def __init__(self) -> None: ...
     def array(self, array: ndarray[Any, Any], letter: str, mapped: bool) -> int: ...

@@ -1,5 +1,6 @@
 """Chunked files that the native half reads by itself, against the libraries that wrote them."""
 
+import json
 import os
 
 import numpy as np
@@ -97,6 +98,35 @@ def test_zarr_2(tmp_path, name, dtype, separator):
     stored[10:, :16] = x[10:, :16]
     stored[10:, 24:] = x[10:, 24:]
     check(tmp_path / "in.zarr", x)
+
+
+def read_bytes(folder, stored, nbytes):
+    """The bytes of an array that has the chunk `stored`, made by Blosc."""
+    folder.mkdir(exist_ok=True)
+    meta = {
+        "zarr_format": 2, "shape": [nbytes], "chunks": [nbytes], "dtype": "|u1", "fill_value": 0, "order": "C",
+        "filters": None, "compressor": {"id": "blosc", "cname": "lz4"},
+    }  # fmt: skip
+    (folder / ".zarray").write_text(json.dumps(meta))
+    (folder / "0").write_bytes(stored)
+    return np.asarray(v.open(folder)).tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "u8", "S3", "V6", "c16"])
+@pytest.mark.parametrize("cname", ["lz4", "zstd"])
+@pytest.mark.parametrize("shuffle", [1, 2])
+@pytest.mark.filterwarnings("ignore")
+def test_shuffled_blocks_may_have_any_length(tmp_path, shuffle, cname, dtype):
+    numcodecs = pytest.importorskip("numcodecs")
+    pytest.importorskip("zarr")
+    rng = np.random.default_rng(3)
+    for blocksize in (0, 120, 1000):
+        codec = numcodecs.Blosc(cname, shuffle=shuffle, blocksize=blocksize)
+        for count in [*range(1, 10), 15, 63, 127, 128, 250, 1001, 4099, 20_011]:
+            data = rng.integers(0, 3, count * np.dtype(dtype).itemsize, "u1")
+            stored = codec.encode(data.view(dtype))
+            found = read_bytes(tmp_path / "in.zarr", stored, data.size)
+            assert found == data.tobytes(), (blocksize, count)
 
 
 @pytest.mark.parametrize("layout", [{}, {"tile": (16, 32)}, {"rowsperstrip": 7}])

@@ -100,6 +100,8 @@ mod ext {
 
     #[pymodule_export]
     use super::volume::VolumeExpr;
+    #[pymodule_export]
+    use super::volume::steps::flood;
 
     use super::{Bound, PyModule, PyResult, start};
 

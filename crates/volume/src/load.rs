@@ -58,6 +58,14 @@ fn each<S: Copy, W: Pod, const N: usize>(from: &[S; N], with: impl Fn(S) -> W) -
     to
 }
 
+/// The same for a row, of any length.
+#[inline(always)]
+fn every<S: Copy, W>(from: &[S], to: &mut [W], with: impl Fn(S) -> W) {
+    for (to, &from) in to.iter_mut().zip(from) {
+        *to = with(from);
+    }
+}
+
 /// Raw words as numbers of this dtype.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Numbers(pub(crate) DType);
@@ -70,6 +78,14 @@ macro_rules! numbers {
                 match self.0 {
                     $(DType::$name => each(from, |v| bytemuck::cast::<$raw, $t>(v).$to()),)*
                     _ => each(from, |v| bytemuck::cast::<$raw, $plain>(v).$to()),
+                }
+            }
+
+            #[inline(always)]
+            fn row(self, from: &[$raw], to: &mut [$w]) {
+                match self.0 {
+                    $(DType::$name => every(from, to, |v| bytemuck::cast::<$raw, $t>(v).$to()),)*
+                    _ => every(from, to, |v| bytemuck::cast::<$raw, $plain>(v).$to()),
                 }
             }
         }

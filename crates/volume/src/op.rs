@@ -77,11 +77,19 @@ impl Mode {
     }
 }
 
-/// The threads that a box of so many voxels is worth.
-pub(crate) fn worth(threads: usize, voxels: u64) -> usize {
-    usize::try_from(voxels / 16_384)
-        .unwrap_or(usize::MAX)
-        .clamp(1, threads.max(1))
+/// Nanoseconds of work that a thread more is worth; to start it takes about half of them.
+const LEAST_NS: f64 = 100_000.0;
+
+/// The threads that so many voxels of so many nanoseconds are worth.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "an estimate, and a positive one"
+)]
+pub(crate) fn worth(threads: usize, voxels: u64, cost_ns: f64) -> usize {
+    let several = (voxels as f64 * cost_ns / LEAST_NS) as usize;
+    several.clamp(1, threads.max(1))
 }
 
 /// Voxels of a box of these extents.

@@ -80,8 +80,8 @@ macro_rules! key {
 }
 key!(u8 u16 u32 u64);
 
-/// Rounds to integers of 16 bits or less without a conversion that has to look for what does not fit: a number
-/// that is added to one and a half times the unit of the last place has its integer in its lowest bits.
+/// Rounds to integers of 16 bits or less, or of 32 from doubles, without a conversion that has to look for what does not
+/// fit: a number that is added to one and a half times the unit of the last place has its integer in its lowest bits.
 macro_rules! small {
     ($name:ident, $f:ty) => {
         #[inline(always)]
@@ -97,13 +97,37 @@ macro_rules! small {
 small!(small_f32, f32);
 small!(small_f64, f64);
 
+/// Rounds to an integer of 64 bits, from `low` up to what is below `end`, in halves: as above, for all vectors. What is
+/// not below `end` is not looked at.
+#[inline(always)]
+fn halves(value: f64, low: f64, end: f64) -> u64 {
+    const HALF: f64 = 4_294_967_296.0;
+    let some = if value.is_nan() { 0.0 } else { value };
+    let some = if some > low { some } else { low };
+    let whole = if some < end {
+        some.round_ties_even()
+    } else {
+        0.0
+    };
+    let high = (whole / HALF).floor();
+    let rest = whole - high * HALF;
+    let unit = 1.5 / f64::EPSILON;
+    ((high + unit).to_bits() << 32) | ((rest + unit).to_bits() & 0xFFFF_FFFF)
+}
+
 macro_rules! rounded {
     ($value:expr, $t:ty, small, $by:ident) => {
         $by($value, <$t>::MIN as _, <$t>::MAX as _) as $t
     };
-    ($value:expr, $t:ty, wide, $by:ident) => {
-        $value.round_ties_even() as $t
+    ($value:expr, $t:ty, middle, $by:ident) => {
+        small_f64($value as f64, <$t>::MIN as f64, <$t>::MAX as f64) as $t
     };
+    ($value:expr, $t:ty, wide, $by:ident) => {{
+        // The greatest integer is no double: the next one is.
+        let (value, end) = ($value as f64, <$t>::MAX as f64);
+        let inside = halves(value, <$t>::MIN as f64, end) as $t;
+        if value >= end { <$t>::MAX } else { inside }
+    }};
 }
 
 macro_rules! integer {
@@ -130,7 +154,7 @@ macro_rules! integer {
 integer! {
     u8, u8, 0, small; i8, u8, 0x80, small;
     u16, u16, 0, small; i16, u16, 0x8000, small;
-    u32, u32, 0, wide; i32, u32, 0x8000_0000, wide;
+    u32, u32, 0, middle; i32, u32, 0x8000_0000, middle;
     u64, u64, 0, wide; i64, u64, 0x8000_0000_0000_0000, wide;
 }
 
@@ -293,6 +317,31 @@ mod tests {
                 "{v}"
             );
             assert_eq!(u8::from_f32(single), single.round_ties_even() as u8, "{v}");
+        }
+    }
+
+    #[test]
+    fn casts_to_long_integers_round_to_even_and_saturate() {
+        let powers = (0..70).flat_map(|bit| {
+            let power = 2f64.powi(bit);
+            let near = [power, power.next_down(), power.next_up()];
+            near.into_iter().chain([0.5, 1.0, 1.5].map(|d| power + d))
+        });
+        let quarters = (-99..99).map(|i| f64::from(i) / 4.0);
+        let others = [f64::NAN, f64::INFINITY, 1e300, 1e-300];
+        let thirds = (1..999).map(|i| 1e19 / f64::from(i) / 3.0);
+        let all = powers.chain(quarters).chain(others).chain(thirds);
+        for v in all.flat_map(|v| [v, -v]) {
+            let (single, whole) = (v as f32, v.round_ties_even());
+            assert_eq!(i64::from_f64(v), whole as i64, "{v}");
+            assert_eq!(u64::from_f64(v), whole as u64, "{v}");
+            assert_eq!(i32::from_f64(v), whole as i32, "{v}");
+            assert_eq!(u32::from_f64(v), whole as u32, "{v}");
+            let whole = single.round_ties_even();
+            assert_eq!(i64::from_f32(single), whole as i64, "{v}");
+            assert_eq!(u64::from_f32(single), whole as u64, "{v}");
+            assert_eq!(i32::from_f32(single), whole as i32, "{v}");
+            assert_eq!(u32::from_f32(single), whole as u32, "{v}");
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::fold::{EdgeTaps, GROUP, Rule};
 use crate::levels::{Block, Level, SHORT_ROW, blocks, in_threads, levels, most_of_strip};
 use crate::lines::{LINE, Lines, most_results};
 use crate::load::{self, Load, Plain};
-use crate::op::worth;
+use crate::op::{Op, worth};
 use crate::ring::{self, Ring};
 use crate::{Meter, Scratch, VolumeError};
 use arrayloom_plan::Edge;
@@ -33,10 +33,10 @@ pub struct Ctx {
 }
 
 impl Ctx {
-    /// The same with as many threads as a box of so many voxels is worth.
-    pub(crate) fn for_voxels(&self, voxels: u64) -> Ctx {
+    /// The same with as many threads as so many voxels of an operation are worth.
+    pub(crate) fn for_voxels(&self, op: &dyn Op, voxels: u64) -> Ctx {
         Ctx {
-            threads: worth(self.threads, voxels),
+            threads: worth(self.threads, voxels, op.cost_ns()),
             ..self.clone()
         }
     }

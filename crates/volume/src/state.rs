@@ -349,7 +349,7 @@ impl<'a> Machine<'a> {
                 (None, None) => {}
             }
         }
-        op.run(&ctx.for_voxels(out.region.voxels()), &views, out)
+        op.run(&ctx.for_voxels(op, out.region.voxels()), &views, out)
     }
 }
 

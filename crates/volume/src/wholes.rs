@@ -93,6 +93,10 @@ impl<'a> Wholes<'a> {
             dtype: op.dtype(),
             data: out,
         };
-        op.run(&ctx.for_voxels(self.regions[v].voxels()), &views, out)
+        op.run(
+            &ctx.for_voxels(&**op, self.regions[v].voxels()),
+            &views,
+            out,
+        )
     }
 }

@@ -30,6 +30,7 @@ from arrayloom.filters._common import (
     one_each,
 )
 from arrayloom.filters._rank import extremum
+from arrayloom.filters._steps import Step, Truth, repeated, truth
 
 
 def generate_binary_structure(rank: int, connectivity: int) -> NDArray[np.bool_]:
@@ -75,15 +76,14 @@ class _Shape:
     border: bool
     axes: Any
 
-    def erode(self, volume: Volume) -> Volume:
-        """True where the volume is true under the whole structure."""
-        return extremum(volume, False, self.points, "constant", self.border, self.origin, self.axes)
+    def erosion(self) -> Step:
+        """True where all voxels under the whole structure are true."""
+        return Step(self.points, self.origin, self.border, self.axes, dilates=False)
 
-    def dilate(self, volume: Volume) -> Volume:
-        """True where the volume is true under some point of the mirrored structure."""
+    def dilation(self) -> Step:
+        """True where some voxel under the mirrored structure is true."""
         turned = [-o - (n % 2 == 0) for o, n in zip(self.origin, self.points.shape, strict=True)]
-        points = np.flip(self.points)
-        return extremum(volume, True, points, "constant", self.border, turned, self.axes)
+        return Step(np.flip(self.points), turned, self.border, self.axes, dilates=True)
 
 
 def _shape(volume: Volume, structure: Any, origin: Any, border: Any, axes: Any) -> _Shape:
@@ -104,48 +104,13 @@ def _shape(volume: Volume, structure: Any, origin: Any, border: Any, axes: Any) 
     return _Shape(points, origins, bool(border), axes)
 
 
-def _truth(x: object) -> Volume:
-    volume = as_volume(x)
-    if volume.dtype.kind == "b":
-        return volume
-    return blockwise(lambda v: v != 0, [volume], volume.shape, np.bool_, "truth")
-
-
-def _only(mask: Volume | None, new: Volume, old: Volume) -> Volume:
-    """`new` where `mask` is true, else `old`."""
-    if mask is None:
-        return new
-    return blockwise(np.where, [mask, new, old], new.shape, np.bool_, "where")
-
-
-def _repeated(
-    x: Input, steps: list[Any], mask: Any, iterations: int, limit: Limit, devices: Devices
-) -> Volume:
-    """Each step so often; without a number until nothing changes any more."""
-    volume = _truth(x)
-    inside = None if mask is None else _truth(mask)
-    if inside is not None and inside.shape != volume.shape:
-        message = f"a mask of shape {inside.shape} for an array of shape {volume.shape}; both must be equal"
-        raise RuntimeError(message)
-    if index(iterations) >= 1:
-        for step in steps:
-            for _ in range(iterations):
-                volume = _only(inside, step(volume), volume)
-        return volume
-    if is_lazy(x):
-        message = (
-            f"{iterations} iterations repeat until nothing changes any more, which takes an array; "
-            "compute the volume first, or give a number of iterations"
-        )
-        raise ValueError(message)
-    now: NDArray[Any] = compute(volume, memory_limit=limit, devices=devices)
-    for step in steps:
-        while True:
-            before, old = now, as_volume(now)
-            now = compute(_only(inside, step(old), old), memory_limit=limit, devices=devices)
-            if np.array_equal(now, before):
-                break
-    return as_volume(now)
+def _finished(
+    x: Input, result: Volume | Truth, output: Output, limit: Limit, devices: Devices
+) -> Result:
+    """The result as it was asked for."""
+    if isinstance(result, np.ndarray) and output is None:
+        return result
+    return finish(x, as_output(as_volume(result), output), output, limit, devices)
 
 
 def binary_erosion(
@@ -183,8 +148,8 @@ def binary_erosion(
     [0, 0, 1, 0, 0]
     """
     shape = _shape(as_volume(input), structure, origin, border_value, axes)
-    result = _repeated(input, [shape.erode], mask, iterations, memory_limit, devices)
-    return finish(input, as_output(result, output), output, memory_limit, devices)
+    result = repeated(input, [shape.erosion()], mask, iterations, memory_limit, devices)
+    return _finished(input, result, output, memory_limit, devices)
 
 
 def binary_dilation(
@@ -222,8 +187,8 @@ def binary_dilation(
     [0, 1, 1, 1, 0]
     """
     shape = _shape(as_volume(input), structure, origin, border_value, axes)
-    result = _repeated(input, [shape.dilate], mask, iterations, memory_limit, devices)
-    return finish(input, as_output(result, output), output, memory_limit, devices)
+    result = repeated(input, [shape.dilation()], mask, iterations, memory_limit, devices)
+    return _finished(input, result, output, memory_limit, devices)
 
 
 def binary_opening(
@@ -261,8 +226,10 @@ def binary_opening(
     [0, 1, 1, 1, 0, 0]
     """
     shape = _shape(as_volume(input), structure, origin, border_value, axes)
-    result = _repeated(input, [shape.erode, shape.dilate], mask, iterations, memory_limit, devices)
-    return finish(input, as_output(result, output), output, memory_limit, devices)
+    result = repeated(
+        input, [shape.erosion(), shape.dilation()], mask, iterations, memory_limit, devices
+    )
+    return _finished(input, result, output, memory_limit, devices)
 
 
 def binary_closing(
@@ -300,8 +267,10 @@ def binary_closing(
     [0, 1, 1, 1, 1, 1, 0]
     """
     shape = _shape(as_volume(input), structure, origin, border_value, axes)
-    result = _repeated(input, [shape.dilate, shape.erode], mask, iterations, memory_limit, devices)
-    return finish(input, as_output(result, output), output, memory_limit, devices)
+    result = repeated(
+        input, [shape.dilation(), shape.erosion()], mask, iterations, memory_limit, devices
+    )
+    return _finished(input, result, output, memory_limit, devices)
 
 
 def binary_propagation(
@@ -362,10 +331,9 @@ def binary_fill_holes(
             "compute the volume first"
         )
         raise ValueError(message)
-    free = ~np.asarray(compute(_truth(volume), memory_limit=memory_limit))
-    reached = _repeated(np.zeros_like(free), [shape.dilate], free, 0, memory_limit, devices)
-    filled = blockwise(np.logical_not, [reached], volume.shape, np.bool_, "not")
-    return finish(input, as_output(filled, output), output, memory_limit, devices)
+    free = ~np.asarray(compute(truth(volume), memory_limit=memory_limit))
+    reached = repeated(np.zeros_like(free), [shape.dilation()], free, 0, memory_limit, devices)
+    return _finished(input, ~np.asarray(reached), output, memory_limit, devices)
 
 
 def binary_hit_or_miss(
@@ -390,11 +358,11 @@ def binary_hit_or_miss(
     volume = as_volume(input)
     hit = _shape(volume, structure1, origin1, 0, axes)
     rest = ~hit.points if structure2 is None else structure2
-    truth = _truth(volume)
-    found = hit.erode(truth)
+    inside = truth(volume)
+    found = hit.erosion().of(inside)
     if np.any(rest):
         miss = _shape(volume, rest, origin1 if origin2 is None else origin2, 0, axes)
-        near = extremum(truth, True, miss.points, "constant", 0.0, miss.origin, axes)
+        near = extremum(inside, True, miss.points, "constant", 0.0, miss.origin, axes)
         pair = [found, near]
         found = blockwise(lambda a, b: a & ~b, pair, volume.shape, np.bool_, "hit_or_miss")
     return finish(input, as_output(found, output), output, memory_limit, devices)

@@ -46,6 +46,16 @@ def extremum(
         origin = [o if n > 1 else 0 for o, n in zip(origins, mask.shape, strict=True)]
     window = window_of(volume, mask.shape, mode, cval, origin, axes)
     points = None if mask.all() else spread_mask(mask, volume, axes).ravel().tolist()
+    return extremum_over(volume, maximum, window, points)
+
+
+def extremum_over(
+    volume: Volume,
+    maximum: bool,
+    window: list[tuple[int, int, str, float]],
+    points: list[bool] | None,
+) -> Volume:
+    """The extremum over a window as `window_of` tells it, or over these of its points."""
 
     def build(expr: VolumeExpr, of: list[int]) -> int:
         return expr.extremum(of[0], maximum, window, points)

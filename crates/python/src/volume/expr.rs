@@ -26,7 +26,7 @@ use pyo3::types::PyDict;
 use std::sync::Arc;
 
 /// A window along one axis as Python gives it: points, points before the center, mode, constant.
-type PyAxis = (usize, i64, String, f64);
+pub(super) type PyAxis = (usize, i64, String, f64);
 /// Taps along one axis: axis, taps, points before the center, mode, constant.
 type PyTaps = (usize, Vec<f64>, i64, String, f64);
 /// A map of one axis: axis of the result or -1, step, offset; or `None` for all of it.
@@ -49,7 +49,7 @@ fn mode(name: &str, cval: f64) -> PyResult<Mode> {
     }
 }
 
-fn window_axes(axes: Vec<PyAxis>) -> PyResult<Vec<WindowAxis>> {
+pub(super) fn window_axes(axes: Vec<PyAxis>) -> PyResult<Vec<WindowAxis>> {
     let one = |(len, before, name, cval): PyAxis| {
         Ok(WindowAxis {
             len,

@@ -7,6 +7,7 @@ mod manifest;
 mod memory;
 mod running;
 mod statistic;
+pub(crate) mod steps;
 
 pub(crate) use expr::VolumeExpr;
 

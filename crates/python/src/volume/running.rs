@@ -66,6 +66,25 @@ pub(super) fn go(
     result.map_err(|e| to_python(py, &e))
 }
 
+/// Works without the interpreter lock, and asks now and then for signals; an exception comes back as it was raised.
+pub(super) fn watched<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&dyn Fn() -> bool) -> Result<T, VolumeError> + Send,
+) -> PyResult<T> {
+    let raised: Mutex<Option<PyErr>> = Mutex::new(None);
+    let result = py.detach(|| {
+        work(&|| {
+            let asked = Python::attach(|py| -> PyResult<()> { py.check_signals() });
+            let mut raised = raised.lock().unwrap_or_else(PoisonError::into_inner);
+            asked.map_err(|error| *raised = Some(error)).is_ok()
+        })
+    });
+    match raised.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some(error) => Err(error),
+        None => result.map_err(|e| to_python(py, &e)),
+    }
+}
+
 pub(super) fn plan_dict<'py>(py: Python<'py>, plan: &Plan) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     out.set_item("bounds", &plan.bounds)?;

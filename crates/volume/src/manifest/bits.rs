@@ -45,11 +45,16 @@ impl<const N: usize> Wide for Planes<'_, N> {
     }
 }
 
-/// The same with bits: a row for each bit of an element. Elements behind the last eight stay as they are.
+/// The same with bits: a row for each bit of an element. If the elements are no multiple of eight, Blosc 1 leaves
+/// all of them as they are.
 pub(super) fn unshuffle_bits(from: &[u8], size: usize, to: &mut [u8]) {
     /// Groups of eight elements that are turned at a time.
     const GROUPS: usize = 64;
-    let n = from.len() / size / 8 * 8;
+    let n = from.len() / size;
+    if !n.is_multiple_of(8) {
+        to.copy_from_slice(from);
+        return;
+    }
     let row = n / 8;
     let mut bytes = [[0; 8]; 8 * GROUPS];
     for first in (0..row).step_by(GROUPS) {
@@ -190,17 +195,19 @@ mod tests {
             unshuffle(&planes, size, &mut out);
             assert_eq!(out, data);
 
+            unshuffle_bits(&data, size, &mut out);
+            assert_eq!(out, data, "{n} elements are no rows of bits");
             let whole = n / 8 * 8;
-            let mut rows = data.clone();
-            rows[..whole * size].fill(0);
-            for (i, element) in data.chunks_exact(size).take(whole).enumerate() {
+            let data = &data[..whole * size];
+            let mut rows = vec![0; data.len()];
+            for (i, element) in data.chunks_exact(size).enumerate() {
                 for bit in 0..8 * size {
                     let set = element[bit / 8] >> (bit % 8) & 1;
                     rows[bit * (whole / 8) + i / 8] |= set << (i % 8);
                 }
             }
-            unshuffle_bits(&rows, size, &mut out);
-            assert_eq!(out, data, "size {size}");
+            unshuffle_bits(&rows, size, &mut out[..data.len()]);
+            assert_eq!(out[..data.len()], *data, "size {size}");
         }
     }
 

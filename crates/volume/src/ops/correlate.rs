@@ -187,9 +187,14 @@ impl Op for Correlate {
     }
 
     fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
-        window::scratch_in_either((extents, threads), self.out.size(), |size| {
-            tile_elems(&self.window.axes, extents, size) + window::row_elems(extents, size) as u64
-        })
+        window::scratch_in_either(
+            (extents, threads, self.cost_ns()),
+            self.out.size(),
+            |size| {
+                tile_elems(&self.window.axes, extents, size)
+                    + window::row_elems(extents, size) as u64
+            },
+        )
     }
 
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]

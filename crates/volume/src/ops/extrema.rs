@@ -198,7 +198,7 @@ impl Op for BoxExtremum {
     }
 
     fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
-        let threads = worth(threads, voxels(extents)) as u64;
+        let threads = worth(threads, voxels(extents), self.cost_ns()) as u64;
         let slow = self.which.keys(self.dtype).are_slow();
         let ring = if slow {
             ring_elems(&self.passes, extents)

@@ -211,7 +211,8 @@ impl Op for FootprintExtremum {
         let each = tile
             + tile_voxels(extents, self.dtype.size())
             + window::row_elems(extents, self.dtype.size()) as u64;
-        worth(threads, voxels(extents)) as u64 * (self.dtype.size() as u64 * each + 64)
+        worth(threads, voxels(extents), self.cost_ns()) as u64
+            * (self.dtype.size() as u64 * each + 64)
     }
 
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]

@@ -460,7 +460,7 @@ impl Op for Linear {
     }
 
     fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
-        let threads = worth(threads, voxels(extents)) as u64;
+        let threads = worth(threads, voxels(extents), self.cost_ns()) as u64;
         threads * (8 * scratch_elems(&self.passes, 2, extents) + 64)
     }
 
@@ -468,7 +468,7 @@ impl Op for Linear {
     fn cost_ns(&self) -> f64 {
         self.axes
             .iter()
-            .map(|a| 0.3 + 0.04 * (a.taps.len() + 2 * a.derive.len()) as f64)
+            .map(|a| 0.08 * (a.taps.len() + 2 * a.derive.len()) as f64)
             .sum()
     }
 

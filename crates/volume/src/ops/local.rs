@@ -37,6 +37,7 @@ pub fn local(
     Ok(Arc::new(Local {
         table: entropy.then(|| Table::new(window.points.len())),
         runs: window.runs(),
+        anchor: window.center().unwrap_or(0),
         window,
         statistic,
         out,
@@ -50,6 +51,8 @@ struct Local {
     statistic: Statistic,
     /// For entropies.
     table: Option<Table>,
+    /// The point of the window that variances are taken from: the center, or the first if that is none.
+    anchor: usize,
     /// First and last point of each run along the last axis.
     runs: Vec<(usize, usize)>,
     out: DType,
@@ -99,7 +102,8 @@ impl Local {
                         table.row(&rows, &self.runs, counts, found);
                         work.fill(0.0);
                     } else {
-                        self.statistic.row(&rows, own, variance, found);
+                        let anchor = rows[self.anchor];
+                        self.statistic.row(&rows, anchor, own, variance, found);
                     }
                     if tile.clipped {
                         self.mend(tile, &rows, own, at, (work, found));
@@ -142,7 +146,8 @@ impl Local {
             values.clear();
             values.extend(there.iter().map(|&p| rows[p][i]));
             let counts = work.get_mut(rows.len()..).unwrap_or_default();
-            *found = self.statistic.clipped(&values, own[i], counts);
+            let anchor = there.iter().position(|&p| p == self.anchor).unwrap_or(0);
+            *found = self.statistic.clipped(&values, anchor, own[i], counts);
         }
     }
 }
@@ -163,7 +168,7 @@ impl Op for Local {
     fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
         let elems = tile_elems(&self.window.axes, extents, 8) + self.extra(extents) as u64;
         let each = 8 * elems + self.out.size() as u64 * tile_voxels(extents, 8) + 64;
-        worth(threads, voxels(extents)) as u64 * each
+        worth(threads, voxels(extents), self.cost_ns()) as u64 * each
     }
 
     fn cost_ns(&self) -> f64 {

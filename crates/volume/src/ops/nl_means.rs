@@ -475,9 +475,11 @@ impl Op for NlMeans {
         } else {
             1
         };
-        window::scratch_in_either((extents, threads), self.out.size(), |size| {
-            tiles * tile_elems(&self.axes, extents, size) + self.extra(extents, size)
-        })
+        window::scratch_in_either(
+            (extents, threads, self.cost_ns()),
+            self.out.size(),
+            |size| tiles * tile_elems(&self.axes, extents, size) + self.extra(extents, size),
+        )
     }
 
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]

@@ -193,7 +193,7 @@ impl Op for BoxRange {
     }
 
     fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
-        let threads = worth(threads, voxels(extents)) as u64;
+        let threads = worth(threads, voxels(extents), self.cost_ns()) as u64;
         let passes = self.lowest.passes();
         let slow = Extremum::Minimum.keys(self.dtype()).are_slow();
         let ring = if slow { ring_elems(passes, extents) } else { 0 };

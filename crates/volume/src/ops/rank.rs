@@ -304,12 +304,12 @@ impl Op for Rank {
             * (tile_elems(&self.window.axes, extents, self.dtype.size())
                 + work as u64
                 + tile_voxels(extents, self.dtype.size()));
-        worth(threads, voxels(extents)) as u64 * (each + 64)
+        worth(threads, voxels(extents), self.cost_ns()) as u64 * (each + 64)
     }
 
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     fn cost_ns(&self) -> f64 {
-        0.4 * self.window.points.len() as f64
+        0.1 * (self.window.points.len() * self.dtype.size()) as f64
     }
 
     fn on_device(&self) -> Option<&dyn OnDevice> {

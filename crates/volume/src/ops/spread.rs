@@ -221,7 +221,7 @@ impl Op for Spread {
     }
 
     fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
-        let threads = worth(threads, voxels(extents)) as u64;
+        let threads = worth(threads, voxels(extents), self.cost_ns()) as u64;
         threads * (8 * scratch_elems(&self.passes, 3, extents) + 64)
     }
 

@@ -1,7 +1,7 @@
 //! What the voxels of a window give: variance and what follows from it, entropy, bilateral means.
 //!
 //! Everything is in double precision and in an order that the window alone fixes. Variances are taken
-//! in two passes around the center of the window, so nothing cancels.
+//! in two passes around one of the points of the window, so nothing cancels.
 #![expect(
     clippy::inline_always,
     reason = "inlined into code compiled for wide vectors"
@@ -183,8 +183,15 @@ impl Statistic {
     }
 
     /// The statistic of a full window for every voxel of a row, of all but entropies and bilateral means: `rows` are its points,
-    /// `center` the voxels themselves; `space` is a row.
-    pub(super) fn row(&self, rows: &[&[f64]], center: &[f64], space: &mut [f64], out: &mut [f64]) {
+    /// `anchor` is the one that variances are taken from, `center` the voxels themselves; `space` is a row.
+    pub(super) fn row(
+        &self,
+        rows: &[&[f64]],
+        anchor: &[f64],
+        center: &[f64],
+        space: &mut [f64],
+        out: &mut [f64],
+    ) {
         let variance = &mut space[..center.len()];
         if let Statistic::Diffusion {
             kappa,
@@ -196,7 +203,7 @@ impl Statistic {
         }
         wide(Moments {
             rows,
-            center,
+            anchor,
             mean: out,
             variance,
         });
@@ -214,8 +221,8 @@ impl Statistic {
         });
     }
 
-    /// The statistic of a clipped window whose points have these values.
-    pub(super) fn clipped(&self, values: &[f64], x: f64, work: &mut [f64]) -> f64 {
+    /// The statistic of a clipped window around `x` whose points have these values; see `row` for the anchor.
+    pub(super) fn clipped(&self, values: &[f64], anchor: usize, x: f64, work: &mut [f64]) -> f64 {
         if !self.is_of_moments() {
             return self.gathered(values, x, work);
         }
@@ -223,7 +230,7 @@ impl Statistic {
         let rows: Vec<&[f64]> = values.iter().map(std::slice::from_ref).collect();
         wide(Moments {
             rows: &rows,
-            center: &[x],
+            anchor: rows.get(anchor).copied().unwrap_or(&[0.0]),
             mean: &mut mean,
             variance: &mut variance,
         });
@@ -313,7 +320,7 @@ impl Wide for OfMoments<'_> {
 /// Means and variances of the points of many windows.
 struct Moments<'a> {
     rows: &'a [&'a [f64]],
-    center: &'a [f64],
+    anchor: &'a [f64],
     mean: &'a mut [f64],
     variance: &'a mut [f64],
 }
@@ -326,7 +333,7 @@ impl Wide for Moments<'_> {
     fn run(self) {
         let Moments {
             rows,
-            center,
+            anchor,
             mean,
             variance,
         } = self;
@@ -334,7 +341,7 @@ impl Wide for Moments<'_> {
         mean.fill(0.0);
         variance.fill(0.0);
         for row in rows {
-            for ((sum, &x), &c) in mean.iter_mut().zip(*row).zip(center) {
+            for ((sum, &x), &c) in mean.iter_mut().zip(*row).zip(anchor) {
                 *sum += x - c;
             }
         }
@@ -342,13 +349,13 @@ impl Wide for Moments<'_> {
             *sum /= count;
         }
         for row in rows {
-            let each = variance.iter_mut().zip(*row).zip(center).zip(mean.iter());
+            let each = variance.iter_mut().zip(*row).zip(anchor).zip(mean.iter());
             for (((sum, &x), &c), &m) in each {
                 let far = (x - c) - m;
                 *sum += far * far;
             }
         }
-        for ((v, m), &c) in variance.iter_mut().zip(mean.iter_mut()).zip(center) {
+        for ((v, m), &c) in variance.iter_mut().zip(mean.iter_mut()).zip(anchor) {
             *v /= count;
             *m += c;
         }
@@ -359,8 +366,8 @@ impl Wide for Moments<'_> {
 mod tests {
     use super::*;
 
-    fn deviation(values: &[f64], center: usize) -> f64 {
-        Statistic::Deviation.clipped(values, values[center], &mut [])
+    fn deviation(values: &[f64], anchor: usize) -> f64 {
+        Statistic::Deviation.clipped(values, anchor, values[anchor], &mut [])
     }
 
     #[test]

@@ -104,6 +104,15 @@ impl Neighbourhood {
         })
     }
 
+    /// The place of the center in `points`, if it is one of them.
+    pub(super) fn center(&self) -> Option<usize> {
+        let is_center = |point: &Vec<usize>| {
+            let mut each = point.iter().zip(&self.axes);
+            each.all(|(&at, axis)| usize::try_from(axis.before) == Ok(at))
+        };
+        self.points.iter().position(is_center)
+    }
+
     /// First and last point of each run along the last axis, as places in `points`.
     pub(crate) fn runs(&self) -> Vec<(usize, usize)> {
         let mut runs: Vec<(usize, usize)> = Vec::new();
@@ -152,13 +161,14 @@ fn tile_extents(extents: &[i64], size: usize) -> Coords {
 /// Bytes of working memory of an operation that computes in single or in double precision, whichever needs more: of each
 /// thread so many elements as `elems` gives for their size, and a tile of results of `out` bytes.
 pub(crate) fn scratch_in_either(
-    (extents, threads): (&[i64], usize),
+    (extents, threads, cost_ns): (&[i64], usize, f64),
     out: usize,
     elems: impl Fn(usize) -> u64,
 ) -> u64 {
     let each =
         |size: usize| size as u64 * elems(size) + out as u64 * tile_voxels(extents, size) + 64;
-    worth(threads, voxels(extents)) as u64 * each(size_of::<f32>()).max(each(size_of::<f64>()))
+    worth(threads, voxels(extents), cost_ns) as u64
+        * each(size_of::<f32>()).max(each(size_of::<f64>()))
 }
 
 /// Elements of a padded tile.
