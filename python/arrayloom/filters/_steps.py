@@ -49,7 +49,7 @@ class Step:
 
     def several(self, volume: Volume, count: int) -> Volume | None:
         """The volume after `count` steps, if one does what they do: boxes of boxes are boxes."""
-        if not self.points.all():
+        if not volume.shape or not self.points.all():
             return None
         # More would not see more.
         count = min(count, max(volume.shape))
