@@ -123,7 +123,8 @@ def _changed(function: Callable[..., Any]) -> Callable[..., Any]:
 class _Watched(ModuleType):
     """The module ``warnings``, whose filters and hook may also be replaced by assignment."""
 
-    def __setattr__(self, name: str, value: object) -> None:
+    # `override` is of Python 3.12.
+    def __setattr__(self, name: str, value: object) -> None:  # pyright: ignore[reportImplicitOverride]
         watched = name in {"filters", "showwarning"}
         if watched:
             _ext.flush()
@@ -139,7 +140,7 @@ def install() -> None:
     block.__exit__ = _left(block.__exit__)
     for name in ("simplefilter", "filterwarnings", "resetwarnings"):
         setattr(warnings, name, _changed(getattr(warnings, name)))
-    warnings.__class__ = _Watched
+    sys.modules["warnings"].__class__ = _Watched
     if any(host in sys.modules for host in _HOSTS):
         _attention.host_set(())
     _attention.look()
