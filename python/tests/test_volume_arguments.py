@@ -37,6 +37,17 @@ def test_arrays_without_axes_are_filtered(name):
     assert np.array_equal(np.asarray(volume), expected)
 
 
+@pytest.mark.parametrize("value", [False, True])
+@pytest.mark.parametrize("shape", [(), (0, 5), (3, 0), (1,)])
+def test_steps_of_least_arrays_end(shape, value):
+    x = np.full(shape, value)
+    for iterations in (0, 9, 50):
+        for name in ("binary_erosion", "binary_dilation", "binary_opening"):
+            expected = getattr(nd, name)(x, iterations=iterations)
+            assert np.array_equal(getattr(f, name)(x, iterations=iterations), expected), name
+    assert np.array_equal(f.binary_fill_holes(x), nd.binary_fill_holes(x))
+
+
 @pytest.mark.parametrize("name", ["var_filter", "entropy_filter", "high_pass", "nl_means"])
 def test_our_own_filters_take_arrays_without_axes(name):
     expected = 7.0 if name == "nl_means" else 0.0

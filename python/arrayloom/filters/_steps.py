@@ -64,8 +64,10 @@ class Step:
     ) -> bool:
         """Takes the `steps` after the one from `old` to `new` in place, or all that change something.
 
-        False, and `new` is masked only, if that step changed voxels in both directions.
+        False, and `new` is masked only, if that step changed voxels in both directions, or there is one voxel without axes.
         """
+        if not new.shape:
+            return False
         volume = as_volume(new)
         points = spread_mask(self.points, volume, self.axes).ravel().tolist()
         budget = default_limit() if limit is None else nbytes(limit)
