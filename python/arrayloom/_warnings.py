@@ -41,17 +41,21 @@ class _Attention:
 
     def look(self) -> None:
         """Read the filters again."""
-        filters = (entry for entry in warnings.filters if self.of_hosts.get(entry) is not entry)
+        filters = warnings.filters
+        if self.of_hosts:
+            filters = (entry for entry in filters if self.of_hosts.get(entry) is not entry)
         _ext.warn_at_once(_wanted(filters, collecting=bool(self.collecting)))
 
     def entered(self, block: object, *, by_host: bool) -> None:
+        """A block has begun. Its filters have been seen when they were set."""
         if getattr(block, "_record", False) and not by_host:
             self.collecting.add(id(block))
-        self.look()
+            self.look()
 
     def left(self, block: object) -> None:
-        self.collecting.discard(id(block))
-        self.look()
+        if id(block) in self.collecting:
+            self.collecting.discard(id(block))
+            self.look()
 
     def host_set(self, before: Collection[_Filter]) -> None:
         """Take the filters that are not among those `before` for a host's; equal ones become one object."""
@@ -125,11 +129,10 @@ class _Watched(ModuleType):
 
     # `override` is of Python 3.12.
     def __setattr__(self, name: str, value: object) -> None:  # pyright: ignore[reportImplicitOverride]
-        watched = name in {"filters", "showwarning"}
-        if watched:
+        if name in {"filters", "showwarning"} and value is not getattr(self, name, None):
             _ext.flush()
         super().__setattr__(name, value)
-        if watched:
+        if name == "filters":
             _attention.look()
 
 
