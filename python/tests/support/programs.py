@@ -187,9 +187,9 @@ class Writer:
         return backwards and any(value.dtype.kind == "c" for value in arrays)
 
     def combine(self, left, right):
-        # The sign of a zero that won a tie depends on NumPy's loop, and so does that of a NaN.
         if self.reversed_complex(left, right):
             return f"({self.draw.choice(('{} + {}', '{} - {}')).format(left, right)})"
+        # Nothing takes the sign of a zero that won a tie, or of a NaN: that depends on NumPy's loop.
         form = self.form(
             ("{} + {}", "{} - {}", "{} * {}", "{} + {}", "{} - {}", "(np.maximum({}, {}) + 0)",
              "(np.minimum({}, {}) + 0)", "{} / {}", "({}) % ({})", "{} // {}",
