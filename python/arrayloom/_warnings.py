@@ -47,7 +47,7 @@ class _Attention:
         _ext.warn_at_once(_wanted(filters, collecting=bool(self.collecting)))
 
     def entered(self, block: object, *, by_host: bool) -> None:
-        """A block has begun. Its filters have been seen when they were set."""
+        """Note that a block has begun. Its filters have been seen when they were set."""
         if getattr(block, "_record", False) and not by_host:
             self.collecting.add(id(block))
             self.look()
