@@ -163,7 +163,7 @@ impl Engine {
 
     /// What is known of picked elements whose whole can be computed with. The caller is about to record an operation
     /// that reads the whole: until [`Engine::whole_is_read`] it gets its value if the list runs, for whatever reason.
-    pub fn picked(&self, slot: SlotId) -> Option<Picked> {
+    pub fn read_whole(&self, slot: SlotId) -> Option<Picked> {
         if !self.has_picked() {
             return None;
         }

@@ -186,7 +186,7 @@ fn whole_of<'py>(py: Python<'py>, view: &View) -> Option<Whole<'py>> {
     let (slot, _) = view.slot.filter(|_| view.pending)?;
     let array = wholes(|wholes| wholes.get(&slot).map(|whole| whole.clone_ref(py)))?;
     let array = array.into_bound(py);
-    let picked = state::engine().picked(slot)?;
+    let picked = state::engine().read_whole(slot)?;
     let whole = Whole { picked, array };
     let dtype = Arr::of(&whole.array)?.dtype()?;
     let layout = &view.layout;

@@ -83,7 +83,7 @@ fn drop_all(w: &World, arrays: &[&Array]) {
 
 /// Whether the whole of picked elements can be computed with; nothing is recorded.
 fn has_whole(w: &World, slot: SlotId) -> bool {
-    let picked = w.engine.picked(slot);
+    let picked = w.engine.read_whole(slot);
     picked.is_some_and(|picked| {
         w.engine.whole_is_read(picked.whole.slot);
         true
@@ -148,7 +148,7 @@ fn a_whole_that_is_about_to_be_read_is_computed_when_the_list_runs() {
     let (slots, live) = (w.engine.slots_in_use(), w.live_bytes());
     let of = pair(w);
     let (picked, whole) = pick(w, &of, None);
-    let found = w.engine.picked(picked.slot).unwrap();
+    let found = w.engine.read_whole(picked.slot).unwrap();
     w.engine.flush().unwrap();
     let next = w.lazy(DType::F64, &[6]);
     w.map("negative", &next, &[read(&whole)]).unwrap();
