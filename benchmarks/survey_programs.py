@@ -75,6 +75,7 @@ LINES = {
     "concatenate": "np.concatenate([a, b]).sum()",
     "concatenate in a cache": "np.concatenate([x[:50_000], x[:9]])[2]",
     "roll in a cache": "np.roll(x[:100_000], -7)[2]",
+    "roll rows in a cache": "np.roll(a[:400, :400], 1, 1)[3, 3]",
     "nan_to_num in a cache": "np.nan_to_num(x[:100_000])[2]",
     "frexp": "np.frexp(x)[0][2]",
     "stack": "np.stack([a, b, a]).mean(0)[2, 2]",

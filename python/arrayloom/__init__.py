@@ -72,6 +72,7 @@ def _fill(namespace: dict[str, Any]) -> None:
 
 
 _fill(globals())
+_ext.short_moves_crawl(_preload.short_moves_crawl())
 _alias.install()
 _interop.install()
 _signals.install()

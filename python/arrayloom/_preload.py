@@ -13,7 +13,14 @@ import os
 import sys
 from collections.abc import MutableMapping
 
-__all__ = ["restart_early", "restart_with_backend", "restart_with_shim", "shim_loaded", "shim_path"]
+__all__ = [
+    "restart_early",
+    "restart_with_backend",
+    "restart_with_shim",
+    "shim_loaded",
+    "shim_path",
+    "short_moves_crawl",
+]
 
 # Set by the first process for the second; hold what the user's own variables were.
 _GUARD = "ARRAYLOOM_RESTARTED"
@@ -51,10 +58,16 @@ def moves_bytes_slowly() -> bool:
     return facts.get(b"vendor_id") == b"AuthenticAMD" and family.isdigit() and int(family) >= 25
 
 
+def short_moves_crawl() -> bool:
+    """Whether this processor is slow at them, and the C library was not told to do without."""
+    return not _State.told and moves_bytes_slowly()
+
+
 class _State:
-    """Whether this process has been through `restart_with_shim`; once is enough."""
+    """Whether this process has been through `restart_with_shim`, once is enough, and whether the C library was told."""
 
     done = False
+    told = False
 
 
 def restart_early() -> None:
@@ -92,6 +105,7 @@ def restart_with_shim(environ: MutableMapping[str, str] | None = None) -> None:
     _State.done = True
     environ = os.environ if environ is None else environ
     if _GUARD in environ:
+        _State.told = "ARRAYLOOM_TUNABLES" in environ
         for kept, name in _KEPT.items():
             _restore(environ, name, environ.pop(kept, None))
         return

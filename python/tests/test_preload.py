@@ -14,6 +14,7 @@ def restarts(monkeypatch, tmp_path):
     found = []
     shim = tmp_path / "libarrayloom_shim.so"
     monkeypatch.setattr(_preload._State, "done", False)
+    monkeypatch.setattr(_preload._State, "told", False)
     monkeypatch.setattr(_preload, "shim_path", lambda: str(shim))
     monkeypatch.setattr(_preload, "shim_loaded", lambda: False)
     monkeypatch.setattr(_preload, "moves_bytes_slowly", lambda: False)
@@ -55,9 +56,11 @@ def test_tells_the_c_library_to_move_bytes_by_vectors(restarts, monkeypatch, bef
     assert name == "glibc.cpu.x86_rep_movsb_threshold"
     assert int(value) > 1 << 40
     assert second["GLIBC_TUNABLES"].startswith(before)
+    assert _preload.short_moves_crawl()
     _preload._State.done = False
     _preload.restart_with_shim(second)
     assert second == users
+    assert not _preload.short_moves_crawl()
 
 
 def test_the_users_own_word_on_moves_stands(restarts, monkeypatch):

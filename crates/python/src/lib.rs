@@ -83,6 +83,8 @@ mod ext {
     #[pymodule_export]
     use super::lifting::lifting;
     #[pymodule_export]
+    use super::map::short_moves_crawl;
+    #[pymodule_export]
     use super::memory::{
         memory_amount, memory_cached, memory_free, memory_limit, memory_replay, memory_report,
         memory_restart_peak, memory_trace, note_rung, scope_close, scope_figures, scope_open,
