@@ -70,11 +70,11 @@ pub(crate) struct Picks {
     by_slot: BTreeMap<SlotId, Picked>,
     /// Slots whose whole was never computed, because the list ran while the elements still lay at their origin.
     lost: BTreeSet<SlotId>,
-    /// How often the elements of a line were wanted as they are, in a row.
+    /// How often the elements of a line were taken since the last time that any were put back where they came from.
     wanted: BTreeMap<u32, u8>,
 }
 
-/// Wanted as they are so often in a row, the elements of a line are taken at once.
+/// Taken so often, the elements of a line had better be taken at once.
 const WANTED: u8 = 2;
 
 impl Picked {
@@ -155,10 +155,15 @@ impl Engine {
         Some(new)
     }
 
-    /// False for a line whose picked elements were wanted as they are the last times.
+    /// False for a line whose picked elements, or what was made of them, were taken the last times.
     pub fn picks_later(&self, site: u32) -> bool {
         let wanted = self.table().picks.wanted.get(&site).copied();
         self.device.residency().is_none() && wanted.is_none_or(|times| times < WANTED)
+    }
+
+    /// Elements of this line are put back where they came from: it pays not to take them.
+    pub fn puts_back(&self, site: u32) {
+        self.table().picks.wanted.remove(&site);
     }
 
     /// What is known of picked elements whose whole can be computed with. The caller is about to record an operation
@@ -283,10 +288,8 @@ impl Engine {
         if let Some(entry) = table.get_mut(slot) {
             entry.block = Some(room);
         }
-        if picked.unchanged {
-            let wanted = table.picks.wanted.entry(picked.site).or_default();
-            *wanted = wanted.saturating_add(1);
-        }
+        let wanted = table.picks.wanted.entry(picked.site).or_default();
+        *wanted = wanted.saturating_add(1);
         let left = table.forget_picked(slot);
         self.any_picked.fetch_sub(1, Ordering::Relaxed);
         for row in picked.rows() {
@@ -299,10 +302,9 @@ impl Engine {
 
     /// The program drops a slot: picked elements that nobody has wanted.
     pub(crate) fn drop_picked(&self, table: &mut Table, slot: SlotId) -> Vec<Leftover> {
-        let Some(site) = table.picks.by_slot.get(&slot).map(|p| p.site) else {
+        if !table.picks.by_slot.contains_key(&slot) {
             return Vec::new();
-        };
-        table.picks.wanted.remove(&site);
+        }
         self.any_picked.fetch_sub(1, Ordering::Relaxed);
         table.forget_picked(slot)
     }

@@ -302,6 +302,9 @@ pub(crate) fn to_put_back<'py>(
     };
     let fits = Arr::of(&whole.array).map(Arr::shape) == Some(mask.shape());
     let boolean = mask.dtype() == Some(DType::Bool);
-    let same = fits && boolean && truth::is_at(py, mask, whole.picked.mask)?;
-    Ok(Some(whole).filter(|_| same))
+    if !fits || !boolean || !truth::is_at(py, mask, whole.picked.mask)? {
+        return Ok(None);
+    }
+    state::engine().puts_back(whole.picked.site);
+    Ok(Some(whole))
 }

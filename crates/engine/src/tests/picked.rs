@@ -259,7 +259,7 @@ fn work_in_place_changes_the_whole() {
 }
 
 #[test]
-fn lines_that_want_elements_as_they_are_are_known() {
+fn lines_whose_elements_are_taken_are_known() {
     let (w, _turn) = guarded();
     let later = |site: u32, wanted: bool| {
         let of = pair(w);
@@ -280,6 +280,8 @@ fn lines_that_want_elements_as_they_are_are_known() {
         let slot = picked.unwrap().slot;
         if wanted {
             w.engine.sync_read(slot).unwrap();
+        } else {
+            w.engine.puts_back(site);
         }
         for slot in [slot, whole.slot, of.origin.slot, of.mask.slot] {
             w.engine.release(slot);
