@@ -9,6 +9,9 @@ use crate::threads::{bands, on_threads, split, worth};
 /// Values that are searched for together.
 const GROUP: usize = 16;
 
+/// How far from the place of the group before values are looked for first.
+const NEAR: [usize; 2] = [0, 8];
+
 /// A sorted table, as the ranks of its elements.
 pub struct Table {
     ranks: Vec<u64>,
@@ -23,11 +26,27 @@ impl Table {
         ranks.is_sorted().then_some(Table { ranks })
     }
 
-    /// How many elements are less than each key, or, on the right, less or equal.
-    fn count<const RIGHT: bool>(&self, keys: &[u64; GROUP]) -> [usize; GROUP] {
+    /// How many elements are less than each key, or, on the right, less or equal. The answers may lie near `near`.
+    fn count<const RIGHT: bool>(&self, keys: &[u64; GROUP], near: usize) -> [usize; GROUP] {
         let below = |rank: u64, key: u64| if RIGHT { rank <= key } else { rank < key };
-        let mut starts = [0; GROUP];
-        let mut length = self.ranks.len();
+        let (least, most) = keys
+            .iter()
+            .fold((u64::MAX, 0), |(l, m), &key| (l.min(key), m.max(key)));
+        let whole = (0, self.ranks.len());
+        // Values that come sorted, or lie together, need few steps or none.
+        let window = NEAR.iter().map(|&reach| {
+            let end = (near + reach).min(self.ranks.len());
+            (near.saturating_sub(reach), end)
+        });
+        let (first, end) = window
+            .chain([whole])
+            .find(|&(first, end)| {
+                (first == 0 || below(self.ranks[first - 1], least))
+                    && self.ranks.get(end).is_none_or(|&rank| !below(rank, most))
+            })
+            .unwrap_or(whole);
+        let mut starts = [first; GROUP];
+        let mut length = end - first;
         // The answer of each key lies in `start..=start + length`.
         while length > 1 {
             let half = length / 2;
@@ -47,16 +66,19 @@ impl Table {
 
     /// As [`Table::count`], for all values of a slice: calls `found` with the number of each.
     fn each<T: Number>(&self, values: &[T], right: bool, mut found: impl FnMut(usize, usize)) {
+        let mut near = 0;
         for (group, values) in values.chunks(GROUP).enumerate() {
-            let mut keys = [0; GROUP];
+            // Those beyond the end are as the last one.
+            let mut keys = [values.last().map_or(0, |last| last.rank()); GROUP];
             for (key, value) in keys.iter_mut().zip(values) {
                 *key = value.rank();
             }
             let counts = if right {
-                self.count::<true>(&keys)
+                self.count::<true>(&keys, near)
             } else {
-                self.count::<false>(&keys)
+                self.count::<false>(&keys, near)
             };
+            near = counts[GROUP - 1];
             for (at, &count) in counts[..values.len()].iter().enumerate() {
                 found(group * GROUP + at, count);
             }
@@ -206,6 +228,24 @@ mod tests {
                 ranks.places(&values, true, &mut places, threads);
                 let below = |v: &f64| table.iter().filter(|x| *x <= v).count().cast_signed();
                 assert_eq!(places, values.iter().map(below).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn places_near_those_before_are_found() {
+        let table: Vec<f64> = (0..500).map(f64::from).collect();
+        let ranks = Table::new(&table).expect("a sorted table");
+        for step in [0.0, 0.01, 0.3, 1.0, 2.5, -0.5] {
+            let values: Vec<f64> = (0..300)
+                .map(|i| f64::from(i).mul_add(step, 240.0))
+                .collect();
+            for right in [false, true] {
+                let mut places = vec![-1; values.len()];
+                ranks.places(&values, right, &mut places, 1);
+                let below = |v: &f64, x: &f64| if right { x <= v } else { x < v };
+                let count = |v| table.iter().filter(|x| below(v, x)).count().cast_signed();
+                assert_eq!(places, values.iter().map(count).collect::<Vec<_>>());
             }
         }
     }

@@ -53,15 +53,50 @@ pub(crate) unsafe fn gather(size: usize, from: *const u8, step: isize, out: *mut
     }
     match size {
         // SAFETY: promised by the caller.
-        1 => unsafe { spread::<u8>(from, step, out, 1, n) },
+        1 => unsafe { gather_as::<u8>(from, step, out, n) },
         // SAFETY: as above.
-        2 => unsafe { spread::<u16>(from, step, out, 2, n) },
+        2 => unsafe { gather_as::<u16>(from, step, out, n) },
         // SAFETY: as above.
-        4 => unsafe { spread::<u32>(from, step, out, 4, n) },
+        4 => unsafe { gather_as::<u32>(from, step, out, n) },
         // SAFETY: as above.
-        8 => unsafe { spread::<u64>(from, step, out, 8, n) },
+        8 => unsafe { gather_as::<u64>(from, step, out, n) },
         // SAFETY: as above.
-        _ => unsafe { spread::<[u64; 2]>(from, step, out, 16, n) },
+        _ => unsafe { gather_as::<[u64; 2]>(from, step, out, n) },
+    }
+}
+
+/// Elements in reverse, and every second, third or fourth one, have loops of their own.
+///
+/// # Safety
+/// As for [`gather`].
+unsafe fn gather_as<T: Copy>(from: *const u8, step: isize, out: *mut u8, n: usize) {
+    let size = size_of::<T>().cast_signed();
+    match step {
+        // SAFETY: promised by the caller.
+        _ if step == -size => unsafe { every::<T, -1>(from, out, n) },
+        // SAFETY: as above.
+        _ if step == 2 * size => unsafe { every::<T, 2>(from, out, n) },
+        // SAFETY: as above.
+        _ if step == 3 * size => unsafe { every::<T, 3>(from, out, n) },
+        // SAFETY: as above.
+        _ if step == 4 * size => unsafe { every::<T, 4>(from, out, n) },
+        // SAFETY: as above.
+        _ => unsafe { spread::<T>(from, step, out, size, n) },
+    }
+}
+
+/// Copies every `STEP`th element to a tile.
+///
+/// # Safety
+/// As for [`gather`].
+unsafe fn every<T: Copy, const STEP: isize>(from: *const u8, out: *mut u8, n: usize) {
+    let (from, out) = (from.cast::<T>(), out.cast::<T>());
+    for i in 0..n {
+        let at = from.wrapping_offset(i.cast_signed() * STEP);
+        // SAFETY: promised by the caller.
+        let value = unsafe { at.read_unaligned() };
+        // SAFETY: as above.
+        unsafe { out.wrapping_add(i).write_unaligned(value) };
     }
 }
 
@@ -257,6 +292,31 @@ pub(crate) fn fence() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn gathered<T: Copy + PartialEq + std::fmt::Debug>(all: &[T]) {
+        let size = size_of::<T>().cast_signed();
+        for step in [-3, -2, -1, 0, 1, 2, 3, 4, 5] {
+            for n in [0, 1, 7, 40] {
+                let mut out = vec![all[0]; n];
+                let (from, to) = (all[200..].as_ptr().cast(), out.as_mut_ptr().cast());
+                // SAFETY: forty elements at these steps lie around the 200th; the target has room for `n`.
+                unsafe { gather(size.cast_unsigned(), from, step * size, to, n) };
+                let expected =
+                    (0..n.cast_signed()).map(|i| all[200usize.strict_add_signed(i * step)]);
+                assert_eq!(out, expected.collect::<Vec<_>>(), "{n} at step {step}");
+            }
+        }
+    }
+
+    #[test]
+    fn gathers_at_every_step() {
+        let numbers = || 0..420u16;
+        gathered(&numbers().map(|i| i.to_le_bytes()[0]).collect::<Vec<_>>());
+        gathered(&numbers().collect::<Vec<_>>());
+        gathered(&numbers().map(u32::from).collect::<Vec<_>>());
+        gathered(&numbers().map(u64::from).collect::<Vec<_>>());
+        gathered(&numbers().map(|i| [u64::from(i), 7]).collect::<Vec<_>>());
+    }
 
     #[test]
     fn copies_at_every_distance() {

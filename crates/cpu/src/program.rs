@@ -395,12 +395,12 @@ fn tile_elems(buffers: usize, size: usize, row: usize, lowered: &Lowered) -> usi
     }
     let fit = L1_BYTES / (buffers.max(1) * size);
     let is_fold = |step: &Step<Place>| matches!(step, Step::Fold { .. });
-    let folds = lowered.steps.iter().all(is_fold);
+    // Folds of memory as it lies need no buffers.
+    let folds = buffers == 0 && lowered.steps.iter().all(is_fold);
     let is_copy = |step: &Step<Place>| matches!(step, Step::Store { around: false, .. });
     let copies = lowered.steps.iter().all(is_copy);
     let most = match lowered.steps.len() {
         _ if copies || !lowered.segments.is_empty() => COMPILED_BYTES,
-        // Folds of memory as it lies need no buffers.
         _ if folds => FOLDED_BYTES,
         0..4 => SHORT_BYTES,
         _ => 4096,

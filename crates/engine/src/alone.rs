@@ -85,7 +85,7 @@ impl Alone {
 
 /// True if the operation writes values to `wanted` that do not depend on it.
 fn fills(node: &Node, wanted: SlotId) -> bool {
-    let writes = matches!(node.action, Action::Map(_)) && node.outs[0].0 == wanted;
+    let writes = matches!(node.action, Action::Map(_) | Action::Gather) && node.outs[0].0 == wanted;
     writes && accesses(node).all(|(slot, is_write)| is_write || slot != wanted)
 }
 

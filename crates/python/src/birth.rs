@@ -11,6 +11,8 @@ use pyo3::prelude::*;
 
 /// How many times as large as the least lazy array one may be that the processor's second cache holds.
 const IN_CACHE: usize = 4;
+/// As [`IN_CACHE`], of the cache that all processors share.
+const IN_SHARED_CACHE: usize = 16;
 
 /// A new array and where it lies.
 pub(crate) struct Born<'py> {
@@ -46,6 +48,17 @@ pub(crate) fn in_cache(dtype: DType, shape: &[usize]) -> bool {
 /// As [`in_cache`], of so many bytes.
 pub(crate) fn is_in_cache(bytes: usize) -> bool {
     bytes < IN_CACHE * state::min_bytes()
+}
+
+/// True if a new array of this size fits the cache that all processors share: NumPy is done with writing or moving
+/// elements there before threads begin and pages are moved.
+pub(crate) fn in_shared_cache(dtype: DType, shape: &[usize]) -> bool {
+    nbytes(dtype, shape).is_some_and(is_in_shared_cache)
+}
+
+/// As [`in_shared_cache`], of so many bytes.
+pub(crate) fn is_in_shared_cache(bytes: usize) -> bool {
+    bytes < IN_SHARED_CACHE * state::min_bytes()
 }
 
 /// An array whose value is to be recorded: an address without memory. `None` if the arena is full.

@@ -275,9 +275,15 @@ fn copied<'py>(
     let Some(site) = site::capture(py)? else {
         leave!(ErrState)
     };
+    let at_once = record::at_once(view.pending, site);
+    let in_order = view.layout.is_contiguous()
+        && strides == contiguous_strides(shape, dtype.size()).as_slice();
+    if at_once && in_order && birth::in_shared_cache(dtype, shape) {
+        leave!(Small)
+    }
     let mut draft = Draft::new();
     draft.view(py, view, &view.layout.shape)?;
-    let (birth, run) = record::way(record::at_once(view.pending, site));
+    let (birth, run) = record::way(at_once);
     let Some(born) = birth(py, dtype, shape, strides)? else {
         leave!(Off)
     };

@@ -9,7 +9,7 @@ use crate::lift::lift;
 use crate::map::Outcome;
 use crate::np::{self, Arr};
 use crate::operand::{Input, Reason, classify};
-use crate::record::Draft;
+use crate::record::{self, Draft};
 use crate::{copies, delegate, keywords, ranges, site, state, sync};
 use arrayloom_ir::{Action, LoopSig};
 use arrayloom_types::{DType, Scalar, Shape, contiguous_strides};
@@ -103,11 +103,14 @@ fn filled<'py>(
     wanted: &Wanted,
     value: Scalar,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let site = site::capture(py)?.unwrap_or(0);
+    if birth::in_shared_cache(wanted.dtype, &wanted.shape) && record::at_once(false, site) {
+        return Ok(None);
+    }
     let strides = contiguous_strides(&wanted.shape, wanted.dtype.size());
     let Some(born) = birth::lazy(py, wanted.dtype, &wanted.shape, &strides)? else {
         return Ok(None);
     };
-    let site = site::capture(py)?.unwrap_or(0);
     let mut draft = Draft::new();
     draft.scalar(value);
     let sig = LoopSig {
@@ -245,7 +248,7 @@ fn converted_by_numpy<'py>(
 
 /// The lazy array that `view` is a view of as a whole: NumPy makes one where it would have given a
 /// plain array as it is.
-fn viewed<'py>(view: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+pub(crate) fn viewed<'py>(view: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     let kind = view.get_type_ptr();
     if kind != np::array_type() && kind != state::lazy_type() {
         return None;

@@ -9,7 +9,7 @@ use crate::map::{self, Options, Outcome, leave};
 use crate::methods::Call;
 use crate::np::{self, Arr};
 use crate::operand::{Input, View, classify};
-use crate::record::Draft;
+use crate::record::{self, Draft};
 use crate::{ops, site, state};
 use arrayloom_ir::{Action, LoopSig, SlotId};
 use arrayloom_types::{
@@ -288,6 +288,9 @@ impl<'py> Pick<'py> {
         let Some(site) = site::capture(py)? else {
             leave!(ErrState)
         };
+        if birth::in_shared_cache(dtype, &place.shape) && record::at_once(pending, site) {
+            leave!(Small)
+        }
         let mut draft = Draft::new();
         draft.table(py, &view, |layout| place.walk(layout, &self.along))?;
         let mut held = Vec::with_capacity(self.along.len());

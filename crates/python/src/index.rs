@@ -128,7 +128,7 @@ pub(crate) unsafe extern "C" fn subscript(a: *mut PyObject, key: *mut PyObject) 
                 }
                 return match gather::get(&a, &key)? {
                     Outcome::Done(picked) => Ok(picked),
-                    Outcome::Numpy(_) => in_numpy(py, &a, array, &key),
+                    Outcome::Numpy(reason) => in_numpy(py, &a, array, &key, reason),
                 };
             }
         }
@@ -145,6 +145,7 @@ fn in_numpy<'py>(
     a: &Bound<'py, PyAny>,
     array: Arr,
     key: &Bound<'py, PyAny>,
+    reason: Reason,
 ) -> PyResult<Bound<'py, PyAny>> {
     sync::read(py, array)?;
     let (plain, key) = (delegate::plain(a)?, ready_key(py, key)?);
@@ -157,7 +158,9 @@ fn in_numpy<'py>(
     if array.nbytes() < state::min_bytes() {
         return work();
     }
-    fallback::count(py, "getitem", Reason::Delegated)?;
+    if reason.counts() {
+        fallback::count(py, "getitem", Reason::Delegated)?;
+    }
     let result = delegate::in_arena(py, work)?;
     lift(&result);
     Ok(result)

@@ -6,10 +6,13 @@ use crate::copies;
 use crate::keywords::arguments;
 use crate::map::{Outcome, leave};
 use crate::operand::{Input, View, classify};
-use crate::{record, site, state, sync};
+use crate::{record, site, state};
 use arrayloom_types::{DType, Shape, Strides, contiguous_strides, promote};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PySlice, PyTuple};
+
+/// Bytes from which on the parts of a repeated array are long.
+const LONG_PART: usize = 4096;
 
 /// `np.concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting='same_kind')`.
 pub(crate) fn concatenate<'py>(
@@ -50,8 +53,7 @@ pub(crate) fn concatenate<'py>(
     if !state::lazy() {
         leave!(Off)
     }
-    if birth::in_cache(joint.dtype, &joint.shape)
-        && views.iter().all(|view| sync::is_there(view.array))
+    if birth::in_shared_cache(joint.dtype, &joint.shape)
         && site::capture(py)?.is_some_and(|site| record::at_once(pending, site))
     {
         leave!(Small)
@@ -209,6 +211,14 @@ pub(crate) fn repeat<'py>(
     let long = shape[axis];
     shape[axis] = extent;
     if shape.contains(&0) || !(view.pending || birth::worth_it(dtype, &shape)) {
+        leave!(Small)
+    }
+    // Long parts NumPy copies as a block each.
+    let part = dtype.size() * shape[axis + 1..].iter().product::<usize>();
+    if part >= LONG_PART
+        && birth::in_shared_cache(dtype, &shape)
+        && site::capture(py)?.is_some_and(|site| record::at_once(view.pending, site))
+    {
         leave!(Small)
     }
     let Some(born) = birth::lazy(py, dtype, &shape, &contiguous_strides(&shape, dtype.size()))?

@@ -9,6 +9,7 @@ mod bridge;
 mod buffer;
 mod builtins;
 mod conform;
+mod conversions;
 mod copies;
 mod counting;
 mod creation;
@@ -143,6 +144,7 @@ fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     news::init();
     buffer::init(py)?;
     plain_index::init()?;
+    conversions::init(&py.import("numpy")?)?;
     builtins::init(module)?;
     memory::init(module)?;
     super_ufunc::init(py)?;

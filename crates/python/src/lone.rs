@@ -17,7 +17,7 @@ use pyo3::types::PyString;
 pub(crate) enum Quick {
     /// All real numbers: extremes.
     Real,
-    /// Floats: sums, for which NumPy widens small integers first.
+    /// Floats, and integers of the largest size: sums, for which NumPy widens small integers first.
     Float,
     /// Floats and truth values: whether all or any are true.
     Truth,
@@ -27,7 +27,7 @@ impl Quick {
     fn takes(self, dtype: DType) -> bool {
         let float = matches!(dtype, DType::F32 | DType::F64);
         match self {
-            Quick::Float => float,
+            Quick::Float => float || matches!(dtype, DType::I64 | DType::U64),
             Quick::Real => float || matches!(dtype.kind(), Kind::Signed | Kind::Unsigned),
             Quick::Truth => float || dtype == DType::Bool,
         }
@@ -39,8 +39,8 @@ pub(crate) fn is_quick(call: &Call<'_, '_>, quick: Quick) -> PyResult<bool> {
     let Some(array) = Arr::of(call.this) else {
         return Ok(false);
     };
-    let fits =
-        birth::is_in_cache(array.nbytes()) && array.dtype().is_some_and(|dtype| quick.takes(dtype));
+    let fits = birth::is_in_shared_cache(array.nbytes())
+        && array.dtype().is_some_and(|dtype| quick.takes(dtype));
     if !fits || !sync::is_computed(array) {
         return Ok(false);
     }
@@ -50,7 +50,7 @@ pub(crate) fn is_quick(call: &Call<'_, '_>, quick: Quick) -> PyResult<bool> {
         _ => false,
     };
     let words = words(call, more)?;
-    Ok(words.is_some_and(|words| runs_along_memory(array, words.axis.as_ref())))
+    Ok(words.is_some_and(|words| suits_numpy(array, quick, words.axis.as_ref())))
 }
 
 /// The arguments of a fold with no others than an axis, `keepdims`, `out=None`, and those that `more` lets pass.
@@ -78,11 +78,20 @@ pub(crate) fn words<'py>(
     }))
 }
 
-/// True if values are folded that lie side by side: all of a whole array, or those of an innermost axis.
-fn runs_along_memory(array: Arr, axis: Option<&Bound<'_, PyAny>>) -> bool {
+/// True if values are folded that lie side by side, all of a whole array or those of an innermost axis, and that a core's
+/// own cache holds. Or, of what all cores share, for all floats at any steps, and for the extreme of all.
+fn suits_numpy(array: Arr, quick: Quick, axis: Option<&Bound<'_, PyAny>>) -> bool {
+    let near = birth::is_in_cache(array.nbytes());
     let Some(axis) = axis.filter(|axis| !axis.is_none()) else {
-        return array.has(NPY_ARRAY_C_CONTIGUOUS) || array.has(NPY_ARRAY_F_CONTIGUOUS);
+        return if array.has(NPY_ARRAY_C_CONTIGUOUS) || array.has(NPY_ARRAY_F_CONTIGUOUS) {
+            near || matches!(quick, Quick::Real)
+        } else {
+            matches!(array.dtype(), Some(DType::F32 | DType::F64))
+        };
     };
+    if !near {
+        return false;
+    }
     let rank = array.ndim().cast_signed();
     let Ok(axis) = axis.extract::<isize>() else {
         return false;

@@ -276,13 +276,14 @@ impl Call<'_> {
     /// it would run at once, alone. A quick operation on what a cache holds is not worth other threads either.
     fn is_quicker_now(&self, py: Python<'_>, target: &View) -> PyResult<bool> {
         let (bytes, least) = (target.array.nbytes(), state::min_bytes());
-        let quick = birth::is_in_cache(bytes) && self.is_plain_into(target);
-        if !(bytes < least || quick) || self.pending || !self.values_are_there() {
+        let near = birth::is_in_cache(bytes) || self.is_copy() && birth::is_in_shared_cache(bytes);
+        let quick = near && self.is_plain_into(target);
+        if !(bytes < least || quick) || self.pending {
             return Ok(false);
         }
         let slot = target.slot.map(|(slot, _)| slot);
         let fresh = slot.is_some_and(|slot| state::engine().is_fresh(slot));
-        if (bytes < least || !fresh) && sync::is_settled(target.array) {
+        if (bytes < least || !fresh) && sync::is_settled(target.array) && self.values_are_there() {
             return Ok(true);
         }
         if !fresh {
@@ -322,7 +323,6 @@ impl Call<'_> {
         birth::in_cache(self.sig.outs[0], &self.shape)
             && self.inputs.iter().all(few)
             && self.is_plain()
-            && self.values_are_there()
     }
 
     fn values_are_there(&self) -> bool {

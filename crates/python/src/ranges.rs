@@ -8,7 +8,7 @@
 use crate::birth;
 use crate::keywords;
 use crate::ops;
-use crate::record::Draft;
+use crate::record::{self, Draft};
 use crate::site;
 use arrayloom_ir::{Action, LoopSig};
 use arrayloom_types::{DType, Scalar, contiguous_strides};
@@ -52,6 +52,9 @@ pub(crate) fn arange<'py>(
         return Ok(None);
     };
     let shape = [range.count];
+    if birth::in_shared_cache(own, &shape) && record::at_once(false, site) {
+        return Ok(None);
+    }
     let strides = contiguous_strides(&shape, own.size());
     let Some(born) = birth::lazy(py, own, &shape, &strides)? else {
         return Ok(None);

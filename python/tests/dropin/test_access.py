@@ -21,7 +21,7 @@ import zlib
 import numpy as np
 import pytest
 from support.compare import differences, observe
-from support.layouts import ordinary
+from support.layouts import ordinary, plain_view
 
 COUNT = 20000
 
@@ -104,27 +104,27 @@ READS = {
     "memoryview list": lambda a, tmp: memoryview(a)[3:9].tolist(),
     "memoryview of a view": lambda a, tmp: memoryview(a.reshape(100, -1)[::2, 3]).tolist()[:4],
     "hash": lambda a, tmp: digest(a),
-    "hash of a plain view": lambda a, tmp: digest(np.asarray(a)),
+    "hash of a plain view": lambda a, tmp: digest(plain_view(a)),
     "crc": lambda a, tmp: (zlib.crc32(a), binascii.crc32(a[9:]), zlib.adler32(a)),
     "compress": lambda a, tmp: (digest(zlib.compress(a)), digest(bz2.compress(a[:999]))),
     "lzma": lambda a, tmp: digest(lzma.compress(a[:999])),
     "base64": lambda a, tmp: digest(base64.b64encode(a)),
     "struct": lambda a, tmp: struct.unpack_from("3d", a, 80),
     "file": lambda a, tmp: _file(tmp, lambda f: f.write(a)),
-    "file of a plain view": lambda a, tmp: _file(tmp, lambda f: f.write(np.asarray(a))),
+    "file of a plain view": lambda a, tmp: _file(tmp, lambda f: f.write(plain_view(a))),
     "writelines": lambda a, tmp: _file(tmp, lambda f: f.writelines([a[:9], a[50:99]])),
     "unbuffered": lambda a, tmp: os.writev(
-        os.open(tmp / "x", os.O_CREAT | os.O_WRONLY), [a, np.asarray(a)]
+        os.open(tmp / "x", os.O_CREAT | os.O_WRONLY), [a, plain_view(a)]
     ),
     "tofile": lambda a, tmp: _file(tmp, lambda f: a.tofile(f)),
-    "tofile of a plain view": lambda a, tmp: _file(tmp, lambda f: np.asarray(a).tofile(f)),
+    "tofile of a plain view": lambda a, tmp: _file(tmp, lambda f: plain_view(a).tofile(f)),
     "tofile text": lambda a, tmp: _file(tmp, lambda f: a[:99].tofile(f, sep=" ")),
     "save": lambda a, tmp: _file(tmp, lambda f: np.save(f, a)),
     "save view": lambda a, tmp: _file(tmp, lambda f: np.save(f, a.reshape(100, -1).T)),
     "savez": lambda a, tmp: (np.savez(tmp / "a.npz", a=a), np.load(tmp / "a.npz")["a"])[1],
     "savetxt": lambda a, tmp: _file(tmp, lambda f: np.savetxt(f, a[:99])),
     "os.write": lambda a, tmp: _pipe(lambda fd: os.write(fd, a[:1000])),
-    "os.write of a plain view": lambda a, tmp: _pipe(lambda fd: os.write(fd, np.asarray(a)[:1000])),
+    "os.write of a plain view": lambda a, tmp: _pipe(lambda fd: os.write(fd, plain_view(a)[:1000])),
     "socket": lambda a, tmp: _socket(a),
     "BytesIO": lambda a, tmp: digest(io.BytesIO(a).read()),
     "array module": lambda a, tmp: array_module.array("d", a.tobytes())[7],
@@ -174,7 +174,7 @@ def _readinto(a, tmp):
 
 
 def _readinto_plain(a, tmp):
-    return _readinto(np.asarray(a), tmp)
+    return _readinto(plain_view(a), tmp)
 
 
 def _readinto_raw(a, tmp):
@@ -264,20 +264,20 @@ WRITES = {
     "random": _random,
     "mmap": _memmap,
     "sort": lambda a, tmp: a.sort(),
-    "sort of a plain view": lambda a, tmp: np.asarray(a).sort(),
+    "sort of a plain view": lambda a, tmp: plain_view(a).sort(),
     "fill": lambda a, tmp: a.fill(2),
     "setitem": lambda a, tmp: a.__setitem__(slice(3, 9), 1),
-    "plain setitem": lambda a, tmp: np.asarray(a).__setitem__(slice(3, 9), 1),
+    "plain setitem": lambda a, tmp: plain_view(a).__setitem__(slice(3, 9), 1),
     "byte view": lambda a, tmp: a.view(np.uint8).__setitem__(9, 1),
-    "plain ufunc out": lambda a, tmp: np.add(np.ones(COUNT), 1, out=np.asarray(a)),
-    "copyto": lambda a, tmp: np.copyto(np.asarray(a), 3.0),
-    "put": lambda a, tmp: np.asarray(a).put([3], 9),
-    "partition": lambda a, tmp: np.asarray(a).partition(50),
+    "plain ufunc out": lambda a, tmp: np.add(np.ones(COUNT), 1, out=plain_view(a)),
+    "copyto": lambda a, tmp: np.copyto(plain_view(a), 3.0),
+    "put": lambda a, tmp: plain_view(a).put([3], 9),
+    "partition": lambda a, tmp: plain_view(a).partition(50),
     "byteswap": lambda a, tmp: a.byteswap(inplace=True),
     "nditer": lambda a, tmp: [
         x.__setitem__(..., 1) for x in np.nditer(a[:9], op_flags=["writeonly"])
     ],
-    "flat": lambda a, tmp: np.asarray(a).flat.__setitem__(slice(0, 9), 2),
+    "flat": lambda a, tmp: plain_view(a).flat.__setitem__(slice(0, 9), 2),
     "setflags": lambda a, tmp: a.setflags(write=False),
     "take out": lambda a, tmp: np.take(np.arange(9.0), [3] * COUNT, out=a, mode="clip"),
     "dot out": lambda a, tmp: np.dot(np.ones((COUNT, 2)), np.ones(2), out=a),

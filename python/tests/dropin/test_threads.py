@@ -7,7 +7,7 @@ import threading
 import time
 
 import numpy as np
-from support.layouts import ordinary
+from support.layouts import ordinary, plain_view
 
 
 def work(m, seed, count=20000, rounds=30):
@@ -19,7 +19,7 @@ def work(m, seed, count=20000, rounds=30):
         a[1:] = b[:-1] - a[1:] * 0.25
         total += float(b.sum())
         if step % 7 == 0:
-            np.asarray(a)[step] = 1.0
+            plain_view(a)[step] = 1.0
     return total, a.tobytes()
 
 
@@ -57,7 +57,7 @@ def test_readers_keep_old_values_while_another_thread_writes(xp_both):
         reader = a * 3
 
         def write(a=a):
-            np.asarray(a)[...] = -1.0
+            plain_view(a)[...] = -1.0
 
         thread = threading.Thread(target=write)
         thread.start()

@@ -210,6 +210,7 @@ def test_parts_of_one_array_are_learned(xp_default):
         "roll two axes": lambda m, b: m.roll(b.reshape(100, 200), (3, -5), (0, 1)),
         "concatenate": lambda m, b: m.concatenate([b, b[:9]]),
         "vstack": lambda m, b: m.vstack([b.reshape(2, -1), b[:10_000]]),
+        "tile": lambda m, b: m.tile(b.reshape(2, -1), (2, 1)),
         "lag": lag,
     }
     for name, line in lines.items():
@@ -224,6 +225,60 @@ def test_parts_of_one_array_are_learned(xp_default):
         for c in kept:
             numpy.testing.assert_array_equal(numpy.asarray(c), expected, name)
         a[3] = 3.0
+
+
+def test_operands_that_wait_in_a_block_are_brought(xp_default):
+    """What was computed for others only is brought to its address once, and then read there."""
+    lines = {
+        "roll": lambda m, b: m.roll(b, 100),
+        "concatenate": lambda m, b: m.concatenate([b, b[:9]]),
+        "multiply": lambda m, b: b * 2,
+    }
+    for name, line in lines.items():
+        a = xp_default.arange(float(CACHED)) * 3
+        expected = line(numpy, numpy.arange(float(CACHED)) * 3)
+        for _ in range(20):
+            assert line(xp_default, a).item(3) == expected.item(3)
+        before = _ext.stats()["recorded"]
+        kept = [line(xp_default, a) for _ in range(3)]
+        assert _ext.stats()["recorded"] == before, name
+        for c in kept:
+            numpy.testing.assert_array_equal(numpy.asarray(c), expected, name)
+
+
+def test_new_arrays_that_a_cache_holds_are_left_to_numpy(xp_default):
+    a = xp_default.arange(float(CACHED)) * 3
+    places = numpy.arange(CACHED)[::-1] % 500
+    lines = {
+        "arange": lambda m, b: m.arange(CACHED),
+        "arange of reals": lambda m, b: m.arange(0.5, CACHED, 0.5),
+        "full": lambda m, b: m.full((2, CACHED), 3.5),
+        "ones": lambda m, b: m.ones((2, CACHED), "f"),
+        "full_like": lambda m, b: m.full_like(b, 2),
+        "take": lambda m, b: m.take(b, places),
+        "index": lambda m, b: b[places],
+        "copy": lambda m, b: b.copy(),
+        "astype": lambda m, b: b.astype("F"),
+    }
+    for name, line in lines.items():
+        expected = line(numpy, numpy.arange(float(CACHED)) * 3)
+        for _ in range(20):
+            assert line(xp_default, a).item(3) == expected.item(3)
+        before = _ext.stats()["recorded"]
+        kept = [line(xp_default, a) for _ in range(3)]
+        assert _ext.stats()["recorded"] == before, name
+        assert kept[0].dtype == expected.dtype
+        kept[0][:] = -1
+        for c in kept[1:]:
+            numpy.testing.assert_array_equal(numpy.asarray(c), expected, name)
+
+
+def test_new_arrays_that_meet_others_stay_lazy(xp_default):
+    for _ in range(20):
+        found = float((xp_default.arange(CACHED) * 2.0).sum())
+    assert found == CACHED * (CACHED - 1.0)
+    made = [xp_default.arange(CACHED) for _ in range(2)]
+    assert all(map(_ext.is_pending, made))
 
 
 def test_parts_that_meet_others_stay_lazy(xp_default):

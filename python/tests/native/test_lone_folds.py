@@ -41,6 +41,26 @@ def test_whole_arrays_and_rows_run_no_kernel(xp_default, name, dtype):
     assert kernels(xp_default) == before
 
 
+@pytest.mark.parametrize("name", FOLDS)
+def test_floats_at_any_step_run_no_kernel(xp_default, name):
+    made, plain = computed(xp_default, shape=(100, 200))
+    vector = numpy.s_[:, 3], numpy.s_[5, ::-2]
+    before = kernels(xp_default)
+    for key in (numpy.s_[1:-1, 1:-1], numpy.s_[::-1], numpy.s_[::2, ::3], *vector):
+        same(getattr(made[key], name)(), getattr(plain[key], name)())
+    same(getattr(made.T, name)(), getattr(plain.T, name)())
+    assert kernels(xp_default) == before
+
+
+def test_sums_of_large_integers_run_no_kernel(xp_default):
+    for dtype in ("int64", "uint64"):
+        made, plain = computed(xp_default, dtype)
+        before = kernels(xp_default)
+        same(made.sum(), plain.sum())
+        same(made.sum(axis=1), plain.sum(axis=1))
+        assert kernels(xp_default) == before
+
+
 @pytest.mark.parametrize("name", ["any", "all"])
 def test_truth_of_floats_and_bools(xp_default, name):
     for dtype in ("bool", "float64"):

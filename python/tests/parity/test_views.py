@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.compare import differences, observe
-from support.layouts import DTYPES, ordinary
+from support.layouts import DTYPES, ordinary, plain_view
 
 
 def check(body, xp):
@@ -218,7 +218,7 @@ def _twice(a):
 
 def _plain_write(a):
     b = a * 2
-    np.asarray(a)[...] = 1
+    plain_view(a)[...] = 1
     a += b
 
 
@@ -323,7 +323,7 @@ def test_write_after_read_through_every_kind_of_view(xp):
     """A pending reader keeps the old values whichever way the array is written afterwards."""
     writers = {
         "setitem": lambda m, a: a.__setitem__(slice(2, 9), 1.0),
-        "plain view": lambda m, a: np.asarray(a).__setitem__(3, 1.0),
+        "plain view": lambda m, a: plain_view(a).__setitem__(3, 1.0),
         "memoryview": lambda m, a: memoryview(a).__setitem__(3, 1.0),
         "sort": lambda m, a: a.sort(),
         "fill": lambda m, a: a.fill(3),

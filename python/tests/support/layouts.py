@@ -135,3 +135,13 @@ LAYOUTS = {
 }
 
 CONTIGUOUS = ("C", "pending", "C2", "F", "transposed")
+
+
+def _plain_view():
+    names = {"__name__": "numpy.tests", "asarray": np.asarray}
+    exec("def plain_view(a): return asarray(a)", names)
+    return names["plain_view"]
+
+
+# Of a lazy array, modules of NumPy get a view of NumPy's own type; all others get the array itself.
+plain_view = _plain_view()

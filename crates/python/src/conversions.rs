@@ -1,0 +1,115 @@
+//! NumPy's own `asarray` and its like, as installed packages call them.
+//!
+//! Of a plain array they give the array itself, and code relies on it: `asarray(x) is x` tells whether there is a
+//! copy, `y is x` whether two signals are one. A lazy array is of a derived type, of which NumPy makes a view instead.
+//! So the C functions are ours: they call NumPy's, and give the array back where it gave a view of the whole. Modules
+//! of NumPy and of arrayloom get the view, since it is NumPy's code for computed values that they want.
+#![expect(unsafe_code, reason = "C functions of NumPy's namespace")]
+
+use crate::creation::viewed;
+use crate::slot::{lend, object, owned};
+use crate::state;
+use pyo3::exceptions::PyNotImplementedError;
+use pyo3::ffi::{self, PyObject};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use std::sync::OnceLock;
+
+type Function = ffi::PyCFunctionFastWithKeywords;
+
+/// The functions of NumPy's namespace.
+const NAMES: [&str; 4] = ["asarray", "ascontiguousarray", "asfortranarray", "array"];
+
+/// NumPy's functions, in the order of [`NAMES`].
+static THEIRS: OnceLock<[Function; 4]> = OnceLock::new();
+
+/// Puts our functions into the places of NumPy's.
+pub(crate) fn init(numpy: &Bound<'_, PyModule>) -> PyResult<()> {
+    let ours: [Function; 4] = [call::<0>, call::<1>, call::<2>, call::<3>];
+    let mut places = Vec::with_capacity(NAMES.len());
+    let mut theirs = ours;
+    for (their, name) in theirs.iter_mut().zip(NAMES) {
+        let function = numpy.getattr(name)?;
+        let missing = || {
+            PyNotImplementedError::new_err(format!(
+                "numpy.{name} is not the C function that this version knows"
+            ))
+        };
+        // SAFETY: a live object.
+        if unsafe { ffi::PyCFunction_Check(function.as_ptr()) } == 0 {
+            return Err(missing());
+        }
+        // SAFETY: checked to be a C function.
+        let definition = unsafe { (*function.as_ptr().cast::<ffi::PyCFunctionObject>()).m_ml };
+        // SAFETY: NumPy's method table is static.
+        if unsafe { (*definition).ml_flags } != ffi::METH_FASTCALL | ffi::METH_KEYWORDS {
+            return Err(missing());
+        }
+        // SAFETY: as above.
+        let method = unsafe { (*definition).ml_meth };
+        // SAFETY: the flags say that it is this member of the union.
+        *their = unsafe { method.PyCFunctionFastWithKeywords };
+        places.push(definition);
+    }
+    let fresh = THEIRS.set(theirs).is_ok();
+    debug_assert!(fresh, "the functions are looked up once");
+    for (definition, our) in places.into_iter().zip(ours) {
+        // SAFETY: the static tables of NumPy are writable; ours have the same types.
+        unsafe {
+            (*definition).ml_meth = ffi::PyMethodDefPointer {
+                PyCFunctionFastWithKeywords: our,
+            }
+        };
+    }
+    Ok(())
+}
+
+unsafe extern "C" fn call<const WHICH: usize>(
+    module: *mut PyObject,
+    args: *const *mut PyObject,
+    count: isize,
+    names: *mut PyObject,
+) -> *mut PyObject {
+    #[expect(
+        clippy::expect_used,
+        reason = "the function is in its place after `init`"
+    )]
+    let theirs = THEIRS.get().expect("conversions::init ran at import")[WHICH];
+    // SAFETY: NumPy's function with the arguments as they came.
+    let result = unsafe { theirs(module, args, count, names) };
+    if result.is_null() || count == 0 {
+        return result;
+    }
+    // SAFETY: the interpreter passes `count` objects.
+    let first = unsafe { *args };
+    // SAFETY: a live object.
+    if unsafe { ffi::Py_TYPE(first) } != state::lazy_type() || first == result {
+        return result;
+    }
+    object(|py| {
+        let view = owned(py, result)?;
+        // SAFETY: the interpreter lends the arguments for the call.
+        let first = unsafe { lend(py, first) };
+        match viewed(&view) {
+            Some(whole) if whole.is(&first) && !is_of_numpy(py) => Ok(whole),
+            _ => Ok(view),
+        }
+    })
+}
+
+/// True if a module of NumPy or of arrayloom calls.
+fn is_of_numpy(py: Python<'_>) -> bool {
+    // SAFETY: the interpreter is attached.
+    let globals = unsafe { ffi::PyEval_GetGlobals() };
+    // SAFETY: they are lent as long as the caller runs.
+    let globals = unsafe { Bound::from_borrowed_ptr_or_opt(py, globals) };
+    let name = globals.and_then(|globals| {
+        let name = globals.cast::<PyDict>().ok()?.get_item("__name__").ok()??;
+        let package = name.cast::<PyString>().ok()?.to_str().ok()?;
+        let package = package
+            .split_once('.')
+            .map_or(package, |(package, _)| package);
+        Some(matches!(package, "numpy" | "arrayloom"))
+    });
+    name.unwrap_or(false)
+}
