@@ -126,6 +126,10 @@ def test_hit_or_miss_and_structures_are_scipys():
     other = np.array([[1, 1], [1, 0]], bool)
     ours = f.binary_hit_or_miss(x, corner, other, origin1=1, origin2=-1)
     assert np.array_equal(ours, nd.binary_hit_or_miss(x, corner, other, origin1=1, origin2=-1))
+    nothing = np.zeros((3, 3), bool)
+    for miss in (None, corner, nothing):
+        ours = f.binary_hit_or_miss(x, nothing, miss)
+        assert np.array_equal(ours, nd.binary_hit_or_miss(x, nothing, miss))
     for rank in (1, 2, 3):
         for connectivity in (1, 2, 3):
             cross = f.generate_binary_structure(rank, connectivity)

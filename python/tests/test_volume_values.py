@@ -158,11 +158,9 @@ def test_thresholds_of_one_value_and_histograms_of_none():
         v.otsu(np.empty(0))
 
 
-def test_limits_and_weights_that_mean_nothing_are_refused():
+def test_limits_and_inputs_that_mean_nothing_are_refused():
     with pytest.raises(ValueError, match="give a positive number"):
         f.gaussian_filter(np.ones(3), 1, memory_limit=-5)
-    with pytest.raises(TypeError, match="real and imaginary parts"):
-        f.correlate(np.ones(3), [1j])
     with pytest.raises(TypeError, match="filter their parts"):
         f.entropy_filter(np.ones(3) * 1j, 3)
 
@@ -251,20 +249,65 @@ def test_integers_beyond_doubles_are_compared_exactly():
     assert np.array_equal(ours - 2**60, nd.median_filter(x - 2**60, 3))
 
 
-@pytest.mark.parametrize(
-    "name", ["uniform_filter", "gaussian_filter", "sobel", "laplace", "correlate"]
-)
-def test_a_constant_border_of_complex_arrays_is_real(name):
-    x = np.random.default_rng(1).random((9, 11)) * (1 - 2j)
-    words = {
-        "uniform_filter": {"size": 3},
-        "gaussian_filter": {"sigma": 1},
-        "correlate": {"weights": np.ones((3, 3))},
-    }
-    words = {**words.get(name, {}), "mode": "constant", "cval": 2.0}
-    np.testing.assert_allclose(
-        getattr(f, name)(x, **words), getattr(nd, name)(x, **words), atol=1e-12
-    )
+LINEAR = {
+    "uniform_filter": {"size": 3},
+    "uniform_filter1d": {"size": 4, "axis": 0},
+    "gaussian_filter": {"sigma": 1},
+    "gaussian_filter1d": {"sigma": 1.4, "order": 1},
+    "gaussian_laplace": {"sigma": 1.1},
+    "sobel": {},
+    "prewitt": {"axis": 0},
+    "laplace": {},
+    "correlate": {"weights": np.arange(6.0).reshape(2, 3)},
+    "convolve": {"weights": np.arange(6.0).reshape(2, 3)},
+    "correlate1d": {"weights": [1, 2.5, -4, 3]},
+    "convolve1d": {"weights": [1, 2.5, -4, 3], "axis": 0},
+}
+
+
+@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.parametrize("cval", [2.0, 1.5 - 3j, np.complex64(2j)])
+def test_a_constant_border_of_complex_arrays_is_complex(name, cval):
+    draw = np.random.default_rng(1).random
+    x = draw((9, 11)) + 2j * draw((9, 11))
+    words = {**LINEAR[name], "mode": "constant", "cval": cval}
+    ours, theirs = getattr(f, name)(x, **words), getattr(nd, name)(x, **words)
+    assert ours.dtype == theirs.dtype
+    np.testing.assert_allclose(ours, theirs, atol=1e-11)
+    if np.iscomplexobj(cval):
+        with pytest.raises(TypeError, match=r"cval .* is complex and the input is real"):
+            getattr(f, name)(x.real, **words)
+
+
+@pytest.mark.parametrize("name", ["correlate", "convolve", "correlate1d", "convolve1d"])
+@pytest.mark.parametrize("dtype", "BhifFdD")
+def test_complex_weights(name, dtype):
+    """Of correlations they are conjugated."""
+    draw = np.random.default_rng(2).random
+    x = draw((9, 11)) * 50
+    x = (x + 3j * draw((9, 11)) if dtype in "FD" else x).astype(dtype)
+    weights = draw((2, 3)) - 2j * draw((2, 3))
+    for words in ({}, {"mode": "wrap", "origin": -1}, {"mode": "constant", "cval": 2.5}):
+        args = (x, weights if name in {"correlate", "convolve"} else weights[0])
+        ours, theirs = getattr(f, name)(*args, **words), getattr(nd, name)(*args, **words)
+        assert ours.dtype == theirs.dtype
+        near = 1e-4 if ours.dtype == np.complex64 else 1e-10
+        np.testing.assert_allclose(ours, theirs, rtol=near / 10, atol=near)
+    with pytest.raises(RuntimeError, match="complex dtype"):
+        getattr(f, name)(*args, output=np.float64)
+
+
+@pytest.mark.parametrize("name", ["gaussian_laplace", "gaussian_gradient_magnitude"])
+def test_windows_and_modes_of_gaussian_derivatives_are_scipys(name):
+    x = np.random.default_rng(4).random((12, 14))
+    reaches = ({"truncate": 2.0}, {"radius": 3}, {"radius": [2, 4]}, {})
+    modes = ("mirror", ["constant", "nearest"], ["wrap", "reflect"])
+    for words in ({**reach, "mode": mode} for reach in reaches for mode in modes):
+        ours, theirs = (
+            getattr(f, name)(x, [1, 1.7], **words),
+            getattr(nd, name)(x, [1, 1.7], **words),
+        )
+        np.testing.assert_allclose(ours, theirs, atol=1e-13, err_msg=str(words))
 
 
 def test_axes_may_be_integers_of_numpy():

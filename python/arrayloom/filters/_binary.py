@@ -336,6 +336,10 @@ def binary_fill_holes(
     return _finished(input, ~np.asarray(reached), output, memory_limit, devices)
 
 
+def _everywhere(inside: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.ones(inside.shape, bool)
+
+
 def binary_hit_or_miss(
     input: Input,
     structure1: Any = None,
@@ -356,10 +360,15 @@ def binary_hit_or_miss(
     [0, 1, 0, 0, 0, 0]
     """
     volume = as_volume(input)
-    hit = _shape(volume, structure1, origin1, 0, axes)
-    rest = ~hit.points if structure2 is None else structure2
     inside = truth(volume)
-    found = hit.erosion().of(inside)
+    if structure1 is not None and not np.any(structure1):
+        # Nothing has to be true, which holds everywhere.
+        rest = ~np.asarray(structure1, bool) if structure2 is None else structure2
+        found = blockwise(_everywhere, [inside], volume.shape, np.bool_, "everywhere")
+    else:
+        hit = _shape(volume, structure1, origin1, 0, axes)
+        rest = ~hit.points if structure2 is None else structure2
+        found = hit.erosion().of(inside)
     if np.any(rest):
         miss = _shape(volume, rest, origin1 if origin2 is None else origin2, 0, axes)
         near = extremum(inside, True, miss.points, "constant", 0.0, miss.origin, axes)

@@ -30,7 +30,7 @@ from arrayloom.filters._common import (
     rounded,
     wanted_dtype,
 )
-from arrayloom.filters._sums import Taps, laplacian_sums, linear_sums
+from arrayloom.filters._sums import Taps, laplacian_sums, linear_sums, sum_of
 
 
 def _gaussian_taps(sigma: float, order: int, radius: int) -> list[float]:
@@ -74,7 +74,7 @@ def _gaussian(
     sigma: Numbers,
     order: Integers,
     mode: Modes,
-    cval: float,
+    cval: complex,
     truncate: float,
     radius: Any,
     axes: Any,
@@ -104,7 +104,7 @@ def gaussian_filter(
     order: Integers = 0,
     output: Output = None,
     mode: Modes = "reflect",
-    cval: float = 0.0,
+    cval: complex = 0.0,
     truncate: float = 4.0,
     *,
     radius: Any = None,
@@ -153,7 +153,7 @@ def gaussian_filter1d(
     order: int = 0,
     output: Output = None,
     mode: str = "reflect",
-    cval: float = 0.0,
+    cval: complex = 0.0,
     truncate: float = 4.0,
     *,
     radius: int | None = None,
@@ -190,14 +190,17 @@ def gaussian_laplace(
     sigma: Numbers,
     output: Output = None,
     mode: Modes = "reflect",
-    cval: float = 0.0,
+    cval: complex = 0.0,
     *,
     axes: Any = None,
     memory_limit: Limit = None,
     devices: Devices = None,
     truncate: float = 4.0,
+    radius: Any = None,
 ) -> Result:
     """Sum of the second derivatives of a Gaussian along all axes; floats for integers.
+
+    Where axes have modes of their own, the derivative along an axis has that axis's mode everywhere, as SciPy's.
 
     Examples
     --------
@@ -208,12 +211,26 @@ def gaussian_laplace(
     volume = precise(as_volume(input), output)
     dtype = wanted_dtype(output, float_of(volume.dtype))
     which = filtered_axes(volume, axes)
+    modes = modes_of(mode, len(which))
+    if len(set(modes)) > 1:
+        kind = float_of(volume.dtype)
+        parts = [
+            _gaussian(
+                volume, sigma, [2 * (a == b) for b in which], m, cval, truncate, radius, which, kind
+            )
+            for a, m in zip(which, modes, strict=True)
+        ]
+        return finish(input, rounded(sum_of(parts), dtype), output, memory_limit, devices)
     taps: list[tuple[Taps, list[float]]] = []
-    for axis, s, m in zip(
-        which, one_each("sigma", sigma, len(which)), modes_of(mode, len(which)), strict=True
+    for axis, s, m, r in zip(
+        which,
+        one_each("sigma", sigma, len(which)),
+        modes,
+        one_each("radius", radius, len(which)),
+        strict=True,
     ):
         if s > 1e-15:
-            reach = _reach(s, truncate, None)
+            reach = _reach(s, truncate, r)
             smooth, derive = (_taps(float(s), order, reach, m) for order in (0, 2))
         else:
             # An axis without a sigma is left alone, in the sum of the others too.
@@ -233,8 +250,13 @@ def gaussian_gradient_magnitude(
     axes: Any = None,
     memory_limit: Limit = None,
     devices: Devices = None,
+    truncate: float = 4.0,
+    radius: Any = None,
 ) -> Result:
     """Length of the gradient of a Gaussian-smoothed array; floats for integers.
+
+    Where axes have modes of their own, the derivative along an axis has that axis's mode everywhere, as SciPy's.
+    Axes that are not in `axes` are left alone, as `gaussian_laplace` leaves them; SciPy smooths them here.
 
     Examples
     --------
@@ -248,7 +270,11 @@ def gaussian_gradient_magnitude(
     orders = [[1 if a == b else 0 for b in which] for a in which]
     kind = float_of(volume.dtype)
     dtype = wanted_dtype(output, kind)
-    parts = [_gaussian(volume, sigma, o, mode, cval, 4.0, None, which, kind) for o in orders]
+    modes = modes_of(mode, len(which))
+    parts = [
+        _gaussian(volume, sigma, o, m, cval, truncate, radius, which, kind)
+        for o, m in zip(orders, modes, strict=True)
+    ]
     result = _length(parts, dtype) if parts else rounded(volume, dtype)
     return finish(input, result, output, memory_limit, devices)
 

@@ -31,7 +31,7 @@ from arrayloom.filters._common import (
     sizes_of,
     wanted_dtype,
 )
-from arrayloom.filters._sums import Taps, linear_sums, sum_of, weighted_sums
+from arrayloom.filters._sums import Taps, complex_sums, linear_sums, sum_of, weighted_sums
 
 
 def uniform_filter(
@@ -39,7 +39,7 @@ def uniform_filter(
     size: Integers = 3,
     output: Output = None,
     mode: Modes = "reflect",
-    cval: float = 0.0,
+    cval: complex = 0.0,
     origin: Integers = 0,
     *,
     axes: Any = None,
@@ -78,7 +78,7 @@ def uniform_filter1d(
     axis: int = -1,
     output: Output = None,
     mode: str = "reflect",
-    cval: float = 0.0,
+    cval: complex = 0.0,
     origin: int = 0,
     *,
     memory_limit: Limit = None,
@@ -110,7 +110,7 @@ def mean_filter(
     footprint: Any = None,
     output: Output = None,
     mode: Modes = "reflect",
-    cval: float = 0.0,
+    cval: complex = 0.0,
     origin: Integers = 0,
     *,
     axes: Any = None,
@@ -145,15 +145,14 @@ def mean_filter(
     return finish(input, result, output, memory_limit, devices)
 
 
-def _real(weights: ArrayLike) -> NDArray[np.float64]:
+def _weights(weights: ArrayLike) -> NDArray[Any]:
     values = np.asarray(weights)
-    if values.dtype.kind == "c":
-        message = f"weights of {values.dtype}; filter with their real and imaginary parts"
-        raise TypeError(message)
-    return values.astype(np.float64)
+    return values.astype(np.complex128 if values.dtype.kind == "c" else np.float64)
 
 
 def _weighted_dtype(volume: Volume, weights: NDArray[Any]) -> np.dtype[Any]:
+    if weights.dtype.kind == "c":
+        return np.promote_types(volume.dtype, np.complex64)
     return float_of(volume.dtype) if (weights < 0).any() else linear_of(volume.dtype)
 
 
@@ -162,7 +161,7 @@ def correlate(
     weights: ArrayLike,
     output: Output = None,
     mode: Modes = "reflect",
-    cval: float = 0.0,
+    cval: complex = 0.0,
     origin: Integers = 0,
     *,
     axes: Any = None,
@@ -171,22 +170,24 @@ def correlate(
 ) -> Result:
     """Sum of the voxels of a window, times `weights`; floats for integers if a weight is negative.
 
+    Complex weights are conjugated, as NumPy's and SciPy's `correlate` do, and the result is complex.
+
     Examples
     --------
     >>> correlate([1.0, 2.0, 4.0], [-1, 0, 1]).tolist()
     [1.0, 3.0, 2.0]
     """
     volume = precise(as_volume(input), output)
-    values = _real(weights)
-    result = weighted_sums(
-        volume,
-        values,
-        mode,
-        cval,
-        origin,
-        axes,
-        wanted_dtype(output, _weighted_dtype(volume, values)),
-    )
+    values = _weights(weights)
+    dtype = wanted_dtype(output, _weighted_dtype(volume, values))
+
+    def sums(values: NDArray[Any], dtype: np.dtype[Any]) -> Volume:
+        return weighted_sums(volume, values, mode, cval, origin, axes, dtype)
+
+    if values.dtype.kind == "c":
+        result = complex_sums(volume, values.conj(), dtype, sums)
+    else:
+        result = sums(values, dtype)
     return finish(input, result, output, memory_limit, devices)
 
 
@@ -195,21 +196,21 @@ def convolve(
     weights: ArrayLike,
     output: Output = None,
     mode: Modes = "reflect",
-    cval: float = 0.0,
+    cval: complex = 0.0,
     origin: Integers = 0,
     *,
     axes: Any = None,
     memory_limit: Limit = None,
     devices: Devices = None,
 ) -> Result:
-    """Convolution: `correlate` with mirrored weights.
+    """Convolution: `correlate` with mirrored weights, which are not conjugated.
 
     Examples
     --------
     >>> convolve([1.0, 2.0, 4.0], [1, 0, -1]).tolist()
     [1.0, 3.0, 2.0]
     """
-    values = _real(weights)
+    values = _weights(weights).conj()
     origins = one_each("origin", origin, values.ndim)
     turned = [-index(o) - (n % 2 == 0) for o, n in zip(origins, values.shape, strict=True)]
     return correlate(
@@ -231,7 +232,7 @@ def correlate1d(
     axis: int = -1,
     output: Output = None,
     mode: str = "reflect",
-    cval: float = 0.0,
+    cval: complex = 0.0,
     origin: int = 0,
     *,
     memory_limit: Limit = None,
@@ -245,12 +246,18 @@ def correlate1d(
     [8, 26, 8, 12, 7, 28, 36, 9]
     """
     volume = precise(as_volume(input), output)
-    values = _real(weights)
+    values = _weights(weights)
     before = points_before(len(values), origin)
-    taps = [
-        (filtered_axes(volume, (axis,))[0], values.tolist(), before, modes_of(mode, 1)[0], cval)
-    ]
-    result = linear_sums(volume, taps, wanted_dtype(output, _weighted_dtype(volume, values)))
+    at, border = filtered_axes(volume, (axis,))[0], modes_of(mode, 1)[0]
+    dtype = wanted_dtype(output, _weighted_dtype(volume, values))
+
+    def sums(values: NDArray[Any], dtype: np.dtype[Any]) -> Volume:
+        return linear_sums(volume, [(at, values.tolist(), before, border, cval)], dtype)
+
+    if values.dtype.kind == "c":
+        result = complex_sums(volume, values.conj(), dtype, sums)
+    else:
+        result = sums(values, dtype)
     return finish(input, result, output, memory_limit, devices)
 
 
@@ -260,7 +267,7 @@ def convolve1d(
     axis: int = -1,
     output: Output = None,
     mode: str = "reflect",
-    cval: float = 0.0,
+    cval: complex = 0.0,
     origin: int = 0,
     *,
     memory_limit: Limit = None,
@@ -273,7 +280,7 @@ def convolve1d(
     >>> convolve1d([2, 8, 0, 4, 1, 9, 9, 0], weights=[1, 3]).tolist()
     [14, 24, 4, 13, 12, 36, 27, 0]
     """
-    values = _real(weights)
+    values = _weights(weights).conj()
     origin = -index(origin) - (len(values) % 2 == 0)
     return correlate1d(
         input,
@@ -289,7 +296,7 @@ def convolve1d(
 
 
 def _derivative(
-    volume: Volume, axis: int, smooth: list[float], mode: Modes, cval: float, dtype: np.dtype[Any]
+    volume: Volume, axis: int, smooth: list[float], mode: Modes, cval: complex, dtype: np.dtype[Any]
 ) -> Volume:
     modes = modes_of(mode, volume.ndim)
     at = filtered_axes(volume, (axis,))[0]
@@ -307,7 +314,7 @@ def sobel(
     axis: int = -1,
     output: Output = None,
     mode: Modes = "reflect",
-    cval: float = 0.0,
+    cval: complex = 0.0,
     *,
     memory_limit: Limit = None,
     devices: Devices = None,
@@ -336,7 +343,7 @@ def prewitt(
     axis: int = -1,
     output: Output = None,
     mode: Modes = "reflect",
-    cval: float = 0.0,
+    cval: complex = 0.0,
     *,
     memory_limit: Limit = None,
     devices: Devices = None,
@@ -363,7 +370,7 @@ def laplace(
     input: Input,
     output: Output = None,
     mode: Modes = "reflect",
-    cval: float = 0.0,
+    cval: complex = 0.0,
     *,
     axes: Any = None,
     memory_limit: Limit = None,

@@ -14,23 +14,38 @@ from arrayloom._ext import VolumeExpr
 from arrayloom._volume import Volume, blockwise
 from arrayloom.filters._common import Modes, native, spread_mask, window_of
 
-Taps: TypeAlias = tuple[int, list[float], int, str, float]
-Sums: TypeAlias = Callable[[Volume, np.dtype[Any], bool], Volume]
+# Axis, weights, points before the center, mode, and the constant border.
+Taps: TypeAlias = tuple[int, list[float], int, str, complex]
+Border: TypeAlias = Callable[[complex], float]
+Sums: TypeAlias = Callable[[Volume, np.dtype[Any], Border], Volume]
+
+
+def _real(cval: complex) -> float:
+    """The constant border of a real volume."""
+    if isinstance(cval, (complex, np.complexfloating)):
+        message = (
+            f"cval {cval} is complex and the input is real; give a real cval or a complex input"
+        )
+        raise TypeError(message)
+    return float(cval)
 
 
 def _by_parts(volume: Volume, dtype: np.dtype[Any], sums: Sums) -> Volume:
     """`sums` of the real and the imaginary part of a volume as complex numbers of `dtype`.
 
-    `sums` takes a part, its dtype, and whether it is the imaginary one: beyond a constant border there is none.
+    `sums` takes a part, its dtype, and what tells the part of a constant border.
     """
     part = np.dtype(f"f{dtype.itemsize // 2}")
     if volume.dtype.kind != "c":
-        return sums(volume, part, False).astype(dtype)
+        return sums(volume, part, _real).astype(dtype)
     own = np.dtype(f"f{volume.dtype.itemsize // 2}")
     real, imaginary = (
         blockwise(f, [volume], volume.shape, own, f.__name__) for f in (np.real, np.imag)
     )
-    parts = [sums(real, part, False), sums(imaginary, part, True)]
+    parts = [
+        sums(real, part, lambda cval: float(np.real(cval))),
+        sums(imaginary, part, lambda cval: float(np.imag(cval))),
+    ]
     return blockwise(_joined, parts, volume.shape, dtype, "complex", writes=True)
 
 
@@ -39,18 +54,37 @@ def _joined(real: Any, imaginary: Any, out: Any) -> None:
     out.imag[...] = imaginary
 
 
+def complex_sums(
+    volume: Volume,
+    weights: NDArray[np.complex128],
+    dtype: np.dtype[Any],
+    sums: Callable[[NDArray[np.float64], np.dtype[Any]], Volume],
+) -> Volume:
+    """Sums with complex weights, from those with their real and with their imaginary parts."""
+    kind = dtype if volume.dtype.kind == "c" else np.dtype(f"f{dtype.itemsize // 2}")
+    parts = [sums(weights.real, kind), sums(weights.imag, kind)]
+    return blockwise(_turned, parts, volume.shape, dtype, "complex", writes=True)
+
+
+def _turned(real: Any, imaginary: Any, out: Any) -> None:
+    if out.dtype == real.dtype:
+        _joined(real.real - imaginary.imag, real.imag + imaginary.real, out)
+    else:
+        _joined(real, imaginary, out)
+
+
 def linear_sums(volume: Volume, taps: list[Taps], dtype: np.dtype[Any]) -> Volume:
     """Weighted sums along axes; complex ones part by part."""
     if dtype.kind == "c":
 
-        def sums(part: Volume, kind: np.dtype[Any], imaginary: bool) -> Volume:
-            own = [(*tap[:-1], 0.0) for tap in taps] if imaginary else taps
-            return linear_sums(part, own, kind)
+        def sums(part: Volume, kind: np.dtype[Any], border: Border) -> Volume:
+            return linear_sums(part, [(*tap[:-1], border(tap[-1])) for tap in taps], kind)
 
         return _by_parts(volume, dtype, sums)
+    real = [(*tap[:-1], _real(tap[-1])) for tap in taps]
 
     def build(expr: VolumeExpr, of: list[int]) -> int:
-        return expr.linear(of[0], taps, dtype.char)
+        return expr.linear(of[0], real, dtype.char)
 
     return native([volume], dtype, build)
 
@@ -61,14 +95,16 @@ def laplacian_sums(
     """The sum over axes of weights that derive along one and smooth along the others."""
     if dtype.kind == "c":
 
-        def sums(part: Volume, kind: np.dtype[Any], imaginary: bool) -> Volume:
-            own = [((*tap[:-1], 0.0), smooth) for tap, smooth in taps] if imaginary else taps
+        def sums(part: Volume, kind: np.dtype[Any], border: Border) -> Volume:
+            own: list[tuple[Taps, list[float]]]
+            own = [((*tap[:-1], border(tap[-1])), derive) for tap, derive in taps]
             return laplacian_sums(part, own, kind)
 
         return _by_parts(volume, dtype, sums)
+    real = [((*tap[:-1], _real(tap[-1])), derive) for tap, derive in taps]
 
     def build(expr: VolumeExpr, of: list[int]) -> int:
-        return expr.laplacian(of[0], taps, dtype.char)
+        return expr.laplacian(of[0], real, dtype.char)
 
     return native([volume], dtype, build)
 
@@ -77,24 +113,23 @@ def weighted_sums(
     volume: Volume,
     weights: NDArray[Any],
     mode: Modes,
-    cval: float,
+    cval: complex,
     origin: Any,
     axes: Any,
     dtype: np.dtype[Any],
 ) -> Volume:
     """Weighted sums over a window; complex ones part by part."""
-    window = window_of(volume, weights.shape, mode, cval, origin, axes)
+    if dtype.kind == "c":
+
+        def sums(part: Volume, kind: np.dtype[Any], border: Border) -> Volume:
+            return weighted_sums(part, weights, mode, border(cval), origin, axes, kind)
+
+        return _by_parts(volume, dtype, sums)
+    window = window_of(volume, weights.shape, mode, _real(cval), origin, axes)
     values = spread_mask(weights, volume, axes).ravel()
     mask = values != 0
     if not mask.any():
         mask[0] = True
-    if dtype.kind == "c":
-
-        def sums(part: Volume, kind: np.dtype[Any], imaginary: bool) -> Volume:
-            border = 0.0 if imaginary else cval
-            return weighted_sums(part, weights, mode, border, origin, axes, kind)
-
-        return _by_parts(volume, dtype, sums)
 
     def build(expr: VolumeExpr, of: list[int]) -> int:
         return expr.correlate(of[0], window, mask.tolist(), values[mask].tolist(), dtype.char)
