@@ -157,7 +157,10 @@ def open_reader(
 ) -> tuple[Any, Scale | None]:
     """An object with shape, dtype and slices over a file, and its scale if it has one."""
     if not path.exists():
-        message = f"{path} does not exist"
+        url = ":/" in str(path)
+        message = f"{path} does not exist" + (
+            "; give a path of this machine, not a URL" if url else ""
+        )
         raise FileNotFoundError(message)
     words = {"dataset": dataset, "level": level or None, "shape": shape, "dtype": dtype}
     check_words(path, {k: v for k, v in words.items() if v is not None}, written=False)
@@ -167,6 +170,9 @@ def open_reader(
             message = f"{path} says nothing of its shape and dtype; give shape= and dtype="
             raise ValueError(message)
         expected = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        if min(shape, default=0) < 0:
+            message = f"shape {tuple(shape)} has a negative extent; give the extents of {path}"
+            raise ValueError(message)
         if path.stat().st_size < expected:
             message = f"{path} has {path.stat().st_size} bytes, and {tuple(shape)} {np.dtype(dtype)} takes {expected}"
             raise ValueError(message)

@@ -115,6 +115,8 @@ def test_what_repeats_until_nothing_changes_is_scipys():
     seed[2, 3] = True
     assert np.array_equal(f.binary_propagation(seed, mask=x), nd.binary_propagation(seed, mask=x))
     assert np.array_equal(f.binary_erosion(x, iterations=0), nd.binary_erosion(x, iterations=0))
+    with pytest.raises(TypeError, match="complex128 has no binary morphology"):
+        f.binary_erosion(x * 1j)
     with pytest.raises(ValueError, match="until nothing changes"):
         f.binary_dilation(v.open(seed), iterations=0)
 

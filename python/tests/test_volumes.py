@@ -196,8 +196,9 @@ def test_strides_byte_orders_lists_and_outputs():
     )
 
 
-def test_errors_say_what_is_wrong():
+def test_errors_say_what_is_wrong(tmp_path):
     x = np.zeros((4, 4))
+    x.tofile(tmp_path / "x.raw")
     for call, text in [
         (lambda: f.gaussian_filter(x, 1, mode="mirrored"), "mirrored"),
         (lambda: f.gaussian_filter(x, (1, 2, 3)), "3 entries for 2"),
@@ -206,6 +207,8 @@ def test_errors_say_what_is_wrong():
         (lambda: f.minimum_filter(x, 3, origin=5), "origin"),
         (lambda: f.gaussian_filter(x, 1, axes=(0, 0)), "unique"),
         (lambda: v.open("nothing.npy"), "does not exist"),
+        (lambda: v.open("file:///tmp/nothing.npy"), "not a URL"),
+        (lambda: v.open(tmp_path / "x.raw", shape=(-1, 4), dtype="d"), "negative extent"),
     ]:
         with pytest.raises((ValueError, RuntimeError, FileNotFoundError), match=text):
             call()

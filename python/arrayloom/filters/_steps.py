@@ -84,6 +84,9 @@ def truth(x: object) -> Volume:
     volume = as_volume(x)
     if volume.dtype.kind == "b":
         return volume
+    if volume.dtype.kind == "c":
+        message = f"{volume.dtype} has no binary morphology; compare it first, as in abs(x) > 0"
+        raise TypeError(message)
     return blockwise(lambda v: v != 0, [volume], volume.shape, np.bool_, "truth")
 
 
