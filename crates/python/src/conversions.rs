@@ -2,8 +2,8 @@
 //!
 //! Of a plain array they give the array itself, and code relies on it: `asarray(x) is x` tells whether there is a
 //! copy, `y is x` whether two signals are one. A lazy array is of a derived type, of which NumPy makes a view instead.
-//! So the C functions are ours: they call NumPy's, and give the array back where it gave a view of the whole. Modules
-//! of NumPy and of arrayloom get the view, since it is NumPy's code for computed values that they want.
+//! So the C functions are ours: they call NumPy's, and give the array back where it gave a view of the whole. Some
+//! packages get the view, NumPy's own above all, since it is NumPy's code for computed values that they want.
 #![expect(unsafe_code, reason = "C functions of NumPy's namespace")]
 
 use crate::creation::viewed;
@@ -19,6 +19,10 @@ type Function = ffi::PyCFunctionFastWithKeywords;
 
 /// The functions of NumPy's namespace.
 const NAMES: [&str; 4] = ["asarray", "ascontiguousarray", "asfortranarray", "array"];
+
+/// Packages that get views: those whose code is for computed values, and one that hands arrays to compiled code which
+/// takes `numpy.ndarray` and no derived type.
+const PLAIN: [&str; 3] = ["numpy", "arrayloom", "scipy.fft"];
 
 /// NumPy's functions, in the order of [`NAMES`].
 static THEIRS: OnceLock<[Function; 4]> = OnceLock::new();
@@ -91,25 +95,26 @@ unsafe extern "C" fn call<const WHICH: usize>(
         // SAFETY: the interpreter lends the arguments for the call.
         let first = unsafe { lend(py, first) };
         match viewed(&view) {
-            Some(whole) if whole.is(&first) && !is_of_numpy(py) => Ok(whole),
+            Some(whole) if whole.is(&first) && !wants_plain(py) => Ok(whole),
             _ => Ok(view),
         }
     })
 }
 
-/// True if a module of NumPy or of arrayloom calls.
-fn is_of_numpy(py: Python<'_>) -> bool {
+/// True if a module of one of the packages [`PLAIN`] calls.
+fn wants_plain(py: Python<'_>) -> bool {
     // SAFETY: the interpreter is attached.
     let globals = unsafe { ffi::PyEval_GetGlobals() };
     // SAFETY: they are lent as long as the caller runs.
     let globals = unsafe { Bound::from_borrowed_ptr_or_opt(py, globals) };
     let name = globals.and_then(|globals| {
         let name = globals.cast::<PyDict>().ok()?.get_item("__name__").ok()??;
-        let package = name.cast::<PyString>().ok()?.to_str().ok()?;
-        let package = package
-            .split_once('.')
-            .map_or(package, |(package, _)| package);
-        Some(matches!(package, "numpy" | "arrayloom"))
+        let name = name.cast::<PyString>().ok()?.to_str().ok()?;
+        let within = |package: &&str| {
+            name.strip_prefix(*package)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        Some(PLAIN.iter().any(|package| within(package)))
     });
     name.unwrap_or(false)
 }

@@ -95,3 +95,23 @@ def test_spectra_of_one_signal_are_of_one_signal():
             print(hashlib.sha1(found[-1].tobytes()).hexdigest())
     """
     assert output(code, "lazy") == output(code)
+
+
+def test_transforms_over_their_input():
+    """SciPy's compiled transforms write into `numpy.ndarray` and no derived type."""
+    pytest.importorskip("scipy", reason="SciPy is not installed")
+    code = """
+        import sys
+        if "lazy" in sys.argv:
+            import arrayloom as np
+        else:
+            import numpy as np
+        import scipy.fft
+        from scipy import signal
+        x = np.sin(np.arange(50_000) * 0.1) * 2
+        for kind in (scipy.fft.fft, scipy.fft.ifft, scipy.fft.dct, scipy.fft.fftn):
+            print(abs(kind(x * 1j, overwrite_x=True)).round(6).tolist()[:9])
+        print(signal.resample(x, 60_000)[:9].tolist(), signal.hilbert(x)[:9].tolist())
+        print(signal.envelope(x, (None, 20_000))[0][:9].tolist())
+    """
+    assert output(code, "lazy") == output(code)
