@@ -114,7 +114,7 @@ fn wants_plain(py: Python<'_>) -> bool {
             name.strip_prefix(*package)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
-        Some(PLAIN.iter().any(|package| within(package)))
+        Some(PLAIN.iter().any(within))
     });
     name.unwrap_or(false)
 }
