@@ -19,7 +19,8 @@ from typing import cast
 
 __all__ = ["install", "installed", "uninstall"]
 
-# Modules that hand arrays to compiled code which takes `numpy.ndarray` and no subclass. They keep NumPy in any scope.
+# Modules that hand arrays to compiled code which takes `numpy.ndarray` and no subclass. They keep NumPy in any scope,
+# and get plain arrays from its `asarray` (crates/python/src/conversions.rs, PLAIN).
 EXACT = ("scipy.fft.",)
 
 # Namespaces that may have a counterpart under the replacement; all others stay NumPy's.

@@ -21,7 +21,7 @@ type Function = ffi::PyCFunctionFastWithKeywords;
 const NAMES: [&str; 4] = ["asarray", "ascontiguousarray", "asfortranarray", "array"];
 
 /// Packages that get views: those whose code is for computed values, and one that hands arrays to compiled code which
-/// takes `numpy.ndarray` and no derived type.
+/// takes `numpy.ndarray` and no derived type (`EXACT` of the import layer).
 const PLAIN: [&str; 3] = ["numpy", "arrayloom", "scipy.fft"];
 
 /// NumPy's functions, in the order of [`NAMES`].

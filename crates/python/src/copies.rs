@@ -276,9 +276,11 @@ fn copied<'py>(
         leave!(ErrState)
     };
     let at_once = record::at_once(view.pending, site);
-    let in_order = view.layout.is_contiguous()
-        && strides == contiguous_strides(shape, dtype.size()).as_slice();
-    if at_once && in_order && birth::in_shared_cache(dtype, shape) {
+    if at_once
+        && birth::in_shared_cache(dtype, shape)
+        && view.layout.is_contiguous()
+        && strides == contiguous_strides(shape, dtype.size()).as_slice()
+    {
         leave!(Small)
     }
     let mut draft = Draft::new();

@@ -288,7 +288,7 @@ impl<'py> Pick<'py> {
         let Some(site) = site::capture(py)? else {
             leave!(ErrState)
         };
-        if birth::in_shared_cache(dtype, &place.shape) && record::at_once(pending, site) {
+        if record::is_numpys(pending, (dtype, &place.shape), site) {
             leave!(Small)
         }
         let mut draft = Draft::new();

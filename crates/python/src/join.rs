@@ -53,9 +53,8 @@ pub(crate) fn concatenate<'py>(
     if !state::lazy() {
         leave!(Off)
     }
-    if birth::in_shared_cache(joint.dtype, &joint.shape)
-        && site::capture(py)?.is_some_and(|site| record::at_once(pending, site))
-    {
+    let whole = (joint.dtype, joint.shape.as_slice());
+    if site::capture(py)?.is_some_and(|site| record::is_numpys(pending, whole, site)) {
         leave!(Small)
     }
     let Some(born) = birth::lazy(py, joint.dtype, &joint.shape, &joint.strides)? else {
@@ -215,9 +214,9 @@ pub(crate) fn repeat<'py>(
     }
     // Long parts NumPy copies as a block each.
     let part = dtype.size() * shape[axis + 1..].iter().product::<usize>();
+    let whole = (dtype, shape.as_slice());
     if part >= LONG_PART
-        && birth::in_shared_cache(dtype, &shape)
-        && site::capture(py)?.is_some_and(|site| record::at_once(view.pending, site))
+        && site::capture(py)?.is_some_and(|site| record::is_numpys(view.pending, whole, site))
     {
         leave!(Small)
     }

@@ -241,6 +241,12 @@ pub(crate) fn at_once(pending: bool, site: u32) -> bool {
     !pending && state::engine().runs_at_once(site)
 }
 
+/// True if a line that makes or moves elements into a new array had better be NumPy's: it wants its result at once, and
+/// a cache holds it.
+pub(crate) fn is_numpys(pending: bool, (dtype, shape): (DType, &[usize]), site: u32) -> bool {
+    birth::in_shared_cache(dtype, shape) && at_once(pending, site)
+}
+
 /// How an operation comes to new arrays: run at once, or recorded.
 pub(crate) fn way<'py>(at_once: bool) -> (Birth<'py>, Run<'py>) {
     if at_once {

@@ -86,12 +86,14 @@ class _Shape:
         return Step(np.flip(self.points), turned, self.border, self.axes, dilates=True)
 
 
-def _shape(volume: Volume, structure: Any, origin: Any, border: Any, axes: Any) -> _Shape:
+def _shape(
+    volume: Volume, structure: Any, origin: Any, border: Any, axes: Any, may_be_empty: bool = False
+) -> _Shape:
     count = len(filtered_axes(volume, axes))
     points = (
         generate_binary_structure(count, 1) if structure is None else np.asarray(structure, bool)
     )
-    if points.ndim != count or not points.any():
+    if points.ndim != count or not (may_be_empty or points.any()):
         message = (
             f"a structure of shape {points.shape} with {int(points.sum())} points for {count} "
             "filtered axes; give as many axes, and at least one point"
@@ -361,14 +363,13 @@ def binary_hit_or_miss(
     """
     volume = as_volume(input)
     inside = truth(volume)
-    if structure1 is not None and not np.any(structure1):
-        # Nothing has to be true, which holds everywhere.
-        rest = ~np.asarray(structure1, bool) if structure2 is None else structure2
-        found = blockwise(_everywhere, [inside], volume.shape, np.bool_, "everywhere")
-    else:
-        hit = _shape(volume, structure1, origin1, 0, axes)
-        rest = ~hit.points if structure2 is None else structure2
+    hit = _shape(volume, structure1, origin1, 0, axes, may_be_empty=True)
+    rest = ~hit.points if structure2 is None else structure2
+    if hit.points.any():
         found = hit.erosion().of(inside)
+    else:
+        # Nothing has to be true, which holds everywhere.
+        found = blockwise(_everywhere, [inside], volume.shape, np.bool_, "everywhere")
     if np.any(rest):
         miss = _shape(volume, rest, origin1 if origin2 is None else origin2, 0, axes)
         near = extremum(inside, True, miss.points, "constant", 0.0, miss.origin, axes)
