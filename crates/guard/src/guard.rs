@@ -189,6 +189,7 @@ impl Guard {
     /// many slots are alive or no class has room.
     pub fn alloc(&self, nbytes: usize) -> Option<Slot> {
         self.restart_service_after_fork();
+        handler::keep_on_top();
         let slot = self.claim(nbytes)?;
         let record = self.arena.record(slot);
         record.lock();

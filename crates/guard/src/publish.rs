@@ -23,6 +23,7 @@ use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use crate::arena::Arena;
 use crate::error::GuardError;
 use crate::guard::Guard;
+use crate::handler;
 use crate::pool::Block;
 use crate::slot::{DOOMED, OWN, REARMED, Record, Slot, State, WRITABLE, Word};
 use crate::sys::{self, Access, Refused};
@@ -292,6 +293,7 @@ impl Guard {
     ///
     /// Tells whether that holds now: false if the system refused, which leaves the slot as it was.
     pub fn protect(&self, slot: Slot) -> bool {
+        handler::keep_on_top();
         let held = Held::new(self, slot);
         match held.state() {
             State::Ready => {

@@ -9,7 +9,8 @@
 //! Only addresses of the guard's arena are touched, so EFAULT for a bad pointer stays what it is.
 //! The guard tells the range by [`arrayloom_shim_cover`], which it finds by name.
 //!
-//! No thread gets to block SIGSEGV: the kernel kills a thread that faults with the signal blocked.
+//! No thread gets to block SIGSEGV: the kernel kills a thread that faults with the signal blocked. Libraries may set
+//! handlers of it; the guard, told by [`arrayloom_shim_watch`]'s function, then puts its own on top again.
 //!
 //! Every function keeps the signature, the results and the `errno` of the one it stands for. None
 //! allocates or takes a lock, beyond the look-up of the C library's function at the first call.

@@ -42,12 +42,14 @@ mod linux {
             "unpreloaded" => unpreloaded(),
             "guard" => guarded(),
             "masks" => masks(),
+            "handlers" => handlers(),
             _ => {
                 let library = build();
                 run("plain", Some(&library));
                 run("unpreloaded", None);
                 run("guard", Some(&library));
                 run("masks", Some(&library));
+                run("handlers", Some(&library));
             }
         }
     }
@@ -326,5 +328,23 @@ mod linux {
             // SAFETY: within a lazy array.
             assert_eq!(unsafe { lazy(42).cast::<u8>().read_volatile() }, 42);
         }
+    }
+
+    /// Lazy memory is read after somebody else has set a handler of SIGSEGV, whose turn comes for other memory.
+    fn handlers() {
+        Guard::install(GuardConfig::default(), Arc::new(Bytes)).unwrap();
+        let (first, second) = (lazy(42).cast::<u8>(), lazy(43).cast::<u8>());
+        install_plain_handler();
+        // SAFETY: within a lazy array.
+        assert_eq!(unsafe { first.read_volatile() }, 42);
+        let pages = untouchable().cast::<u8>();
+        // SAFETY: the handler opens the pages.
+        assert_eq!(unsafe { pages.read_volatile() }, 0);
+        assert_eq!(FAULTS.load(SeqCst), 1);
+        // SAFETY: the default action needs no function.
+        unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
+        // SAFETY: within a lazy array.
+        assert_eq!(unsafe { second.read_volatile() }, 43);
+        assert_eq!(FAULTS.load(SeqCst), 1);
     }
 }

@@ -125,6 +125,7 @@ def test_fork_while_other_threads_compute():
         ("", "signal.signal(signal.SIGUSR1, lambda *_: None)"),
         ("", "signal.signal(signal.SIGSEGV, signal.SIG_DFL)"),
         ("", "signal.signal(signal.SIGSEGV, lambda *_: None)"),
+        ("", "ctypes.CDLL(None).signal(signal.SIGSEGV, None)"),
         ("signal.signal(signal.SIGINT, signal.SIG_IGN)", ""),
     ],
 )

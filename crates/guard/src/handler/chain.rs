@@ -64,6 +64,16 @@ pub(super) fn set_previous(action: &libc::sigaction) {
     PREVIOUS.store(Box::into_raw(Box::new(*action)), SeqCst);
 }
 
+/// True if the calling thread is passing a fault on, further up the same stack: who handles the signal is then the
+/// business of those who come after us.
+pub(super) fn is_passing() -> bool {
+    let here = 0_u8;
+    let frame = ptr::from_ref(&here).addr();
+    let thread = sys::thread_id();
+    let mut entries = PASSING.iter();
+    entries.any(|entry| entry.thread.load(SeqCst) == thread && frame < entry.frame.load(SeqCst))
+}
+
 /// Passes a fault on that is not ours.
 pub(super) fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let here = 0_u8;

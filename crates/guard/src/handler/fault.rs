@@ -26,6 +26,8 @@ use crate::sys;
 const SEGV_ACCERR: c_int = 2;
 
 static SERVED: AtomicPtr<Guard> = AtomicPtr::new(core::ptr::null_mut());
+/// True if the shim tells of every change of handlers.
+static TOLD: AtomicBool = AtomicBool::new(false);
 
 type Action = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
@@ -57,6 +59,7 @@ pub(crate) fn install(guard: &'static Guard) -> Result<(), GuardError> {
     SERVED.store(core::ptr::from_ref(guard).cast_mut(), SeqCst);
     let before = chain::current();
     chain::set_first(&before);
+    TOLD.store(sys::told_by_shim(replaced), Relaxed);
     put_on_top().map_err(|errno| GuardError::System {
         call: "sigaction",
         errno,
@@ -77,6 +80,22 @@ pub(crate) fn reinstall() {
         let _refused = put_on_top();
     }
     BUSY.store(false, SeqCst);
+}
+
+/// Puts the handler back on top, if it may have been replaced: libraries do that without a word to us, such as those
+/// that give worker processes handlers of their own.
+pub(crate) fn keep_on_top() {
+    if !TOLD.load(Relaxed) {
+        reinstall();
+    }
+}
+
+/// The shim calls this after each change of who handles SIGSEGV.
+extern "C" fn replaced() {
+    // A handler that gets a fault from us may want to end the process by the default action.
+    if !chain::is_passing() {
+        reinstall();
+    }
 }
 
 /// Whether the process's handler is this one.

@@ -18,6 +18,9 @@ pub(crate) fn install(_guard: &'static Guard) -> Result<(), GuardError> {
 /// Nothing to reinstall.
 pub(crate) fn reinstall() {}
 
+/// Nothing to keep.
+pub(crate) fn keep_on_top() {}
+
 /// No handler is ours.
 pub(crate) fn is_ours() -> bool {
     false

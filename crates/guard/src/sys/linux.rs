@@ -5,6 +5,7 @@
 
 #![expect(unsafe_code, reason = "thin wrappers around system calls")]
 
+use core::ffi::CStr;
 use core::ptr;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -344,12 +345,28 @@ pub(crate) fn at_fork(prepare: extern "C" fn(), parent: extern "C" fn(), child: 
 /// Tells the preloaded shim of system calls, if there is one, which addresses are lazy memory.
 pub(crate) fn tell_shim(start: usize, len: usize) {
     type Cover = extern "C" fn(usize, usize);
-    // SAFETY: the name ends in a zero byte.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"arrayloom_shim_cover".as_ptr()) };
-    if found.is_null() {
-        return;
+    if let Some(found) = of_shim(c"arrayloom_shim_cover") {
+        // SAFETY: nobody but the shim has a function of this name, and this is its type.
+        let cover = unsafe { core::mem::transmute::<*mut libc::c_void, Cover>(found) };
+        cover(start, len);
     }
+}
+
+/// Has the preloaded shim call `replaced` whenever somebody changes who handles SIGSEGV. False if there is none.
+pub(crate) fn told_by_shim(replaced: extern "C" fn()) -> bool {
+    type Watch = extern "C" fn(extern "C" fn());
+    let Some(found) = of_shim(c"arrayloom_shim_watch") else {
+        return false;
+    };
     // SAFETY: nobody but the shim has a function of this name, and this is its type.
-    let cover = unsafe { core::mem::transmute::<*mut libc::c_void, Cover>(found) };
-    cover(start, len);
+    let watch = unsafe { core::mem::transmute::<*mut libc::c_void, Watch>(found) };
+    watch(replaced);
+    true
+}
+
+/// A function of the preloaded shim; none without a shim.
+fn of_shim(name: &CStr) -> Option<*mut libc::c_void> {
+    // SAFETY: the name ends in a zero byte.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!found.is_null()).then_some(found)
 }

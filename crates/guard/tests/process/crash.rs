@@ -169,3 +169,18 @@ pub(crate) fn reinstalled_on_top_still_serves() {
     assert_eq!(dereference(page().expose_provenance()), 0);
     assert_eq!(MENDED.load(SeqCst), 1);
 }
+
+/// As a library that gives its workers handlers of their own.
+pub(crate) fn replaced_without_a_word_still_serves() {
+    let (guard, owner) = install();
+    put(mend_address(), libc::SA_SIGINFO);
+    assert!(!guard.owns_handler());
+    let slot = lazy(guard, 5000, 7);
+    assert!(guard.owns_handler(), "new slots look");
+    assert_eq!(read(guard, slot, 1), 7);
+    put(mend_address(), libc::SA_SIGINFO);
+    assert!(guard.protect(slot));
+    write(guard, slot, 1, 8);
+    assert_eq!(owner.barriers.load(SeqCst), 1);
+    assert_eq!(MENDED.load(SeqCst), 0);
+}

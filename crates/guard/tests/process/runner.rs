@@ -64,6 +64,11 @@ const CASES: &[(&str, fn(), End)] = &[
         End::Returns,
     ),
     (
+        "replaced_without_a_word_still_serves",
+        crash::replaced_without_a_word_still_serves,
+        End::Returns,
+    ),
+    (
         "errno_survives_a_fault",
         limits::errno_survives_a_fault,
         End::Returns,
