@@ -27,7 +27,8 @@ pub(crate) struct Late {
     pub(crate) met: Arc<[AtomicU8]>,
     /// Nodes by instructions.
     pub(crate) origin: Arc<[u32]>,
-    pub(crate) twins: Arc<[(u32, u32)]>,
+    /// Instructions that other nodes need too, and these.
+    pub(crate) shared: Arc<[(u32, u32)]>,
     /// The nodes of the group, and which of them were told of before.
     pub(crate) places: Vec<u32>,
     pub(crate) told: Vec<bool>,
@@ -37,7 +38,7 @@ pub(crate) struct Late {
 /// that were told before.
 pub(crate) fn collect(
     flags: &[AtomicU8],
-    (origin, twins): (&[u32], &[(u32, u32)]),
+    (origin, shared): (&[u32], &[(u32, u32)]),
     (places, list): (&[u32], &[Node]),
     told: impl Fn(usize) -> bool,
     events: &mut Vec<Placed>,
@@ -46,8 +47,8 @@ pub(crate) fn collect(
     for (flag, &owner) in flags.iter().zip(origin) {
         met[owner as usize] |= flag.load(Relaxed);
     }
-    for &(first, second) in twins {
-        met[second as usize] |= met[first as usize];
+    for &(instruction, node) in shared {
+        met[node as usize] |= flags[instruction as usize].load(Relaxed);
     }
     let places = places.iter().zip(met).enumerate();
     for (number, (&place, flags)) in places.filter(|(_, (_, flags))| *flags != 0) {

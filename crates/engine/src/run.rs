@@ -171,14 +171,14 @@ impl Engine {
             batch.late.push(Late {
                 met,
                 origin: Arc::clone(&group.origin),
-                twins: Arc::clone(&group.twins),
+                shared: Arc::clone(&group.shared),
                 told: (0..group.nodes.len()).map(told).collect(),
                 places: group.nodes.clone(),
             });
             return;
         }
         let nodes = (group.nodes.as_slice(), batch.list.as_slice());
-        let parts = (&*group.origin, &*group.twins);
+        let parts = (&*group.origin, &*group.shared);
         events::collect(&met, parts, nodes, told, &mut batch.events);
     }
 
@@ -193,14 +193,14 @@ impl Engine {
         for Late {
             met,
             origin,
-            twins,
+            shared,
             places,
             told,
         } in &late
         {
             let nodes = (places.as_slice(), batch.list.as_slice());
             let told = |n: usize| told[n];
-            events::collect(met, (origin, twins), nodes, told, &mut batch.events);
+            events::collect(met, (origin, shared), nodes, told, &mut batch.events);
         }
         Ok(())
     }

@@ -79,7 +79,7 @@ impl Engine {
         for (group, bound) in members.iter().zip(bound) {
             if let Some(flags) = bound.flags {
                 let nodes = (group.nodes.as_slice(), batch.list.as_slice());
-                let parts = (&*group.origin, &*group.twins);
+                let parts = (&*group.origin, &*group.shared);
                 let told = |n: usize| batch.list[group.nodes[n] as usize].told;
                 events::collect(&flags, parts, nodes, told, &mut batch.events);
             }

@@ -70,7 +70,7 @@ pub(crate) fn bind(
         folds,
         nodes: members.iter().map(|m| m.place).collect(),
         origin: built.origin,
-        twins: built.twins,
+        shared: built.shared,
         contracted,
         why: draft.why,
     }

@@ -76,8 +76,8 @@ pub(crate) struct Built {
     pub(crate) inputs: Arc<[u32]>,
     /// The step of each instruction.
     pub(crate) origin: Arc<[u32]>,
-    /// Pairs of steps of which the second does what the first has done, so it has no instructions.
-    pub(crate) twins: Arc<[(u32, u32)]>,
+    /// Pairs of an instruction and a step that needs it as well as the one that it belongs to.
+    pub(crate) shared: Arc<[(u32, u32)]>,
 }
 
 /// The step of an item with its operands named.
@@ -112,17 +112,15 @@ pub(crate) fn build(structure: &Structure) -> Built {
         origin: Vec::new(),
         results: Vec::new(),
     };
-    let mut twins = Vec::new();
+    let mut shared = Vec::new();
     for (number, step) in (0u32..).zip(&structure.steps) {
         let results = writer.step(step);
-        let first = results
-            .first()
-            .and_then(|value| writer.origin.get(value.0 as usize));
-        twins.extend(
-            first
-                .filter(|&&first| structure.steps[first as usize].what == step.what)
-                .map(|&first| (first, number)),
-        );
+        for value in writer.builder.take_found() {
+            let of_others = (value.0 as usize) < writer.origin.len();
+            if of_others && !shared.contains(&(value.0, number)) {
+                shared.push((value.0, number));
+            }
+        }
         writer.results.push(results);
         writer.origin.resize(writer.builder.len(), number);
     }
@@ -141,10 +139,7 @@ pub(crate) fn build(structure: &Structure) -> Built {
         rank: structure.rank,
     };
     check(&kernel);
-    let built = Built {
-        twins: twins.into(),
-        ..sweep(&kernel, &writer.origin)
-    };
+    let built = sweep(&kernel, &writer.origin, &shared);
     check(&built.kernel);
     built
 }
@@ -249,7 +244,7 @@ impl Writer<'_> {
 }
 
 /// Drops instructions and inputs that no output needs.
-fn sweep(kernel: &Kernel, origin: &[u32]) -> Built {
+fn sweep(kernel: &Kernel, origin: &[u32], shared: &[(u32, u32)]) -> Built {
     let mut used = vec![false; kernel.code.len()];
     for output in &kernel.outputs {
         used[output.value as usize] = true;
@@ -299,7 +294,11 @@ fn sweep(kernel: &Kernel, origin: &[u32]) -> Built {
         }),
         inputs: inputs.into(),
         origin: owners.into(),
-        twins: Arc::default(),
+        shared: shared
+            .iter()
+            .filter(|(at, _)| used[*at as usize] && operands(&kernel.code[*at as usize]) > 0)
+            .map(|&(at, step)| (places[at as usize], step))
+            .collect(),
     }
 }
 

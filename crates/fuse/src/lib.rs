@@ -130,9 +130,8 @@ pub struct Group {
     pub nodes: Vec<u32>,
     /// For each instruction the place in `nodes` of the node that it belongs to.
     pub origin: Arc<[u32]>,
-    /// Pairs of places in `nodes`: the second node does what the first has done, and meets the same
-    /// conditions.
-    pub twins: Arc<[(u32, u32)]>,
+    /// Pairs of an instruction and a place in `nodes`: that node needs it too, and meets its conditions.
+    pub shared: Arc<[(u32, u32)]>,
     /// Results that never get memory here.
     pub contracted: usize,
     /// Why its first node did not join an earlier group; none where they have nothing in common.

@@ -13,6 +13,7 @@ pub struct Value(pub u32);
 pub struct Builder {
     code: Vec<Ins>,
     known: BTreeMap<(u8, u8, u32, u32, u32, u64), Value>,
+    found: Vec<Value>,
 }
 
 impl Builder {
@@ -52,11 +53,18 @@ impl Builder {
             ins.bits,
         );
         let next = Value(u32::try_from(self.code.len()).unwrap_or(u32::MAX));
-        let code = &mut self.code;
-        *self.known.entry(key).or_insert_with(|| {
-            code.push(ins);
-            next
-        })
+        let value = *self.known.entry(key).or_insert(next);
+        if value == next {
+            self.code.push(ins);
+        } else {
+            self.found.push(value);
+        }
+        value
+    }
+
+    /// The instructions that were asked for again since the last call.
+    pub fn take_found(&mut self) -> Vec<Value> {
+        std::mem::take(&mut self.found)
     }
 
     fn ins(&mut self, prim: Prim, dtype: DType, operands: [u32; 3]) -> Value {

@@ -42,6 +42,23 @@ def several_lines(m):
     return [float(x[5]) for x in (b, c, d, e, f, g, h, k, i)]
 
 
+def shared(m):
+    a = m.arange(20000.0)
+    b, c = a // 0, a % 0
+    d = m.divmod(a, 0)
+    e = m.arange(20000)
+    f, g = e % 0, m.divmod(e, 0)
+    h = m.sqrt(-a) + 1
+    k = m.sqrt(-a)
+    return [float(x[5]) for x in (b, c, *d, f, *g, h, k)]
+
+
+def test_operations_that_do_the_same_meet_the_same(xp_both):
+    want, got = collect(shared, np), collect(shared, xp_both)
+    assert len(want) >= 8
+    assert got == want
+
+
 def test_lines(xp_both):
     want, got = collect(several_lines, np), collect(several_lines, xp_both)
     assert len(want) >= 8
