@@ -53,13 +53,17 @@ def _cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None) -> Any:
     except ValueError:
         return NotImplemented
     rank = max(a.ndim, b.ndim)
+    # Of two vectors the elements would be scalars, which warn of what arrays of integers do in silence.
+    if rank == 1:
+        return NotImplemented
     if a.shape[-1] != 3 or b.shape[-1] != 3 or not _broadcast(a, b) or not -rank <= axisc < rank:
         return NotImplemented
     dtype = np.promote_types(a.dtype, b.dtype)
     a0, a1, a2 = (a[..., i].astype(dtype, copy=False) for i in range(3))
     b0, b1, b2 = (b[..., i].astype(dtype, copy=False) for i in range(3))
     product = (a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0)
-    return np.moveaxis(np.stack(product, axis=-1), -1, axisc)
+    # NumPy fills an array in C order.
+    return np.moveaxis(np.ascontiguousarray(np.stack(product, axis=-1)), -1, axisc)
 
 
 def _einsum(*operands, **words) -> Any:

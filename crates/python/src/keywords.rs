@@ -4,7 +4,7 @@ use crate::np;
 use crate::operand::Reason;
 use arrayloom_types::DType;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
 use std::sync::OnceLock;
 
 static NO_VALUE: OnceLock<Py<PyAny>> = OnceLock::new();
@@ -101,8 +101,8 @@ impl<'py> Keywords<'py> {
             }
             "subok" => return Ok(value.extract::<bool>().is_ok()),
             "axis" => self.axis = Some(value),
-            "keepdims" => match value.is_truthy() {
-                Ok(keep) => self.keepdims = keep,
+            "keepdims" => match value.cast::<PyInt>() {
+                Ok(keep) => self.keepdims = keep.is_truthy()?,
                 Err(_) => return Ok(false),
             },
             "initial" => self.initial = Some(value),

@@ -10,7 +10,7 @@ use crate::{birth, sync};
 use arrayloom_types::{DType, Kind};
 use numpy::npyffi::flags::{NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_F_CONTIGUOUS};
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyInt, PyString};
 
 /// Which dtypes NumPy folds as quickly as memory comes.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +64,10 @@ pub(crate) fn words<'py>(
         let name = name.cast::<PyString>()?.to_str()?;
         match name {
             "axis" if axis.is_none() => axis = Some(value),
-            "keepdims" => keepdims = value.is_truthy()?,
+            "keepdims" => match value.cast::<PyInt>() {
+                Ok(keep) => keepdims = keep.is_truthy()?,
+                Err(_) => return Ok(None),
+            },
             "out" if value.is_none() => {}
             name if more(name, &value) => {}
             _ => return Ok(None),

@@ -143,7 +143,9 @@ fn casts(operands: &[Operand], sig: &LoopSig) -> bool {
         .zip(&sig.ins)
         .all(|(operand, &to)| match operand {
             Operand::Strong(from) => same_kind(*from, to),
-            _ => true,
+            Operand::WeakInt => to.kind() != Kind::Bool,
+            Operand::WeakFloat => matches!(to.kind(), Kind::Float | Kind::Complex),
+            Operand::WeakComplex => to.kind() == Kind::Complex,
         })
 }
 
@@ -233,7 +235,7 @@ impl Call<'_> {
             leave!(Mismatch)
         }
         if target.layout.is_empty() {
-            if !self.numbers_fit() {
+            if options.mask.is_some() || !self.numbers_fit() {
                 leave!(Mismatch)
             }
             return Ok(Outcome::Done(out.clone()));

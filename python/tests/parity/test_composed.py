@@ -54,6 +54,8 @@ def test_cross(xp_both, dtype):
         b, line = a[::-1], a[4]
         found = [m.cross(a, b), m.cross(a, line), m.cross(line, b), m.cross(a.T, b.T, axis=0)]
         found += [m.cross(a.T, b, axisa=0), m.cross(a, b, axisc=0), m.cross(a, m.ones(3))]
+        found += [m.cross(a[1], a[2]), m.cross(m.asfortranarray(a)[None], b[:, None][:1])]
+        found += [m.cross(a.reshape(50, 60, 3).copy(order="F"), b[:60]).copy(order="K")]
         return [*found, m.cross(a[:, None], b[:9]), m.cross(a.reshape(50, 60, 3), b[:60])]
 
     report(differences(observe(body, np), observe(body, xp_both)))

@@ -280,6 +280,53 @@ def test_scalar_and_small_operands_of_large_arrays(xp_default, dtype):
     report(failures)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("wanted", DTYPES)
+def test_numbers_are_cast_to_the_dtype_that_is_asked_for(xp, dtype, wanted):
+    failures, source = [], ordinary(dtype, 600)
+    for number in (True, 1, -1, 300, 2.5, float("nan"), 2j):
+
+        def body(m, number=number):
+            a = m.array(source)
+            return m.maximum(a, number, dtype=wanted), m.add(number, a, dtype=wanted)
+
+        check(failures, str(number), body, xp, "maximum", "methods", dtype)
+        if wanted == "?":
+            compared = lambda m, n=number: m.less(m.array(source), n, dtype=wanted)
+            check(failures, f"less {number}", compared, xp, "less", "methods", dtype)
+
+    def filled(m):
+        out = m.zeros(600, wanted)
+        m.add(1, 2.5, out=out, dtype="i4")
+        return out
+
+    check(failures, "out", filled, xp, "add", "methods", dtype)
+    report(failures)
+
+
+def test_an_empty_result_has_a_mask_of_its_shape(xp):
+    failures = []
+    for shape in ((4, 4), (0, 4), (4,), (3,)):
+
+        def body(m, shape=shape):
+            return m.add(1, m.ones(4), out=m.zeros((0, 4)), where=m.ones(shape, bool))
+
+        check(failures, str(shape), body, xp, "add", "methods", "d")
+    report(failures)
+
+
+def test_keepdims_is_a_whole_number(xp):
+    failures = []
+    for keep in (True, 0, np.True_, None, 1.0, "yes"):
+
+        def body(m, keep=keep):
+            a = m.ones((60, 40)) * 2
+            return a.sum(axis=1, keepdims=keep), m.max(a, 0, keepdims=keep)
+
+        check(failures, repr(keep), body, xp, "sum", "methods", "d")
+    report(failures)
+
+
 @pytest.mark.parametrize("dtype", "fd")
 @pytest.mark.parametrize("to", ["i8", "u8", "i4"])
 def test_floats_to_integers_near_and_far(xp, dtype, to):
