@@ -4,6 +4,7 @@ use crate::alone::Alone;
 use crate::events::FpEvent;
 use crate::explain::Dumps;
 use crate::ladder::Rungs;
+use crate::pace::Pace;
 use crate::pending::Bits;
 use crate::period::whole_iterations;
 use crate::rename::Places;
@@ -21,6 +22,7 @@ use arrayloom_types::ErrorKind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
 
 /// A slot and where the program finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,14 +34,16 @@ pub struct NewSlot {
 }
 
 /// When the list is to run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Due {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Due {
     /// When somebody wants a value.
     Later,
     /// Soon, because it is full.
     Full,
     /// Now.
     Now,
+    /// Now, after many small operations; these results of it then move to where the program sees them.
+    Shown(Vec<SlotId>),
 }
 
 /// Records operations and runs them. One per process.
@@ -54,6 +58,7 @@ pub struct Engine {
     /// Arrays of picked elements that have not been taken.
     pub(crate) any_picked: AtomicUsize,
     pub(crate) alone: Alone,
+    pace: Pace,
     pub(crate) cache: Mutex<Cache>,
     pub(crate) stats: Mutex<Stats>,
     pub(crate) places: Mutex<Places>,
@@ -109,6 +114,7 @@ impl Engine {
             pending: Bits::new(),
             any_picked: AtomicUsize::new(0),
             alone: Alone::new(),
+            pace: Pace::default(),
             cache: Mutex::default(),
             stats: Mutex::default(),
             places: Mutex::default(),
@@ -306,26 +312,48 @@ impl Engine {
     /// [`EngineError::BadSlot`] for a slot that is not in use, and what [`Engine::take_for`] gave; otherwise what
     /// running the list gave, and then the operation stays recorded.
     pub fn record(&self, node: Node) -> Result<(), EngineError> {
+        let due = self.add(node)?;
+        self.run_due(due)
+    }
+
+    /// Appends an operation to the list. The caller hands what is due to [`Engine::run_due`] before the program goes on.
+    ///
+    /// # Errors
+    /// As [`Engine::record`], but for those of running the list.
+    pub fn add(&self, node: Node) -> Result<Due, EngineError> {
         self.take_for(&node)?;
-        let (due, petty) = {
-            let mut table = self.table();
-            let due = self.append(&mut table, node, false)?;
-            (due, table.petty())
-        };
-        if due == Due::Now || self.settings.eager {
-            self.flush()
-        } else if due == Due::Full {
-            let count = whole_iterations(&self.table().list);
-            self.run_first(count)
-        } else if let Some(results) = petty {
-            self.flush()?;
-            for slot in results {
-                // One that is gone, or stays where it is, does no harm.
-                let _shown = self.publish(slot);
+        let mut table = self.table();
+        let due = self.append(&mut table, node, false)?;
+        Ok(match (due, table.petty()) {
+            (Due::Later | Due::Full, _) if self.settings.eager => Due::Now,
+            (Due::Later, Some(results)) => Due::Shown(results.into_iter().collect()),
+            (due, _) => due,
+        })
+    }
+
+    /// Runs what is due.
+    ///
+    /// # Errors
+    /// What running the list gave; what did not run stays recorded.
+    pub fn run_due(&self, due: Due) -> Result<(), EngineError> {
+        match due {
+            Due::Later => Ok(()),
+            Due::Now => self.flush(),
+            Due::Full => {
+                let started = Instant::now();
+                let count = whole_iterations(&self.table().list);
+                self.run_first(count)?;
+                self.pace.learn(started.elapsed());
+                Ok(())
             }
-            Ok(())
-        } else {
-            Ok(())
+            Due::Shown(results) => {
+                self.flush()?;
+                for slot in results {
+                    // One that is gone, or stays where it is, does no harm.
+                    let _shown = self.publish(slot);
+                }
+                Ok(())
+            }
         }
     }
 
@@ -376,8 +404,10 @@ impl Engine {
         if must_run || self.is_pressed(table) {
             return Ok(Due::Now);
         }
-        let full = table.list.len() >= settings.max_pending_nodes
-            || table.list_bytes >= settings.max_pending_bytes;
+        let (nodes, bytes) = (table.list.len(), table.list_bytes);
+        let full = nodes >= settings.max_pending_nodes
+            || bytes >= settings.max_pending_bytes
+            || self.pace.is_full(nodes, bytes);
         Ok(if full { Due::Full } else { Due::Later })
     }
 

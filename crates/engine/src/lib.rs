@@ -21,6 +21,7 @@ mod holdings;
 mod ladder;
 mod lend;
 mod owner;
+mod pace;
 mod pending;
 mod period;
 mod picked;
@@ -44,7 +45,7 @@ mod warm;
 #[cfg(test)]
 mod tests;
 
-pub use engine::{Engine, NewSlot};
+pub use engine::{Due, Engine, NewSlot};
 pub use error::EngineError;
 pub use events::FpEvent;
 pub use explain::{Explanation, KernelFacts, OpFacts, PassFacts, Storage, ViewFacts};

@@ -5,6 +5,7 @@ use crate::np::Arr;
 use crate::operand::{Input, View};
 use crate::ops::OpEntry;
 use crate::{error, state, sync};
+use arrayloom_engine::Due;
 use arrayloom_ir::{Action, LoopSig, Node, Operand, SlotId, Table};
 use arrayloom_types::{DType, Layout, Scalar, Shape, elementwise_strides};
 use pyo3::prelude::*;
@@ -158,8 +159,11 @@ impl Draft {
     ) -> PyResult<()> {
         let node = self.node(action, sig, outs, site);
         sync::take_for(py, &node)?;
-        let done = state::engine().record(node);
-        done.map_err(|e| error::to_python(py, &e))?;
+        let engine = state::engine();
+        let due = engine.add(node).map_err(|e| error::to_python(py, &e))?;
+        if due != Due::Later {
+            sync::force(py, || engine.run_due(due), || engine.flush())?;
+        }
         if self.borrowed.is_empty() {
             return sync::news(py);
         }

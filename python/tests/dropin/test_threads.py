@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 from support.layouts import ordinary, plain_view
+from support.process import output
 
 
 def work(m, seed, count=20000, rounds=30):
@@ -125,3 +126,31 @@ def test_other_threads_run_while_one_computes(xp_default):
     seen = [t for t in ticks if start <= t <= end]
     gaps = np.diff([start, *seen, end])
     assert gaps.max() < max(0.5 * (end - start), 0.1), (gaps.max(), end - start)
+
+
+def test_others_go_on_while_a_full_list_runs():
+    """The list is full within one call, which takes long; meanwhile another thread counts."""
+    code = """
+    import threading, time
+    import arrayloom as np
+    count, stop = 0, False
+    def beat():
+        global count
+        while not stop:
+            time.sleep(0.001)
+            count += 1
+    a = np.arange(1000000.0)
+    for _ in range(62): a = np.arctan2(a, 3) % 1.5 + 1
+    thread = threading.Thread(target=beat)
+    thread.start()
+    time.sleep(0.01)
+    most = 0
+    for _ in range(4):
+        before = count
+        a = a + 1
+        most = max(most, count - before)
+    stop = True
+    thread.join()
+    print(most > 3)
+    """
+    assert output(code, env={"ARRAYLOOM_MAX_PENDING_NODES": "189"}) == "True\n"
