@@ -3,6 +3,9 @@
 ``import arrayloom as np`` gives NumPy's namespace: the same functions, dtypes and exceptions, except
 for the functions that make arrays. Large arrays made by those are lazy: operations on them are
 recorded and run together when a value is needed.
+
+pytest finds the plug-in of this distribution and would like to rewrite the assertions of all its packages, of which
+this one may be imported by then: PYTEST_DONT_REWRITE.
 """
 
 from arrayloom import _preload
@@ -15,9 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as _numpy  # noqa: ICN001 - the plain name would be a public one
 
-from arrayloom import _alias, _ext, _interop, _signals, _warnings
-from arrayloom._ext import LazyArray as LazyArray
 from arrayloom.errors import ArrayloomError as ArrayloomError
+
+try:
+    from arrayloom import _ext
+except ArrayloomError as wrong:
+    _preload.end_runner(wrong)
+    raise
+from arrayloom import _alias, _interop, _signals, _warnings
+from arrayloom._ext import LazyArray as LazyArray
 from arrayloom.errors import DeviceError as DeviceError
 from arrayloom.errors import FallbackWarning as FallbackWarning
 from arrayloom.errors import InternalError as InternalError

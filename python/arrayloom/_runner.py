@@ -89,6 +89,7 @@ def _prepare(program: Program, module: ModuleType) -> CodeType | None:
     sys.argv[0] = "-"
     if sys.stdin.isatty():
         return None
+    module.__file__ = "<stdin>"
     return compile(sys.stdin.read(), "<stdin>", "exec", dont_inherit=True)
 
 

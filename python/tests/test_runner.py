@@ -88,7 +88,7 @@ def test_folder(same, tmp_path):
 
 def test_code_and_stdin(same):
     same("-c", "import sys; print(sys.argv, repr(sys.path[0]), __name__)", "a", "-m")
-    source = "import sys; print(sys.argv, repr(sys.path[0]), __name__)"
+    source = "import sys; print(sys.argv, repr(sys.path[0]), __name__, __file__)"
     same("-", "a", stdin=source)
     same(stdin="print(1)")
 

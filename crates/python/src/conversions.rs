@@ -20,9 +20,9 @@ type Function = ffi::PyCFunctionFastWithKeywords;
 /// The functions of NumPy's namespace.
 const NAMES: [&str; 4] = ["asarray", "ascontiguousarray", "asfortranarray", "array"];
 
-/// Packages that get views: those whose code is for computed values, and one that hands arrays to compiled code which
-/// takes `numpy.ndarray` and no derived type (`EXACT` of the import layer).
-const PLAIN: [&str; 3] = ["numpy", "arrayloom", "scipy.fft"];
+/// Packages that get views: those whose code is for computed values, one that hands arrays to compiled code which
+/// takes `numpy.ndarray` and no derived type (`EXACT` of the import layer), and one that asserts this type.
+const PLAIN: [&str; 4] = ["numpy", "arrayloom", "scipy.fft", "matplotlib"];
 
 /// NumPy's functions, in the order of [`NAMES`].
 static THEIRS: OnceLock<[Function; 4]> = OnceLock::new();

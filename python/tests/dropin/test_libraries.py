@@ -135,6 +135,21 @@ def test_matplotlib(xp_both):
     check(body, xp_both)
 
 
+def test_bars_of_matplotlib_have_arrays_of_the_exact_type():
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    code = """
+    import numpy as np
+    import matplotlib
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+    axes = pyplot.subplots()[1]
+    bars = axes.bar(np.arange(70) * 0.5, np.arange(70) * 2.0, np.ones(70) * 0.4)
+    counts, edges, _ = axes.hist(np.random.default_rng(0).normal(size=9000) * 2, bins=50)
+    print(len(bars), counts.sum(), len(edges))
+    """
+    assert output(code, runner=True, options=["--min-bytes", 0]) == "70 9000.0 51\n"
+
+
 @pytest.mark.parametrize("direct", [True, False])
 @pytest.mark.parametrize("early", [True, False])
 @pytest.mark.parametrize("runner", [True, False])

@@ -43,3 +43,16 @@ def test_leaks_are_failures_and_the_limit_holds(tmp_path: Path) -> None:
     assert "3 passed, 1 error" in done.stdout, done.stdout
     assert "test_program.py:14" in done.stdout
     assert "600x600" in done.stdout
+
+
+def test_warnings_may_be_errors_under_the_runner(tmp_path: Path) -> None:
+    """pytest would like to rewrite the packages of a plug-in's distribution, and says so if one is imported."""
+    program = tmp_path / "test_program.py"
+    program.write_text("def test_nothing():\n    pass\n", encoding="utf-8")
+    command = [sys.executable, "-m", "arrayloom", "-m", "pytest", "-W", "error", program]
+    environment = {k: v for k, v in os.environ.items() if k != "PYTEST_DISABLE_PLUGIN_AUTOLOAD"}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "warnings summary" not in done.stdout
