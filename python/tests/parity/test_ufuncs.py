@@ -292,7 +292,10 @@ def test_numbers_are_cast_to_the_dtype_that_is_asked_for(xp, dtype, wanted):
 
         check(failures, str(number), body, xp, "maximum", "methods", dtype)
         if wanted == "?":
-            compared = lambda m, n=number: m.less(m.array(source), n, dtype=wanted)
+
+            def compared(m, number=number):
+                return m.less(m.array(source), number, dtype=wanted)
+
             check(failures, f"less {number}", compared, xp, "less", "methods", dtype)
 
     def filled(m):
