@@ -22,6 +22,7 @@ from arrayloom.errors import SettingError
 __all__ = ["OWN", "Backend", "Probe", "adapter", "announced", "cuda_folders", "find", "probe_all"]
 
 OWN = ("cpu", "cuda", "opencl", "reference", "sim", "null")
+_NUMBERED = ("opencl", "cuda")
 _GROUP = "arrayloom.backends"
 _VARIABLE = "ARRAYLOOM_BACKENDS"
 _SUFFIXES = (".so", ".dylib", ".dll")
@@ -118,13 +119,26 @@ def find(name: str) -> str | Adapter:
     Raises
     ------
     SettingError
-        For a name that nobody has.
+        For a name that nobody has, and a target that cannot be loaded.
     """
     known = {backend.name: backend.target for backend in announced()}
-    if name in known:
-        return _load(known[name])
-    if ":" in name or "." in name or os.sep in name or find_spec(name) is not None:
-        return _load(name)
     takes = ", ".join((*OWN, *known))
-    message = f"ARRAYLOOM_BACKEND cannot be {name!r}: it takes {takes}, or package.module:Class"
-    raise SettingError(message)
+    family, colon, number = name.partition(":")
+    if colon and family in OWN and name not in known:
+        message = (
+            f"ARRAYLOOM_BACKEND cannot be {name!r}: {number!r} is no number of a device of {family}; "
+            f"those of {' and '.join(_NUMBERED)} have some, such as opencl:0"
+        )
+        raise SettingError(message)
+    target = known.get(name, name)
+    if name not in known and not (":" in name or "." in name or os.sep in name or find_spec(name)):
+        message = f"ARRAYLOOM_BACKEND cannot be {name!r}: it takes {takes}, or package.module:Class"
+        raise SettingError(message)
+    try:
+        return _load(target)
+    except (ImportError, AttributeError, TypeError) as error:
+        message = (
+            f"ARRAYLOOM_BACKEND cannot be {name!r}: {type(error).__name__}: {error}; it takes {takes}, or "
+            "package.module:Class"
+        )
+        raise SettingError(message) from error

@@ -14,6 +14,7 @@ import sys
 from collections.abc import MutableMapping
 
 __all__ = [
+    "end_runner",
     "restart_early",
     "restart_with_backend",
     "restart_with_shim",
@@ -68,6 +69,18 @@ class _State:
 
     done = False
     told = False
+
+
+def end_runner(error: Exception) -> None:
+    """End the process with one line, as for other wrong options, if this is the runner or another command.
+
+    Called where a setting, such as a backend that is not there, keeps the package from being imported.
+    """
+    words = sys.orig_argv[sys.orig_argv.index("-m") + 1 :] if "-m" in sys.orig_argv else []
+    module = sys.argv[:1] == ["-m"] and words and words[0].partition(".")[0] == "arrayloom"
+    if module or os.path.basename(sys.argv[0] if sys.argv else "") == "arrayloom":
+        sys.stderr.write(f"arrayloom: {error}\n")
+        sys.exit(2)
 
 
 def restart_early() -> None:

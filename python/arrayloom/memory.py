@@ -19,7 +19,9 @@ Examples
 """
 
 import inspect
+import math
 import os
+from numbers import Integral, Real
 from types import TracebackType
 from typing import Self
 
@@ -51,6 +53,9 @@ __all__ = [
 ]
 
 
+_ADDRESSES = 1 << 63
+
+
 def _amount(size: int | str | None) -> int | None:
     if size is None:
         return None
@@ -59,8 +64,13 @@ def _amount(size: int | str | None) -> int | None:
             return _ext.memory_amount(size)
         except ValueError as error:
             raise SettingError(str(error)) from None
-    if size < 0:
-        message = f"a limit of {size} bytes is less than none; give bytes, a text, or None"
+    number = isinstance(size, Integral) or (isinstance(size, Real) and math.isfinite(size))
+    if not number or isinstance(size, bool):
+        message = f"a limit is bytes, a text such as '2GiB', or None, not {size!r}"
+        raise SettingError(message)
+    if not 0 <= size < _ADDRESSES:
+        what = "less than none" if size < 0 else "more than there are addresses for"
+        message = f"a limit of {size} bytes is {what}; give bytes, a text, or None"
         raise SettingError(message)
     return int(size)
 
@@ -107,7 +117,7 @@ def limit(size: int | str | None, device: str = "cpu") -> Limit:
     Raises
     ------
     SettingError
-        For a text that is no amount of memory, or a device that is not in use.
+        For what is no amount of memory, or a device that is not in use.
 
     Examples
     --------
@@ -140,7 +150,7 @@ def replay(trace: str | os.PathLike[str], limit: int | str | None = None) -> Rep
     Raises
     ------
     SettingError
-        For a text that is no amount of memory.
+        For what is no amount of memory.
     ValueError
         For a file that is no trace.
 

@@ -245,6 +245,57 @@ def test_a_backend_that_nobody_has_is_named():
     assert "reference" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("nonsense", "it takes cpu, cuda, opencl"),
+        ("opencl:x", "'x' is no number of a device of opencl"),
+        ("cpu:3", "those of opencl and cuda have some"),
+        ("no.such.module:Thing", "ModuleNotFoundError: No module named 'no'"),
+        ("json:Thing", "AttributeError: module 'json' has no attribute 'Thing'"),
+        ("json", "no arrayloom.backend.Device"),
+    ],
+)
+def test_a_backend_that_cannot_be_used_is_a_setting(name, text):
+    with pytest.raises(SettingError, match=f"ARRAYLOOM_BACKEND cannot be '{name}'") as caught:
+        _backends.find(name)
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-m", "arrayloom", "--backend", "nonsense", "-c", "print(1)"),
+        ("-m", "arrayloom", "--no-shim", "--backend", "opencl:99", "-c", "print(1)"),
+        ("-m", "arrayloom.conform", "numpy"),
+        ("arrayloom", "-c", "print(1)"),
+    ],
+    ids=["name", "number", "command", "script"],
+)
+def test_the_runner_says_in_one_line_that_it_has_no_such_backend(words, tmp_path):
+    script = tmp_path / "arrayloom"
+    script.write_text("from arrayloom._cli import entry\nentry()\n")
+    words = [str(script) if word == "arrayloom" and words[0] == word else word for word in words]
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    if "--backend" not in words:
+        environ["ARRAYLOOM_BACKEND"] = "nonsense"
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, env=environ)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("arrayloom: ")
+    assert "nonsense" in line or "99" in line
+
+
+def test_a_program_that_imports_the_package_sees_the_error():
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "ARRAYLOOM_BACKEND": "no"}
+    command = [sys.executable, "-c", "import arrayloom"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environ)
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+    assert "SettingError: ARRAYLOOM_BACKEND cannot be 'no'" in done.stderr
+
+
 def test_the_environment_names_backends(monkeypatch):
     monkeypatch.setenv("ARRAYLOOM_BACKENDS", "a:lib.so, b:pkg.mod:Class")
     names = [(b.name, b.target) for b in _backends.announced()[:2]]

@@ -17,6 +17,7 @@ from arrayloom.bridge import foreign as _foreign
 from arrayloom.bridge import registry as _registry
 from arrayloom.bridge import streams as _streams
 from arrayloom.bridge.decorators import (
+    arrayloom,
     cupy,
     jax,
     numpy,
@@ -78,6 +79,7 @@ __all__ = [
     "Record",
     "Refusal",
     "array_namespace",
+    "arrayloom",
     "available",
     "child_environment",
     "convert",

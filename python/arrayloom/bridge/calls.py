@@ -1,39 +1,26 @@
-"""One call of a decorated function: how it is run, its arguments as they came and as they are used."""
+"""One call of a decorated function: its arguments as they came and as they are used."""
 
 # Arrays of other frameworks have no types that a checker could know.
 # pyright: basic
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from arrayloom import _ext
+from arrayloom.bridge import registry
+from arrayloom.bridge.containers import leaves, payload, replaced
 from arrayloom.bridge.conversion import convert_with
 from arrayloom.bridge.registry import Array, FrameworkSpec, Options
+from arrayloom.bridge.use import Use
 
-__all__ = ["LADDER", "Call", "Parameters", "Runs", "Use", "leaves", "like", "payload"]
-
-LADDER = ("predict", "release", "spill", "retry", "chunk", "cpu")
+__all__ = ["Call", "Parameters", "Runs", "is_traced"]
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
-    """How a decorated function is run; the keywords of :func:`uses`."""
-
-    kind: str
-    device: str = "same"
-    inputs: tuple[str, ...] | None = None
-    output: str | None = None
-    dtype: str | None = "preserve"
-    cast: str = "saturate"
-    nan: Any = "raise"
-    slices: int | None = None
-    chunk: tuple[int, int] | None = None
-    on_oom: tuple[str, ...] = LADDER
-    cpu: Callable[..., Any] | str | None = None
-    pure: bool = True
-    contract: Callable[[Any], None] | None = None
+def is_traced(x: Array) -> bool:
+    """Whether a value exists only while its framework traces a function: it has no memory and no place."""
+    name = _ext.bridge.kind(x)
+    return name is not None and registry.get(name).hooks.traced(x)
 
 
 class Parameters:
@@ -46,19 +33,38 @@ class Parameters:
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        known = True
         try:
             signature = inspect.signature(function)
         except ValueError:
-            signature = inspect.Signature()
+            known, signature = False, inspect.Signature()
         self.names = tuple(signature.parameters)
         found = list(signature.parameters.values())
         kinds = [p.kind for p in found]
         variable = inspect.Parameter.VAR_POSITIONAL
         self.rest = kinds.index(variable) if variable in kinds else None
+        # Whether any name may be a parameter's.
+        self.open = not known or inspect.Parameter.VAR_KEYWORD in kinds
         self._signature = signature
         self._defaults = any(
             _holds_arrays(p.default) for p in found if p.default is not inspect.Parameter.empty
         )
+
+    def check(self, names: tuple[str, ...] | None) -> None:
+        """Make sure that parameters have these names.
+
+        Raises
+        ------
+        ValueError
+            One has not.
+        """
+        strange = [name for name in names or () if name not in self.names]
+        if strange and not self.open:
+            msg = (
+                f"inputs= names {', '.join(strange)}, which the function has no parameters for; it has "
+                f"{', '.join(self.names) or 'none'}"
+            )
+            raise ValueError(msg)
 
     def name(self, at: int) -> str | None:
         """Return the name of the parameter that gets a positional argument."""
@@ -87,13 +93,6 @@ def _holds_arrays(value: object) -> bool:
     return _ext.bridge.kind(value) is not None
 
 
-def like(sequence: Any, values: Iterable[Any]) -> Any:  # noqa: ANN401 - a list, a tuple, a named tuple
-    """Return values in a list or tuple of the same type as another one."""
-    if hasattr(sequence, "_make"):
-        return sequence._make(values)
-    return list(values) if isinstance(sequence, list) else tuple(values)
-
-
 class Call:
     """One call: the arguments as they came, and as the function's framework takes them.
 
@@ -119,6 +118,8 @@ class Call:
         self.container: Any = None
         self.args: tuple[Any, ...] = ()
         self.kwargs: dict[str, Any] = {}
+        # Whether the function is being traced: nothing can be looked at or run again then.
+        self.traced = any(map(is_traced, leaves(*given)))
         # Whether a version for the CPU made the result.
         self.on_cpu = False
         self._there = False
@@ -185,7 +186,7 @@ class Call:
         if self.use.inputs is not None and name not in self.use.inputs:
             return value
         if isinstance(value, (list, tuple)) and any(_ext.bridge.kind(v) for v in value):
-            return like(value, map(self._array, value))
+            return replaced(value, map(self._array, value))
         data = payload(value)
         if data is not value and self.container is None:
             self.container = value
@@ -215,19 +216,3 @@ class Runs(Protocol):
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
         """Call it once."""
         ...
-
-
-def payload(value: Any) -> Any:  # noqa: ANN401 - any argument
-    """Return the array in a container that keeps metadata, or the value itself."""
-    if hasattr(type(value), "array_payload_data") and hasattr(type(value), "with_data"):
-        return value.array_payload_data()
-    return value
-
-
-def leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Any]:
-    """Yield arguments, and what lists, tuples and containers among them hold."""
-    for value in (*args, *kwargs.values()):
-        if isinstance(value, (list, tuple)):
-            yield from value
-        else:
-            yield payload(value)

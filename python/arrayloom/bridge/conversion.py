@@ -36,7 +36,7 @@ from arrayloom.bridge.registry import (
     Mutability,
     Options,
 )
-from arrayloom.bridge.sources import found_memory, memory_of
+from arrayloom.bridge.sources import device_number, found_memory, memory_of
 
 __all__ = [
     "convert",
@@ -45,6 +45,7 @@ __all__ = [
     "home_of",
     "host_memory",
     "not_an_array",
+    "placed",
     "refuse",
     "spec_of",
 ]
@@ -52,8 +53,10 @@ __all__ = [
 NO_KIND = "object"
 
 
-def refuse(x: Array, spec: FrameworkSpec, *, abroad: bool = True) -> None:
+def refuse(x: Array, spec: FrameworkSpec, *, abroad: bool = True, cast: bool = False) -> None:
     """Raise for arrays that cannot be converted, or not even copied by their own framework.
+
+    With `cast`, those pass that need only another element type.
 
     Raises
     ------
@@ -61,7 +64,7 @@ def refuse(x: Array, spec: FrameworkSpec, *, abroad: bool = True) -> None:
         Such an array.
     """
     for refusal in spec.refused:
-        if (abroad or not refusal.abroad) and refusal.test(x):
+        if (abroad or not refusal.abroad) and not (cast and refusal.cast) and refusal.test(x):
             msg = f"this {spec.name} {type(x).__name__} {refusal.message}; {refusal.cure}"
             raise TypeError(msg)
 
@@ -87,7 +90,10 @@ def _unmask(x: Array, options: Options) -> Array:
         return x
     masked = cast("Any", x)
     if options.fill is None:
-        msg = "a masked array would lose its mask; pass fill=VALUE for the masked elements"
+        msg = (
+            "a masked array would lose its mask; pass fill=VALUE for the masked elements, or call "
+            "x.filled(VALUE) first"
+        )
         raise TypeError(msg)
     return masked.filled(options.fill)
 
@@ -95,15 +101,16 @@ def _unmask(x: Array, options: Options) -> Array:
 def host_memory(x: Array, spec: FrameworkSpec | None, options: Options) -> tuple[HostArray, Facts]:
     """Return the memory of an array of the host, or a copy of another device's, and its facts."""
     if spec is None:
-        found = found_memory(_gathered(x, options))
+        found = found_memory(_gathered(x, options) if isinstance(x, (list, tuple)) else x)
         if found is None:
             raise not_an_array(x)
         memory, apart = found
         if isinstance(memory, DeviceArray):
             facts = _facts_elsewhere(memory, NO_KIND, memory.device, memory.dtype)
             return memory.to_host(), facts
+        memory = _unmask(memory, options)
         return memory, facts_of(memory, NO_KIND, apart=apart)
-    refuse(x, spec)
+    refuse(x, spec, cast=options.dtype is not None)
     apart = spec.hooks.apart(x)
     if spec.hooks.prepare is not None:
         x = spec.hooks.prepare(x, options)
@@ -116,14 +123,21 @@ def host_memory(x: Array, spec: FrameworkSpec | None, options: Options) -> tuple
     return array, facts_of(array, spec.name, place, mutable=mutable, apart=apart)
 
 
+_PLAIN = frozenset({bool, int, float, complex, str})
+
+
 def _gathered(x: Array, options: Options) -> Array:
-    """Replace arrays in a list by their memory: NumPy would drop masks, gradients and signs."""
-    if not isinstance(x, (list, tuple)):
-        return x
-    return [
-        v if (spec := spec_of(v)) is None else host_memory(_unmask(v, options), spec, options)[0]
-        for v in x
-    ]
+    """Replace arrays in lists by their memory: NumPy would drop masks, gradients and signs."""
+    if isinstance(x, (list, tuple)):
+        return [v if type(v) in _PLAIN else _gathered(v, options) for v in x]
+    spec = spec_of(x)
+    if spec is not None:
+        return host_memory(_unmask(x, options), spec, options)[0]
+    if isinstance(x, DeviceArray) or (
+        hasattr(type(x), "__array__") and not isinstance(x, np.generic)
+    ):
+        return host_memory(x, None, options)[0]
+    return x
 
 
 def _facts_elsewhere(x: Array, kind: str, place: str, dtype: str) -> Facts:
@@ -161,7 +175,7 @@ def shared_memory(
     plain = options.dtype is None and options.order is None and options.copy is not True
     if source is None or not plain or options.device not in (None, "cpu"):
         return None
-    refuse(x, source)
+    refuse(x, source, cast=options.dtype is not None)
     place = source.hooks.device(x)
     see, wrap = source.hooks.map, target.hooks.wrap
     if target.name == "arrayloom" and see is not None and source.hooks.unified(x):
@@ -259,6 +273,11 @@ def convert(
     return done
 
 
+def placed(array: HostArray, kind: str, place: str | None) -> Array:
+    """Return what was computed on the host as an array of a kind and a device; NumPy keeps it, with its mask."""
+    return array if kind == "numpy" else convert(array, kind, device=place)
+
+
 def convert_with(x: Array, target: FrameworkSpec, options: Options) -> tuple[Array, Plan, str]:
     """Convert an array, and tell how: `(result, plan, kind of the source)`."""
     source = spec_of(x)
@@ -270,7 +289,7 @@ def convert_with(x: Array, target: FrameworkSpec, options: Options) -> tuple[Arr
         x = _unmask(x, options)
         registry.require(target)
         if source is not None:
-            refuse(x, source)
+            refuse(x, source, cast=options.dtype is not None)
             place = source.hooks.device(x)
         else:
             x, place = _known_memory(x)
@@ -303,7 +322,7 @@ def _over_host(
         array, facts = _cast(array, facts, options)
     narrowed = check_elements(facts, target, options)
     if narrowed is not None:
-        if array.dtype.kind == "c":
+        if array.dtype.kind == "c" and not narrowed.startswith("complex"):
             # Whoever allows the loss gets the real parts.
             array = array.real
         array, facts = _cast(array, facts, replace(options, dtype=narrowed, cast="saturate"))
@@ -383,7 +402,7 @@ def _same_kind(x: Array, spec: FrameworkSpec, options: Options) -> tuple[Array, 
 def _known_memory(x: Array) -> tuple[Array, str]:
     """Return an object of no framework, or its memory if that lies on a device, and where it lies."""
     if isinstance(getattr(x, "__cuda_array_interface__", None), Mapping) or (
-        hasattr(type(x), "__dlpack_device__") and family_of(x.__dlpack_device__()[0]) != "cpu"
+        hasattr(type(x), "__dlpack_device__") and family_of(device_number(x)) != "cpu"
     ):
         found = x if isinstance(x, DeviceArray) else memory_of(x)
         if isinstance(found, DeviceArray):

@@ -12,15 +12,19 @@ the CPU.
 import functools
 import inspect
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from types import ModuleType
 from typing import Any, TypeVar, overload
 
 from arrayloom import _ext
-from arrayloom.bridge import dtypes, recovery, registry, stacking, streams
-from arrayloom.bridge.calls import LADDER, Call, Parameters, Use, leaves, like
+from arrayloom.bridge import casting, recovery, registry, stacking, streams
+from arrayloom.bridge.calls import Call, Parameters, is_traced
+from arrayloom.bridge.containers import leaves, replaced
 from arrayloom.bridge.conversion import convert, home_of
 from arrayloom.bridge.registry import Array, FrameworkSpec, Options
+from arrayloom.bridge.use import Use, judged
 
-__all__ = ["cupy", "jax", "numpy", "pyclesperanto", "tensorflow", "torch", "uses"]
+__all__ = ["arrayloom", "cupy", "jax", "numpy", "pyclesperanto", "tensorflow", "torch", "uses"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -29,10 +33,11 @@ def _device(use: Use, spec: FrameworkSpec, arrays: list[Array]) -> str | None:
     """Return the device that arguments go to, None for the one they are on."""
     if use.device not in ("same", "auto"):
         return use.device
+    kinds = [_ext.bridge.kind(x) for x in arrays]
     places = {
-        registry.get(name).hooks.device(x)
-        for x in arrays
-        if (name := _ext.bridge.kind(x)) is not None
+        registry.get(kind).hooks.device(x)
+        for x, kind in zip(arrays, kinds, strict=True)
+        if kind is not None and not is_traced(x)
     }
     far = sorted(p for p in places if p.partition(":")[0] not in ("cpu", "opencl"))
     if len(far) > 1:
@@ -59,7 +64,7 @@ class Runner:
         registry.require(self.spec)
         place = _device(use, self.spec, list(leaves(args, kwargs)))
         options = Options(
-            device=place, borrowed=use.pure, readonly="share" if use.pure else "isolate"
+            device=place, detach=use.detach, readonly="share" if use.pure else "isolate"
         )
         call = Call(self, (args, kwargs), use, options)
         if use.slices is None:
@@ -77,7 +82,7 @@ class Runner:
             result = self.function(*args, **kwargs)
         keep, wait = self.spec.hooks.keep, self.spec.hooks.synchronize
         for leaf in _arrays_of(result):
-            if _ext.bridge.kind(leaf) != self.spec.name:
+            if _ext.bridge.kind(leaf) != self.spec.name or is_traced(leaf):
                 continue
             if caller is not None and keep is not None:
                 keep(leaf, caller)
@@ -89,7 +94,7 @@ class Runner:
     def _place(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
         """Return the device of the first array of the function's own framework."""
         for value in leaves(args, kwargs):
-            if _ext.bridge.kind(value) == self.spec.name:
+            if _ext.bridge.kind(value) == self.spec.name and not is_traced(value):
                 return self.spec.hooks.device(value)
         return None
 
@@ -99,6 +104,12 @@ class Runner:
         at = call.main
         if at is None or len(call.argument(at).shape) <= axis:
             return recovery.survive(self, call)
+        if call.argument(at).shape[axis] == 0:
+            msg = (
+                f"slices along axis {axis} of an array of shape {tuple(call.argument(at).shape)} are none, so "
+                "nothing says what the result would be; leave the call out, or run it on the whole"
+            )
+            raise ValueError(msg)
         parts = [
             recovery.survive(self, call.with_arguments(*call.replaced(at, piece)))
             for piece in stacking.unstack(call.argument(at), axis=axis)
@@ -106,7 +117,7 @@ class Runner:
         if not isinstance(parts[0], tuple):
             return self._joined(parts, axis)
         main = self._joined([p[0] for p in parts], axis)
-        return like(parts[0], (main, *([p[i] for p in parts] for i in range(1, len(parts[0])))))
+        return replaced(parts[0], (main, *([p[i] for p in parts] for i in range(1, len(parts[0])))))
 
     def _joined(self, parts: list[Any], axis: int) -> Any:  # noqa: ANN401
         """Stack arrays; other results of slices become a list, and nothing stays nothing."""
@@ -119,12 +130,12 @@ class Runner:
     def _finish(self, result: Any, call: Call) -> Any:  # noqa: ANN401
         """Cast and convert the main result, and convert the other arrays of the function's framework."""
         if isinstance(result, dict):
-            return {name: self._other(value, call) for name, value in result.items()}
+            return replaced(result, (self._other(value, call) for value in result.values()))
         if isinstance(result, tuple) and result:
             rest = (self._other(value, call) for value in result[1:])
-            return like(result, (self._main(result[0], call), *rest))
+            return replaced(result, (self._main(result[0], call), *rest))
         if isinstance(result, list):
-            return [self._other(value, call) for value in result]
+            return replaced(result, (self._other(value, call) for value in result))
         return self._main(result, call)
 
     def _main(self, main: Any, call: Call) -> Any:  # noqa: ANN401
@@ -133,36 +144,27 @@ class Runner:
             return main
         main = self._cast(main, call)
         if call.use.output is not None:
-            main = convert(main, call.use.output)
+            main = convert(main, call.use.output, detach=call.use.detach)
         elif kind not in (self.spec.name, "numpy", "arrayloom") and not call.on_cpu:
             # A function for another framework made it.
-            main = convert(main, self.spec.name)
+            main = convert(main, self.spec.name, detach=call.use.detach)
         return main if call.container is None else call.container.with_data(main)
 
     def _other(self, value: Any, call: Call) -> Any:  # noqa: ANN401
         output = call.use.output
         own = output is not None and _ext.bridge.kind(value) == self.spec.name
-        return convert(value, output) if own else value
+        return convert(value, output, detach=call.use.detach) if own else value
 
     def _cast(self, main: Array, call: Call) -> Array:
         use = call.use
-        if use.dtype is None or call.first is None:
-            return main
-        own = registry.get(_ext.bridge.kind(main) or "numpy")
-        first = registry.get(_ext.bridge.kind(call.first) or "numpy")
-        preserve = use.dtype == "preserve"
-        wanted = first.hooks.dtype(call.first) if preserve else use.dtype
+        if use.dtype != "preserve":
+            return main if use.dtype is None else casting.cast(main, use.dtype, use)
+        # A single number that an array became is a measure of its own.
         number = getattr(main, "shape", None) == () and getattr(call.first, "shape", ()) != ()
-        if own.hooks.dtype(main) == wanted or (preserve and number):
+        if call.first is None or number:
             return main
-        host = convert(main, "numpy", detach=True)
-        if preserve:
-            done = dtypes.preserve(host, wanted, nan=use.nan)
-        else:
-            done = dtypes.cast(host, wanted, how=use.cast, nan=use.nan)
-        if done is host:
-            return main
-        return convert(done, own.name, device=home_of(main))
+        first = registry.get(_ext.bridge.kind(call.first) or "numpy")
+        return casting.cast(main, first.hooks.dtype(call.first), use)
 
 
 def _arrays_of(result: Any) -> Iterator[Any]:  # noqa: ANN401
@@ -193,29 +195,32 @@ def _refuse(function: Any) -> None:  # noqa: ANN401
             raise TypeError(msg)
 
 
-def uses(kind: str, **words: Any) -> Callable[[Function], Function]:  # noqa: ANN401
+def uses(kind: str | ModuleType, **words: Any) -> Callable[[Function], Function]:  # noqa: ANN401
     """Run a function on a framework, whatever kind its arguments are of.
 
     Parameters
     ----------
-    kind : str
+    kind : str or module
         The framework that the function is written for.
     device : str
-        'same' (where the arguments are), 'auto', or a device such as 'cuda:0'.
+        'same' (where the arguments are), 'auto', or a device such as 'cuda:0'; a framework's own device too.
     inputs : tuple of str, optional
         Parameters that are converted; all arrays if absent, also in lists and tuples, and defaults.
-    output : str, optional
+    output : str or module, optional
         Kind of the main result; the function's own if absent, so that chains stay there. Other arrays of the
         function's framework, in a tuple, a list or a dict of results, go to that kind as well; everything else
         stays as it is, such as tables of NumPy.
     dtype : str, optional
         'preserve': the main result, an array or the first of a tuple, gets the element type of the first
-        array. Results of True and False stay, results for such an input and real results for a complex one too, and
-        single numbers for an array. A dtype's name; or None.
+        array, as far as both are numbers. Integers that do not fit exactly are an error. Results of True and False
+        stay, results for such an input and real results for a complex one too, and single numbers for an array.
+        A dtype's name; or None.
     cast : {'saturate', 'exact', 'wrap', 'rescale'}
         How a named dtype is reached.
     nan : 'raise' or a number
         What becomes of NaN in integers.
+    detach : bool
+        Whether arrays that leave torch drop their gradients; else that is an error.
     slices : int, optional
         Run on each slice of the first array along this axis, and stack the results; results that are no
         arrays become a list.
@@ -226,7 +231,8 @@ def uses(kind: str, **words: Any) -> Callable[[Function], Function]:  # noqa: AN
     cpu : callable or str, optional
         A version for the CPU, or the kind that runs it there.
     pure : bool
-        Whether the function leaves its arguments alone. Only then does it run again.
+        Whether the function leaves its arguments alone. Only then does it run again when memory ran out. Writes
+        are noticed in tensors of torch, and in arrays of NumPy at some thousand of their elements.
     contract : callable, optional
         Called with the result; raises if it is not as it must be.
 
@@ -239,7 +245,9 @@ def uses(kind: str, **words: Any) -> Callable[[Function], Function]:  # noqa: AN
     Raises
     ------
     TypeError
-        What is decorated is a class, a generator or asynchronous, or a keyword is not known.
+        What is decorated is a class, a generator or asynchronous, or a keyword is not known or means nothing.
+    ValueError
+        A keyword with a value that it does not take.
     FrameworkUnavailable, OutOfMemory, LossyConversionError
         When the decorated function is called.
 
@@ -252,24 +260,15 @@ def uses(kind: str, **words: Any) -> Callable[[Function], Function]:  # noqa: AN
     >>> halve(np.array([1, 3, 5], np.uint8))
     array([0, 2, 2], dtype=uint8)
     """
-    known = [name for name in Use.__dataclass_fields__ if name != "kind"]
-    strange = [name for name in words if name not in known]
-    if strange:
-        msg = f"a decorator takes {', '.join(known)}, not {', '.join(strange)}"
-        raise TypeError(msg)
-    use = Use(kind, **words)
-    unknown = [rung for rung in use.on_oom if rung not in LADDER]
-    if unknown:
-        msg = f"on_oom takes {', '.join(LADDER)}, not {', '.join(unknown)}"
-        raise ValueError(msg)
-    registry.get(kind)
+    use = judged(kind, words)
 
     def decorate(function: Any) -> Any:  # noqa: ANN401 - of the type that comes back
         if isinstance(function, (classmethod, staticmethod)):
             return type(function)(decorate(function.__func__))
         _refuse(function)
         runner = Runner(function, use)
-        by_slice = Use(**{**_fields(use), "slices": 0 if use.slices is None else use.slices})
+        runner.parameters.check(use.inputs)
+        by_slice = replace(use, slices=0 if use.slices is None else use.slices)
         own_keyword = "slice_by_slice" in runner.parameters.names
 
         @functools.wraps(function)
@@ -281,10 +280,6 @@ def uses(kind: str, **words: Any) -> Callable[[Function], Function]:  # noqa: AN
         return run
 
     return decorate
-
-
-def _fields(use: Use) -> dict[str, Any]:
-    return {name: getattr(use, name) for name in Use.__dataclass_fields__}
 
 
 class _Named:
@@ -313,3 +308,4 @@ torch = _Named("torch")
 tensorflow = _Named("tensorflow")
 jax = _Named("jax")
 pyclesperanto = _Named("pyclesperanto")
+arrayloom = _Named("arrayloom")

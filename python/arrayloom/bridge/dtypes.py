@@ -10,14 +10,18 @@ become the nearest limit, and NaN, which no integer has, is an error unless a va
 
 import importlib
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from arrayloom.bridge.errors import LossyConversionError
-from arrayloom.bridge.registry import EXTRA, HostArray
+from arrayloom.bridge.registry import EXTRA, NATIVE, HostArray
 
 __all__ = ["cast", "numpy_dtype", "rescale"]
+
+# Elements that can be cast into one another. C's long double is NumPy's alone.
+NUMBERS = NATIVE | EXTRA | {np.dtype("g").name, np.dtype("G").name}
 
 CASTS = ("exact", "saturate", "wrap", "rescale")
 
@@ -99,6 +103,64 @@ def _range(dtype: np.dtype[Any]) -> tuple[int, int]:
     return int(info.min), int(info.max)
 
 
+def _is_float(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind == "f" or dtype.name in EXTRA
+
+
+def _largest(dtype: np.dtype[Any]) -> float:
+    """Return the largest number of a float type; infinity for C's long double, which has larger ones."""
+    own = dtype.name in EXTRA
+    return float((importlib.import_module("ml_dtypes").finfo if own else np.finfo)(dtype).max)
+
+
+def limit_of(source: np.dtype[Any], target: np.dtype[Any]) -> float | None:
+    """Return the largest number of a float type, None if those of the source's type are no larger."""
+    if not (_is_float(source) and _is_float(target)):
+        return None
+    most = _largest(target)
+    return most if most < _largest(source) else None
+
+
+def keeps_all(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
+    """Whether every value of one element type is one of the other's as well."""
+    if source.kind == "b" or source == target:
+        return True
+    if target.kind not in "iufc" or source.kind not in "iufc":
+        return False
+    if source.kind in "iu" and target.kind in "fc":
+        return np.iinfo(source).bits <= np.finfo(target).nmant + 1
+    return np.can_cast(source, target, "safe")
+
+
+def _numbers(array: HostArray) -> HostArray:
+    """Return the numbers in an array of Python's objects; other arrays of numbers as they are.
+
+    Raises
+    ------
+    TypeError
+        Something else than numbers.
+    """
+    found = array
+    if array.dtype.kind == "O":
+        try:
+            found = np.array(array.tolist())
+        except (TypeError, ValueError):
+            found = array
+        if found.shape != array.shape:
+            found = array
+    if found.dtype.kind in "biufc" or found.dtype.type.__module__ == "ml_dtypes":
+        return found
+    msg = f"elements of type {array.dtype.name} are no numbers of a machine type; cast them with astype first"
+    raise TypeError(msg)
+
+
+def _under_mask(array: Any, change: Callable[[HostArray], HostArray]) -> HostArray:  # noqa: ANN401
+    """Change the values that a mask shows, and keep the mask."""
+    shown = np.where(np.ma.getmaskarray(array), np.zeros((), array.dtype), array.data)
+    made = change(shown)
+    return array if made is shown else np.ma.MaskedArray(made, mask=array.mask)
+
+
 def _without_nan(array: HostArray, target: np.dtype[Any], nan: Any) -> HostArray:  # noqa: ANN401 - a number
     holes = np.isnan(array)
     if not holes.any():
@@ -133,38 +195,51 @@ def _real(array: HostArray, target: np.dtype[Any]) -> HostArray:
     return array.real
 
 
-def _saturate(array: HostArray, target: np.dtype[Any], nan: Any) -> HostArray:  # noqa: ANN401
+def _to_integer(array: HostArray, target: np.dtype[Any], nan: Any) -> HostArray:  # noqa: ANN401
     source = array.dtype
-    if target.kind in "iu":
-        if source.kind == "b":
-            return array.astype(target)
-        if source.kind in "iu":
-            low, high = _range(target)
-            own_low, own_high = _range(source)
-            return np.clip(array, max(low, own_low), min(high, own_high)).astype(target)
-        if source.kind in "fV":
-            wide = array.astype(np.float32) if source.kind == "V" else array
-            return _round_to_integer(wide, target, nan)
-    if target.kind == "b" and source.kind != "b":
-        return array != 0
-    if target.kind == "f" and source.kind == "f" and target.itemsize < source.itemsize:
-        limit = float(np.finfo(target).max)
-        return np.where(np.isfinite(array), np.clip(array, -limit, limit), array).astype(target)
+    if source.kind in "iu":
+        low, high = _range(target)
+        own_low, own_high = _range(source)
+        return np.clip(array, max(low, own_low), min(high, own_high)).astype(target)
+    if source.kind in "fV":
+        wide = array.astype(np.float32) if source.kind == "V" else array
+        return _round_to_integer(wide, target, nan)
     return array.astype(target)
 
 
-def _equal(a: HostArray, b: HostArray) -> bool:
+def _saturate(array: HostArray, target: np.dtype[Any], nan: Any) -> HostArray:  # noqa: ANN401
+    source = array.dtype
+    if target.kind in "iu":
+        return _to_integer(array, target, nan)
+    if target.kind == "b" and source.kind != "b":
+        return array != 0
+    if source.kind in "iu" and _is_float(target):
+        most = int(min(_largest(target), 2.0**64))
+        low, high = _range(source)
+        return np.clip(array, max(low, -most), min(high, most)).astype(target)
+    limit = limit_of(source, target)
+    if limit is not None:
+        wide = array.astype(np.float32) if source.name in EXTRA else array
+        array = np.where(np.isfinite(wide), np.clip(wide, -limit, limit), wide)
+    return array.astype(target)
+
+
+def _unchanged(a: HostArray, b: HostArray) -> Any:  # noqa: ANN401 - an array of bool
+    """Tell which elements are the same numbers in another type."""
     if a.dtype.kind in "iub" and b.dtype.kind in "iub":
-        return bool(np.array_equal(a, b))
+        return a == b
     with np.errstate(invalid="ignore"):
         back = b.astype(a.dtype)
     same = back == a
     if a.dtype.kind in "fcV":
         same |= (back != back) & (a != a)  # noqa: PLR0124 - NaN differs from itself
-    if b.dtype.kind in "iu" and a.dtype.kind == "f":
-        low, high = _range(b.dtype)
-        same &= (a >= float(low)) & (a < float(high) + 1.0)
-    return bool(np.all(same))
+    for integer, number in ((a, b), (b, a)):
+        if integer.dtype.kind in "iu" and _is_float(number.dtype):
+            # What lies beyond an integer's range comes back as anything.
+            low, high = _range(integer.dtype)
+            wide = number.astype(np.float64)
+            same &= (wide >= float(low)) & (wide < float(high) + 1.0)
+    return same
 
 
 def cast(array: HostArray, dtype: Any, *, how: str = "saturate", nan: Any = "raise") -> HostArray:  # noqa: ANN401
@@ -173,7 +248,7 @@ def cast(array: HostArray, dtype: Any, *, how: str = "saturate", nan: Any = "rai
     Parameters
     ----------
     array : ndarray
-        Of any shape and numeric dtype.
+        Of any shape and numeric dtype; a masked array stays one.
     dtype : dtype or str
         The target.
     how : {'exact', 'saturate', 'wrap', 'rescale'}
@@ -191,6 +266,8 @@ def cast(array: HostArray, dtype: Any, *, how: str = "saturate", nan: Any = "rai
     ------
     LossyConversionError
         'exact' and a value changes, NaN without a value for it, or an imaginary part would be lost.
+    TypeError
+        Elements that are no numbers.
 
     Examples
     --------
@@ -204,6 +281,9 @@ def cast(array: HostArray, dtype: Any, *, how: str = "saturate", nan: Any = "rai
     if how not in CASTS:
         msg = f"cast must be one of {', '.join(CASTS)}, not {how!r}"
         raise ValueError(msg)
+    if isinstance(array, np.ma.MaskedArray):
+        return _under_mask(array, lambda shown: cast(shown, target, how=how, nan=nan))
+    array = _numbers(array)
     with np.errstate(over="ignore", invalid="ignore"):
         if how == "wrap":
             return array.astype(target)
@@ -214,7 +294,7 @@ def cast(array: HostArray, dtype: Any, *, how: str = "saturate", nan: Any = "rai
         if array.dtype.kind in "fV" and target.kind in "iu" and nan != "raise":
             array = _without_nan(array, target, nan)
         result = _saturate(array, target, nan)
-        if how == "exact" and not _equal(array, result):
+        if how == "exact" and not np.all(_unchanged(array, result)):
             msg = (
                 f"values change in a cast from {array.dtype.name} to {target.name}; pass "
                 "cast='saturate' to round and clip, or cast='wrap' for NumPy's astype"
@@ -223,11 +303,21 @@ def cast(array: HostArray, dtype: Any, *, how: str = "saturate", nan: Any = "rai
     return result
 
 
+def stays(source: str, target: str) -> bool:
+    """Whether ``dtype="preserve"`` leaves a result of one element type as it is for an input of another.
+
+    Only numbers are cast. Booleans stay, and so does what an input of booleans became, and the real result
+    of a complex input, and the other way round.
+    """
+    if source == target or not {source, target} <= NUMBERS or "bool" in (source, target):
+        return True
+    return source.startswith("complex") != target.startswith("complex")
+
+
 def preserve(array: HostArray, dtype: Any, *, nan: Any = "raise") -> HostArray:  # noqa: ANN401
     """Cast a result back to the type of its input, as ``dtype="preserve"`` does.
 
-    Floats are rounded and clipped. Integers must fit: labels are never clipped. Booleans stay, and so does
-    what an input of booleans became, and the real result of a complex input.
+    Floats are rounded and clipped. Integers must fit exactly: labels are neither clipped nor rounded.
 
     Examples
     --------
@@ -235,24 +325,23 @@ def preserve(array: HostArray, dtype: Any, *, nan: Any = "raise") -> HostArray: 
     >>> preserve(np.array([70000]), "uint16")
     Traceback (most recent call last):
     ...
-    arrayloom.bridge.errors.LossyConversionError: values up to 70000 do not fit in uint16; ...
+    arrayloom.bridge.errors.LossyConversionError: 1 of 1 integers do not fit in uint16, such as 70000; ...
     """
     target = numpy_dtype(dtype)
-    apart = target.kind == "b" or (target.kind == "c" and array.dtype.kind != "c")
-    if array.dtype == target or array.dtype.kind == "b" or apart:
+    if stays(array.dtype.name, target.name):
         return array
-    if array.dtype.kind in "iu" and target.kind in "iu" and array.size:
-        low, high = _range(target)
-        most = max(int(array.max()), 0) if int(array.min()) >= low else int(array.min())
-        if not low <= most <= high:
+    if isinstance(array, np.ma.MaskedArray):
+        return _under_mask(array, lambda shown: preserve(shown, target, nan=nan))
+    done = cast(array, target, how="saturate", nan=nan)
+    if array.dtype.kind in "iu":
+        lost = ~_unchanged(array, done)
+        if lost.any():
             msg = (
-                f"values up to {most} do not fit in {target.name}; pass dtype=None to keep "
-                f"{array.dtype.name}, or a wider dtype"
+                f"{int(lost.sum())} of {array.size} integers do not fit in {target.name}, such as "
+                f"{int(array[lost][0])}; pass dtype=None to keep {array.dtype.name}, or a wider dtype"
             )
             raise LossyConversionError(msg)
-    if array.dtype.kind == "c" and target.kind != "c":
-        return array
-    return cast(array, target, how="saturate", nan=nan)
+    return done
 
 
 def rescale(

@@ -310,6 +310,9 @@ def place_of(device: Any) -> str | None:  # noqa: ANN401 - a text, or a framewor
         msg = f"a device is a text such as 'cpu' or 'cuda:0', not {text!r}"
         raise ValueError(msg)
     family = {"gpu": "cuda"}.get(family, family)
+    if family == "cpu" and int(number or 0):
+        msg = f"the host is one device, 'cpu', and there is no {text!r}"
+        raise ValueError(msg)
     return "cpu" if family == "cpu" else f"{family}:{int(number or 0)}"
 
 

@@ -3,7 +3,7 @@
 Before the call, what it will need is compared with what is free. After a failure the caches of all
 frameworks are given back, converted arguments are dropped and made anew, and the function runs again, on
 smaller parts, and at last on the CPU. Only a function that is pure, and left its arguments alone, runs
-again, with the same random numbers.
+again, with the same random numbers. What is being traced is run once and not looked at.
 """
 
 # Arrays of other frameworks have no types that a checker could know.
@@ -12,15 +12,17 @@ again, with the same random numbers.
 import random
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from arrayloom import _ext
 from arrayloom.bridge import observing, oom, registry
-from arrayloom.bridge.calls import Call, Runs, leaves, like, payload
-from arrayloom.bridge.conversion import convert, convert_with, home_of
-from arrayloom.bridge.registry import Array, FrameworkSpec, Options
+from arrayloom.bridge.calls import Call, Runs
+from arrayloom.bridge.containers import leaves, payload, replaced
+from arrayloom.bridge.conversion import convert, convert_with, home_of, placed
+from arrayloom.bridge.registry import Array, FrameworkSpec
 
 # Without a run to learn from: a result as large as the inputs, and one value between them.
 _FIRST_GUESS = 2
@@ -30,7 +32,8 @@ _SMALL = 1 << 24
 
 def nbytes_of(x: Array) -> int:
     """Return the bytes of an array's elements, 0 if it does not say."""
-    return int(getattr(x, "nbytes", 0) or 0)
+    found = getattr(x, "nbytes", 0)
+    return int(found) if isinstance(found, (int, np.integer)) else 0
 
 
 def _key(call: Call) -> tuple[Any, ...]:
@@ -69,7 +72,7 @@ def survive(runner: Runs, call: Call) -> Any:  # noqa: ANN401 - what the functio
         Nothing on the ladder helped.
     """
     use = call.use
-    if not use.on_oom:
+    if not use.on_oom or call.traced:
         call.back()
         return runner.run(call.args, call.kwargs)
     report: list[str] = []
@@ -243,14 +246,14 @@ def _chunks(runner: Runs, call: Call, restore: Callable[[], None]) -> Any:  # no
 def _in_parts(runner: Runs, call: Call, where: tuple[int | str, int, int], size: int) -> Any:  # noqa: ANN401 - an array
     at, axis, halo = where
     whole, name = call.argument(at), runner.spec.name
-    host, place = convert(whole, "numpy"), home_of(whole)
+    host, place = convert(whole, "numpy", detach=call.use.detach), home_of(whole)
     extent = host.shape[axis]
     pieces: list[Any] = []
     for start in range(0, extent, size):
         stop = min(start + size, extent)
         low, high = max(start - halo, 0), min(stop + halo, extent)
         window = np.moveaxis(np.moveaxis(host, axis, 0)[low:high], 0, axis)
-        part = convert(np.ascontiguousarray(window), name, device=place)
+        part = placed(window.copy(), name, place)
         result = _result_of(runner.run(*call.replaced(at, part)), call)
         if result.shape[axis] != high - low:
             msg = (
@@ -261,14 +264,16 @@ def _in_parts(runner: Runs, call: Call, where: tuple[int | str, int, int], size:
         inner = np.moveaxis(result, axis, 0)[start - low : stop - low]
         pieces.append(np.moveaxis(inner, 0, axis).copy())
         del part, result
-    return convert(np.concatenate(pieces, axis=axis), name, device=place)
+    masked = any(isinstance(piece, np.ma.MaskedArray) for piece in pieces)
+    join: Any = np.ma.concatenate if masked else np.concatenate
+    return placed(join(pieces, axis=axis), name, place)
 
 
 def _result_of(result: Any, call: Call) -> Any:  # noqa: ANN401 - any result, an array
     if _ext.bridge.kind(result) is None:
         msg = f"chunk={call.use.chunk} needs one array as a result, not {type(result).__name__}"
         raise TypeError(msg)
-    return convert(result, "numpy")
+    return convert(result, "numpy", detach=call.use.detach)
 
 
 def _on_cpu(runner: Runs, call: Call) -> Any:  # noqa: ANN401 - what the function returns
@@ -277,11 +282,11 @@ def _on_cpu(runner: Runs, call: Call) -> Any:  # noqa: ANN401 - what the functio
     if callable(use.cpu):
         kind = "numpy"
     target = registry.get(kind or runner.spec.name)
-    options = Options(device="cpu" if kind is None else None, borrowed=True)
+    options = replace(call.options, device="cpu" if kind is None else None)
 
     def down(value: Any) -> Any:  # noqa: ANN401 - any argument
         if isinstance(value, (list, tuple)):
-            return like(value, map(down, value))
+            return replaced(value, map(down, value))
         value = payload(value)
         if _ext.bridge.kind(value) is None:
             return value

@@ -55,13 +55,18 @@ def importer(name: str) -> Callable[[], Any]:
     """Return a function that gives a framework's module, imported when it is called first."""
 
     def module() -> Any:  # noqa: ANN401 - a module without types
-        found = sys.modules.get(name)
-        if found is None or getattr(getattr(found, "__spec__", None), "_initializing", False):
-            # Waits for another thread that is importing it just now.
-            found = importlib.import_module(name)
-        return found
+        found = _loaded(name)
+        # Waits for another thread that is importing it just now.
+        return importlib.import_module(name) if found is None else found
 
     return module
+
+
+def _loaded(name: str) -> ModuleType | None:
+    """Return a module that has been imported to its end."""
+    found = sys.modules.get(name)
+    busy = getattr(getattr(found, "__spec__", None), "_initializing", False)
+    return None if busy else found
 
 
 class Layouts(Enum):
@@ -85,13 +90,15 @@ class Mutability(Enum):
 class Refusal:
     """Arrays that have no memory like others: how to know them, what to say.
 
-    With ``abroad``, only other frameworks cannot use them: their own copies them.
+    With ``abroad``, only other frameworks cannot use them: their own copies them. With ``cast``, nothing but
+    the element type is in the way, so that ``dtype=`` is a cure.
     """
 
     test: Callable[[Array], bool]
     message: str
     cure: str
     abroad: bool = False
+    cast: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +186,12 @@ class Hooks:
     wrap : callable
         ``(ndarray) -> array`` over memory of the host; NotImplemented if the device is not `unified`.
     version : callable
-        A number that changes when the array is written, or None.
+        Something that compares unequal once the array was written, as far as that can be told; None if it cannot.
+    traced : callable
+        Whether a value exists only while the framework traces a function: it has no memory and no place.
+    astype : callable
+        ``(array, dtype, limit) -> array`` of other elements, made by the framework's own operations, so that
+        gradients and traces go on. Finite values beyond the limit become it; None for no limit.
     save_rng, restore_rng : callable
         The state of the framework's random generators, out and in.
     before_import : callable
@@ -222,7 +234,9 @@ class Hooks:
     unified: Callable[[Array], bool] = lambda _: False
     map: Callable[[Array], Any] | None = None
     wrap: Callable[[HostArray], Array] | None = None
-    version: Callable[[Array], int | None] = lambda _: None
+    version: Callable[[Array], object] = lambda _: None
+    traced: Callable[[Array], bool] = lambda _: False
+    astype: Callable[[Array, str, float | None], Array] | None = None
     save_rng: Callable[[], Any] | None = None
     restore_rng: Callable[[Any], None] | None = None
     before_import: Callable[[], None] = lambda: None
@@ -414,7 +428,7 @@ def require(spec: FrameworkSpec) -> ModuleType:
         spec.hooks.before_import()
     for name in spec.modules:
         try:
-            module = importlib.import_module(name)
+            module = _loaded(name) or importlib.import_module(name)
             break
         except ImportError as error:
             if not (

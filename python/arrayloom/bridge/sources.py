@@ -5,6 +5,7 @@
 
 import array
 import ctypes
+import sys
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -13,20 +14,21 @@ import numpy as np
 from arrayloom import _ext
 from arrayloom.bridge import dtypes, streams
 from arrayloom.bridge.foreign import DeviceArray
-from arrayloom.bridge.registry import HostArray
+from arrayloom.bridge.registry import EXTRA, HostArray
 
-__all__ = ["found_memory", "memory_of", "of_capsule"]
+__all__ = ["device_number", "found_memory", "memory_of", "of_capsule"]
 
 Memory: TypeAlias = HostArray | DeviceArray
 
 
 def _scalar(x: object) -> HostArray | None:
-    if isinstance(x, (bool, int, float, complex, np.generic)):
-        return np.asarray(x)
-    if isinstance(x, (list, tuple, range)):
-        made = np.asarray(x)
-        return None if made.dtype.kind in "OUSV" else made
-    return None
+    if not isinstance(x, (bool, int, float, complex, np.generic, list, tuple, range)):
+        return None
+    made = np.asarray(x)
+    if made.dtype.kind in "USMmV" and made.dtype.name not in EXTRA:
+        msg = f"this {type(x).__name__} has elements of type {made.dtype.type.__name__}, which are no numbers; convert takes lists of numbers"
+        raise TypeError(msg)
+    return made
 
 
 def memory_of(x: object) -> Memory | None:
@@ -53,14 +55,18 @@ def _by_array(x: Any) -> tuple[HostArray, str] | None:  # noqa: ANN401 - any obj
     """Ask an object for an array: those of files, tables and the like have that only."""
     if not hasattr(type(x), "__array__"):
         return None
-    try:
-        return np.asarray(x.__array__(copy=False)), ""
-    except TypeError:
-        # Before NumPy 2 there was no such keyword. What comes may be shared.
-        return np.asarray(x.__array__()), ""
-    except ValueError:
-        name = f"{type(x).__module__}.{type(x).__qualname__}"
-        return np.asarray(x.__array__()), f"{name} makes a copy of its elements"
+    made: Any = x.__array__()
+    if not isinstance(made, np.ma.MaskedArray):
+        made = np.asarray(made)
+    # Some warn when they are asked for no copy. Memory that nobody else refers to is one.
+    alone = sys.getrefcount(made) <= 2
+    owner = made
+    while alone and owner.base is not None:
+        alone = isinstance(owner.base, np.ndarray) and sys.getrefcount(owner.base) <= 2
+        owner = owner.base
+    alone = alone and owner.flags.owndata
+    name = f"{type(x).__module__}.{type(x).__qualname__}"
+    return made, f"{name} makes a copy of its elements" if alone else ""
 
 
 def _shared(x: object) -> Memory | None:
@@ -75,12 +81,32 @@ def _shared(x: object) -> Memory | None:
 def _by_protocol(x: Any) -> Memory | None:  # noqa: ANN401 - any object
     if hasattr(type(x), "__dlpack__"):
         return _by_dlpack(x)
-    if hasattr(x, "__array_interface__") or hasattr(x, "__array_struct__"):
+    interface = getattr(x, "__array_interface__", None)
+    if isinstance(interface, Mapping) and interface.get("mask") is not None:
+        msg = "__array_interface__ with a mask cannot be converted; fill the masked elements first"
+        raise BufferError(msg)
+    if interface is not None or hasattr(x, "__array_struct__"):
         return np.asarray(x)
     try:
         return np.asarray(memoryview(x))
     except TypeError:
         return None
+
+
+def device_number(x: Any) -> int:  # noqa: ANN401 - any producer
+    """Return DLPack's number of the device family that a producer says it has memory on.
+
+    Raises
+    ------
+    BufferError
+        It says something else.
+    """
+    found = x.__dlpack_device__()
+    if not isinstance(found, tuple) or len(found) != 2:
+        name = f"{type(x).__module__}.{type(x).__qualname__}"
+        msg = f"{name}.__dlpack_device__ must give a pair (family, number), and gave {found!r}"
+        raise BufferError(msg)
+    return int(found[0])
 
 
 def _by_dlpack(x: Any) -> HostArray | DeviceArray:  # noqa: ANN401 - any producer

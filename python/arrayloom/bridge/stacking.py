@@ -37,6 +37,8 @@ def stack(slices: Sequence[Array], kind: str, *, axis: int = 0, device: str | No
 
     Raises
     ------
+    TypeError
+        Slices with masks.
     ValueError
         No slices, different shapes, or no such axis.
 
@@ -50,6 +52,9 @@ def stack(slices: Sequence[Array], kind: str, *, axis: int = 0, device: str | No
         msg = "no slices to stack"
         raise ValueError(msg)
     hosts = [convert(piece, "numpy") for piece in slices]
+    if any(isinstance(piece, np.ma.MaskedArray) for piece in hosts):
+        msg = "masked slices would lose their masks in a stack; call x.filled(VALUE) first"
+        raise TypeError(msg)
     shapes = {piece.shape for piece in hosts}
     if len(shapes) != 1:
         msg = f"slices of different shapes cannot be stacked: {sorted(shapes)}"

@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from arrayloom.bridge import drivers
+from arrayloom.bridge.planning import place_of
 from arrayloom.bridge.registry import Array, FrameworkSpec, Options
 
 __all__ = ["check_stream", "current", "hand_over", "order", "own_order", "stream"]
@@ -180,14 +181,25 @@ def stream(device: str, handle: int) -> Generator[None]:
     handle : int
         The stream's number by the array API's rules.
 
+    Raises
+    ------
+    ValueError
+        A device whose family has no streams.
+    BufferError
+        A number that the rules forbid.
+
     Examples
     --------
     >>> with stream("cuda:0", 7):
     ...     current("cuda:0")
     7
     """
-    number = check_stream(device.partition(":")[0], handle)
-    token = NAMED.set((*NAMED.get(), (device, -1 if number is None else number)))
+    place = place_of(device) or "cpu"
+    if not is_ordered(place) and place != "cpu":
+        msg = f"{place} has no streams that could be named; {', '.join(sorted(_ORDERED))} have"
+        raise ValueError(msg)
+    number = check_stream(place.partition(":")[0], handle)
+    token = NAMED.set((*NAMED.get(), (place, -1 if number is None else number)))
     try:
         yield
     finally:

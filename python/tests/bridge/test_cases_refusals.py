@@ -127,6 +127,8 @@ def test_case_10_wide_elements_and_jax():
         b.to_jax(data)
     narrowed = b.convert(np.array([3.0, 1e300]), "jax", lossy="allow")
     assert narrowed.dtype == "float32"
+    turned = b.to_jax(np.array([1 + 2j, 3 - 4j]), lossy="allow")
+    assert (turned.dtype, turned.tolist()) == ("complex64", [1 + 2j, 3 - 4j])
     with jax.enable_x64(True):
         wide = b.convert(readonly(data), "jax")
         assert wide.tolist() == [2**40, 1]

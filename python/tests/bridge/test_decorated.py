@@ -274,6 +274,35 @@ def test_decorated_functions_inside_a_coroutine():
     assert [int(r[0]) for r in asyncio.run(all_of_them())] == [2 * n for n in range(20)]
 
 
+@pytest.mark.frameworks("torch", "jax", "tensorflow")
+@pytest.mark.parametrize("kind", ["jax", "tensorflow"])
+def test_what_becomes_of_arguments_does_not_change_with_their_source(kind):
+    tf = importlib.import_module("tensorflow")
+    kept = []
+
+    def reshaped(x):
+        return x.reshape(4, 16) if kind == "jax" else tf.reshape(x, (4, 16))
+
+    def keep(x):
+        kept.append(x if kind == "jax" else tf.Variable(x))
+
+    for give in (lambda x: x, lambda x: {"deep": [[x]]}, reshaped, keep):
+        # Memory that these kinds can take as it is.
+        source = b.to_torch(np.zeros(64, np.float32), copy=True)
+        made = b.uses(kind)(give)(source)
+        source += 5
+        found = made["deep"][0][0] if isinstance(made, dict) else kept[0] if made is None else made
+        assert float(b.to_numpy(found).max()) == 0
+
+
+@pytest.mark.frameworks("torch")
+def test_results_that_are_no_arrays_have_no_size():
+    torch = importlib.import_module("torch")
+    storage = b.torch(lambda x: x.untyped_storage())(np.ones(3, np.float32))
+    assert storage.nbytes() == 12
+    assert b.torch(lambda _x: torch.Tensor)(np.ones(3)) is torch.Tensor
+
+
 # Slices.
 
 

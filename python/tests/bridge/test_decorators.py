@@ -1,5 +1,6 @@
 """Decorated functions: conversions, dtypes, slices, the ladder out of an exhausted memory, guards."""
 
+import importlib
 import sys
 import threading
 import types
@@ -44,6 +45,10 @@ def test_half_precision_saturates_without_overflow():
         ([2.0**63], "float64", "int64"),
         ([np.nan], "float32", "uint8"),
         ([1 + 2j], "complex64", "float32"),
+        ([2**64 - 1], "uint64", "float32"),
+        ([2**64 - 1], "uint64", "float64"),
+        ([2**63 - 1], "int64", "float64"),
+        ([2**17], "int32", "float16"),
     ],
 )
 def test_exact_casts_refuse_a_loss(values, dtype, target):
@@ -62,15 +67,75 @@ def test_exact_casts_pass_what_fits():
 def test_preserve_keeps_units_and_labels():
     image = np.linspace(0.0, 65535.0, 7)
     assert dtypes.preserve(image, "uint16").tolist() == np.rint(image).astype(int).tolist()
-    with pytest.raises(LossyConversionError, match="70000 do not fit in uint16"):
+    with pytest.raises(
+        LossyConversionError, match="1 of 2 integers do not fit in uint16, such as 70000"
+    ):
         dtypes.preserve(np.array([1, 70000]), "uint16")
-    with pytest.raises(LossyConversionError, match="-1 do not fit"):
+    with pytest.raises(LossyConversionError, match="such as -1"):
         dtypes.preserve(np.array([-1, 3]), "uint8")
     mask = np.array([True, False])
     assert dtypes.preserve(mask, "uint16") is mask
     with pytest.raises(LossyConversionError, match="1 of 2 values are NaN"):
         dtypes.preserve(np.array([np.nan, 1.0]), "uint8")
     assert dtypes.preserve(np.array([np.nan, 1.0]), "uint8", nan=0).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "target"),
+    [(2049, "int64", "float16"), (2**24 + 1, "int64", "float32"), (2**64 - 1, "uint64", "float64")],
+)
+def test_preserve_keeps_integers_exact(values, dtype, target):
+    good = np.array([0, 1, 2048], dtype)
+    assert dtypes.preserve(good, target).tolist() == [0, 1, 2048]
+    bad = np.array([1, values, values], dtype)
+    with pytest.raises(LossyConversionError, match=f"2 of 3 integers .* such as {values}; .*None"):
+        dtypes.preserve(bad, target)
+    with pytest.raises(LossyConversionError, match="1 of 1"):
+        dtypes.preserve(np.array(values, dtype), target)
+
+
+@pytest.mark.frameworks("torch", "jax")
+def test_small_floats_have_limits_and_few_integers():
+    torch = importlib.import_module("torch")
+    small = torch.zeros(300, dtype=torch.bfloat16)
+    with pytest.raises(LossyConversionError, match="do not fit in bfloat16, such as 257"):
+        b.torch(lambda x: torch.arange(len(x)))(small)
+    assert b.torch(lambda x: torch.arange(len(x))[:256])(small)[255] == 255
+    assert float(dtypes.cast(np.array([1e300]), "bfloat16")[0]) == torch.finfo(torch.bfloat16).max
+    assert float(dtypes.cast(np.array([-1e9]), "float8_e4m3fn")[0]) == -448
+
+
+@pytest.mark.parametrize(
+    ("first", "result"),
+    [
+        (np.array(["2001-02-03"], "M8[D]"), np.array([2001])),
+        (np.array(["2001-02-03"], "M8[D]"), np.array([3], "m8[D]")),
+        (np.zeros(2), np.array(["2001-02-03"], "M8[D]")),
+        (np.zeros(2), np.array(["a", "b"])),
+        (np.array(["a", "b" * 24]), np.zeros(2, np.float32)),
+        (np.zeros(2), np.zeros(2, [("a", "i4"), ("b", "i4")])),
+        (np.zeros(2), np.zeros(2, [("a", "i1"), ("b", "i1")])),
+        (np.zeros(2, [("a", "i4"), ("b", "i4")]), np.zeros(2, np.float32)),
+        (np.zeros(2), np.array([None, 1])),
+    ],
+    ids=lambda x: str(x.dtype),
+)
+def test_preserve_is_about_numbers(first, result):
+    assert b.numpy(lambda _x: result)(first) is result
+
+
+def test_objects_that_are_numbers_are_cast_on_request():
+    assert dtypes.cast(np.array([1, 2.5], object), "float32").tolist() == [1, 2.5]
+    assert b.convert(np.array([1, 2], object), "numpy", dtype="int8").tolist() == [1, 2]
+    with pytest.raises(LossyConversionError):
+        b.convert(np.array([1, 2.5], object), "numpy", dtype="int8")
+    for values in ([None, 1], [2**70], [[1], [1, 2]], ["a"]):
+        data = np.empty(len(values), object)
+        data[:] = values
+        with pytest.raises(TypeError, match="no numbers of a machine type"):
+            dtypes.cast(data, "float32")
+    with pytest.raises(TypeError, match="datetime64"):
+        dtypes.cast(np.array(["2001-02-03"], "M8[D]"), "int32")
 
 
 def test_rescaling_does_not_depend_on_the_values():
@@ -157,13 +222,6 @@ def test_containers_keep_their_metadata():
     assert (result.name, result.data.tolist()) == ("nuclei", [-1, -2])
 
 
-def test_wrong_rungs_are_named():
-    with pytest.raises(ValueError, match="on_oom takes"):
-        b.uses("numpy", on_oom=("pray",))
-    with pytest.raises(TypeError, match="no array framework"):
-        b.uses("matlab")
-
-
 class Failing:
     """A function that has no memory for the first calls, or for large inputs."""
 
@@ -229,6 +287,46 @@ def test_what_is_not_pure_runs_once():
     assert data.tolist() == [1, 1, 1]
     assert isinstance(caught.value.__cause__, MemoryError)
     assert isinstance(caught.value, MemoryError)
+
+
+@pytest.mark.parametrize(
+    "data", [np.zeros(3), np.zeros((300, 400)), np.zeros((2, 3), "O"), np.zeros((9, 8))[:, ::2]]
+)
+def test_a_function_that_writes_to_arrays_of_numpy_runs_once(data):
+    calls = []
+
+    @b.numpy(dtype=None)
+    def f(x):
+        calls.append(1)
+        x += 1
+        if len(calls) == 1:
+            raise MemoryError
+        return x
+
+    with pytest.raises(b.OutOfMemory, match="changed its arguments: it ran once"):
+        f(data)
+    assert np.all(data == 1)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (5000,), (1, 10**6), (3, 0, 2), (70, 80, 90)])
+def test_few_elements_tell_of_writes(shape):
+    version = registry.get("numpy").hooks.version
+    data = np.zeros(shape, np.uint8)
+    assert len(version(data)) <= 4096
+    assert len(version(data)) == data.size or data.size > 4096
+    if data.size:
+        before = version(data)
+        data += 1
+        assert version(data) != before
+    data.flags.writeable = False
+    assert version(data) is None
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0)])
+def test_no_slices_are_told(shape):
+    axis = shape.index(0)
+    with pytest.raises(ValueError, match=f"slices along axis {axis} of an array of shape"):
+        b.numpy(slices=axis)(lambda x: x + 1)(np.ones(shape))
 
 
 @pytest.mark.parametrize("halo", [0, 1, 3])
@@ -444,11 +542,6 @@ def test_memory_and_release():
     assert b.release("cpu") >= 0
     with pytest.raises(ValueError, match="cannot be asked"):
         b.memory("abacus:0")
-
-
-def test_keywords_that_are_not_known_are_named():
-    with pytest.raises(TypeError, match=r"takes device, .*, not chunks, colour$"):
-        b.uses("numpy", chunks=3, colour="red")
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])

@@ -275,6 +275,14 @@ def test_streams_nest():
     with b.stream("cuda:0", 7), b.stream("cuda:1", 8), b.stream("cuda:0", 9):
         assert (streams.current("cuda:0"), streams.current("cuda:1")) == (9, 8)
     assert streams.current("cuda:0") is None
+    with b.stream("cuda", 7):
+        assert streams.current("cuda:0") == 7
+
+
+@pytest.mark.parametrize("place", ["foo", "opencl:0", "metal:1"])
+def test_devices_without_streams_have_none_to_name(place):
+    with pytest.raises(ValueError, match="has no streams that could be named; cuda, rocm have"):
+        b.stream(place, 7).__enter__()
 
 
 class OnGpu:

@@ -24,6 +24,7 @@ def everywhere(x):
         "like": lambda: b.convert(np.ones(2, np.float32), like=x),
         "unstack": lambda: b.unstack(x),
         "in a list": lambda: b.to_numpy([x, x]),
+        "in lists": lambda: b.to_numpy([[x]]),
     }
 
 
@@ -61,7 +62,7 @@ def test_symbolic_tensors():
         return x
 
     traced(tf.constant([1.0, 2.0]))
-    assert len(seen) == 9
+    assert len(seen) == 10
 
 
 @pytest.mark.frameworks("jax")
@@ -84,7 +85,7 @@ def test_arrays_of_jax_that_are_gone_or_not_there_yet():
     jax.jit(traced)(jax.numpy.ones((2, 2)))
     jax.grad(traced)(jax.numpy.ones((2, 2)))
     jax.vmap(traced)(jax.numpy.ones((2, 2)))
-    assert len(seen) == 27
+    assert len(seen) == 30
 
 
 @pytest.mark.frameworks("torch")
@@ -154,6 +155,25 @@ def test_small_floats_are_themselves_or_refused():
                 b.convert(x, to)
 
 
+@pytest.mark.frameworks("torch")
+@pytest.mark.filterwarnings("ignore:ComplexHalf support:UserWarning")
+def test_elements_that_only_torch_has():
+    torch = importlib.import_module("torch")
+    half = torch.tensor([1 + 2j, 3], dtype=torch.complex32)
+    with pytest.raises(TypeError, match='pass dtype="complex64"'):
+        b.plan(half, "numpy")
+    assert b.to_numpy(half, dtype="complex64").tolist() == [1 + 2j, 3]
+    with pytest.raises(BufferError, match="only torch has"):
+        b.to_numpy(half, dtype="complex64", copy=False)
+    for name in ("int1", "int4", "uint1", "uint7"):
+        packed = torch.zeros(4, dtype=torch.int8).view(getattr(torch, name))
+        with pytest.raises(TypeError, match="less than eight bits"):
+            b.plan(packed, "numpy")
+        with pytest.raises(TypeError, match="less than eight bits"):
+            b.to_torch(packed, copy=True)
+        assert b.to_torch(packed) is packed
+
+
 @pytest.mark.frameworks("torch", "jax", "tensorflow")
 def test_devices_that_are_not_there():
     data = np.ones((2, 3), np.float32)
@@ -177,6 +197,12 @@ def test_devices_that_are_not_there():
             b.to_torch(data, device=place)
     with pytest.raises(TypeError, match="not 0"):
         b.to_torch(data, device=0)
+    for to in ("numpy", "torch", "arrayloom"):
+        assert b.convert(data, to, device="cpu:0").shape == (2, 3)
+        with pytest.raises(
+            ValueError, match="the host is one device, 'cpu', and there is no 'cpu:1'"
+        ):
+            b.convert(data, to, device="cpu:1")
     torch, jax = map(importlib.import_module, ("torch", "jax"))
     assert b.device(b.to_torch(data, device=torch.device("cpu"))) == "cpu"
     assert b.device(b.to_jax(data, device=jax.devices("cpu")[0])) == "cpu"

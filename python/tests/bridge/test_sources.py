@@ -40,6 +40,23 @@ class File:
         return np.arange(3, dtype=dtype or np.float32)
 
 
+class View(File):
+    """Makes a new array each time, and gives a part of it."""
+
+    def __array__(self, dtype=None, copy=None):
+        return super().__array__(dtype)[::-1][::-1]
+
+
+class Cached(File):
+    """Makes an array once."""
+
+    def __init__(self):
+        self.kept = np.arange(3, dtype=np.float32)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.kept[::-1][::-1]
+
+
 class Old:
     """As NumPy 1 had it."""
 
@@ -57,8 +74,11 @@ def test_objects_that_have_only_the_array_method(to):
     made, route, nbytes = happened(file, to)
     assert (route, nbytes, file.reads) == ("copy", 12, 1)
     assert made.tolist() == [0, 1, 2]
-    with pytest.raises(BufferError, match="makes a copy"):
-        b.convert(file, to, copy=False)
+    for maker in (file, View()):
+        with pytest.raises(BufferError, match="makes a copy"):
+            b.convert(maker, to, copy=False)
+    cached = Cached()
+    assert np.shares_memory(b.convert(cached, to, copy=False), cached.kept)
     assert b.convert(Old(), to).tolist() == [0, 1, 2]
     with pytest.raises(TypeError, match="no elements of type object"):
         b.convert(Table(np.array(["a", None])), to)
@@ -178,3 +198,74 @@ def test_allowed_losses_happen():
         b.convert(data, "pyclesperanto")
     made = b.convert(data, "pyclesperanto", lossy="allow")
     assert b.to_numpy(made).tolist() == [[1.0, 3.0]]
+
+
+@pytest.mark.parametrize("to", ["numpy", "arrayloom"])
+def test_arrays_of_dask_are_not_asked_for_their_memory(to):
+    dask = pytest.importorskip("dask.array")
+    # A warning would be an error here.
+    made, route, nbytes = happened(dask.ones(5, chunks=2), to)
+    assert (made.tolist(), route, nbytes) == ([1.0] * 5, "copy", 40)
+    with pytest.raises(BufferError, match=r"dask.* makes a copy"):
+        b.convert(dask.ones(5, chunks=2), to, copy=False)
+
+
+@pytest.mark.parametrize("to", ["numpy", "arrayloom"])
+def test_lists_of_what_is_no_number(to):
+    for values, name in (
+        ([1, "a"], "str_"),
+        ([b"a"], "bytes_"),
+        ([np.datetime64("now")], "datetime64"),
+    ):
+        for x in (values, [values]):
+            with pytest.raises(
+                TypeError, match=f"this list has elements of type {name}, which are no"
+            ):
+                b.convert(x, to)
+    with pytest.raises(TypeError, match=r"no elements of type object.* dtype="):
+        b.convert([2**70], to)
+    assert b.convert([1, 2.5], to, dtype="float32").tolist() == [1, 2.5]
+
+
+@pytest.mark.frameworks("torch", "jax")
+def test_lists_of_small_floats():
+    torch = importlib.import_module("torch")
+    made = b.to_numpy([torch.ones(2, dtype=torch.bfloat16)])
+    assert (made.dtype.name, made.shape) == ("bfloat16", (1, 2))
+
+
+@pytest.mark.frameworks("torch")
+def test_lists_of_any_depth_are_looked_into():
+    torch = importlib.import_module("torch")
+    with pytest.raises(BufferError, match="detach=True"):
+        b.to_numpy([[torch.ones(2, requires_grad=True)]])
+    assert b.to_numpy([[torch.ones(2, requires_grad=True)]], detach=True).tolist() == [[[1, 1]]]
+    turned = (torch.ones(2) * 1j).conj()
+    assert b.to_numpy([[turned], [turned]]).ravel().tolist() == [-1j] * 4
+    assert b.to_numpy([[turned.imag]]).ravel().tolist() == [-1, -1]
+    with pytest.raises(TypeError, match="to_dense"):
+        b.to_numpy([[torch.eye(2).to_sparse()]])
+
+
+def test_numbers_that_only_numpy_has_are_cast_on_request():
+    for x in (np.array([1, 2], "g"), np.array([1, 2.0], object)):
+        with pytest.raises(TypeError, match="dtype="):
+            b.to_arrayloom(x)
+        with pytest.raises(TypeError, match="dtype="):
+            b.plan(x, "arrayloom")
+        assert b.to_arrayloom(x, dtype="float64").tolist() == [1, 2]
+    with pytest.raises(b.LossyConversionError):
+        b.to_arrayloom(np.array([0.1], "g") + np.finfo("g").eps, dtype="float32")
+
+
+def test_producers_that_lie_nowhere():
+    class Nowhere:
+        def __dlpack__(self, **_words):
+            return None
+
+        def __dlpack_device__(self):
+            return None
+
+    for call in (b.to_numpy, lambda x: b.plan(x, "numpy")):
+        with pytest.raises(BufferError, match=r"Nowhere.__dlpack_device__ must give a pair"):
+            call(Nowhere())

@@ -115,9 +115,11 @@ def test_limits_are_amounts() -> None:
             assert memory.report().limit is None
         assert memory.report().limit == 64 * MIB
     assert memory.report().limit is None
-    for wrong in ("lots", "-1", -1):
+    for wrong in ("lots", "-1", -1, float("nan"), float("inf"), True, [], object(), 1 << 70):
         with pytest.raises(SettingError):
-            memory.limit(wrong)
+            memory.limit(wrong)  # pyright: ignore[reportArgumentType]
+    with memory.limit(numpy.int64(MIB)) as exact, memory.limit(1e6) as rounded:
+        assert (exact.nbytes, rounded.nbytes) == (MIB, 10**6)
     with pytest.raises(SettingError, match="cuda"):
         memory.limit(1, device="cuda:0")
 

@@ -18,7 +18,7 @@ from arrayloom.bridge.arraybridge.kinds import (
     MemoryType,
     SliceBySliceRuntimeParameter,
 )
-from arrayloom.bridge.calls import LADDER
+from arrayloom.bridge.use import LADDER
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

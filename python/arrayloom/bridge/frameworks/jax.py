@@ -151,6 +151,13 @@ def _is_tracer(x: Array) -> bool:
     return isinstance(x, _jax().core.Tracer)
 
 
+def _astype(x: Array, dtype: str, limit: float | None) -> Array:
+    jnp = importlib.import_module("jax.numpy")
+    if limit is not None:
+        x = jnp.where(jnp.isfinite(x), jnp.clip(x, -limit, limit), x)
+    return x.astype(dtype)
+
+
 def _is_key(x: Array) -> bool:
     return _jax().dtypes.issubdtype(x.dtype, _jax().dtypes.extended)
 
@@ -219,5 +226,7 @@ SPEC = FrameworkSpec(
         view=_view,
         accept=_accept,
         narrowing=narrowing,
+        traced=_is_tracer,
+        astype=_astype,
     ),
 )

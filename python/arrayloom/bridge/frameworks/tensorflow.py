@@ -111,6 +111,17 @@ def _accept() -> Callable[[object], Array]:
     return _tf().experimental.dlpack.from_dlpack
 
 
+def _astype(x: Array, dtype: str, limit: float | None) -> Array:
+    tf = _tf()
+    if limit is not None:
+        x = tf.where(tf.math.is_finite(x), tf.clip_by_value(x, -limit, limit), x)
+    return tf.cast(x, dtype)
+
+
+def _is_symbolic(x: Array) -> bool:
+    return _named(x, ("SymbolicTensor",))
+
+
 def _apart(x: Array) -> str | None:
     if x.dtype.name in _BY_VALUE:
         return f"tensorflow lends {x.dtype.name} only by value"
@@ -176,7 +187,7 @@ SPEC = FrameworkSpec(
     orders_exports=True,
     refused=(
         Refusal(
-            lambda x: _named(x, ("SymbolicTensor",)),
+            _is_symbolic,
             "is symbolic: it has no value outside of its graph",
             "convert outside of tf.function",
         ),
@@ -212,5 +223,7 @@ SPEC = FrameworkSpec(
         view=_view,
         accept=_accept,
         apart=_apart,
+        traced=_is_symbolic,
+        astype=_astype,
     ),
 )

@@ -3,8 +3,10 @@
 # Arrays of other frameworks have no types that a checker could know.
 # pyright: basic
 
-from collections.abc import Generator
+import sys
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import cache
 
 from arrayloom import _ext
 from arrayloom.bridge import dtypes
@@ -36,6 +38,18 @@ def _odd_layout(x: Array) -> bool:
     return x.layout is not _torch().strided or x.is_quantized
 
 
+# Integers of some bits, which would be taken for those of eight.
+_BITS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in range(1, 8))
+
+
+def _is_packed(x: Array) -> bool:
+    return _dtype(x) in _BITS
+
+
+def _is_half_complex(x: Array) -> bool:
+    return x.dtype is _torch().complex32
+
+
 def _prepare(x: Array, options: Options) -> Array:
     """Settle what the memory alone does not say: gradients, conjugation, sign."""
     if x.requires_grad:
@@ -54,7 +68,8 @@ def _prepare(x: Array, options: Options) -> Array:
             )
             raise BufferError(msg)
         x = x.resolve_conj().resolve_neg()
-    return x
+    # Nobody else has such numbers. All of them are numbers of the next larger type, which is cast on.
+    return x.to(_torch().complex64) if _is_half_complex(x) else x
 
 
 def _to_host(x: Array, _options: Options) -> HostArray:
@@ -95,10 +110,30 @@ def _to_device(x: Array, device: str) -> Array:
     return x.to(device)
 
 
+def _astype(x: Array, dtype: str, limit: float | None) -> Array:
+    torch = _torch()
+    if limit is not None:
+        x = torch.where(torch.isfinite(x), x.clamp(-limit, limit), x)
+    return x.to(getattr(torch, dtype))
+
+
+@cache
+def _wraps() -> Callable[[Array], bool]:
+    """Return how torch tells tensors that stand for others, which nothing public does."""
+    core = getattr(_torch()._C, "_functorch", None)  # noqa: SLF001 - that is the point
+    return getattr(core, "is_functorch_wrapped_tensor", lambda _: False)
+
+
+def _traced(x: Array) -> bool:
+    """Whether a tensor stands for others: those of vmap and of gradients of functions, and fake ones."""
+    fake = sys.modules.get("torch._subclasses.fake_tensor")
+    return _wraps()(x) or (fake is not None and isinstance(x, fake.FakeTensor))
+
+
 def _apart(x: Array) -> str | None:
     if x.is_conj() or x.is_neg():
         return "conjugated or negated lazily, which the memory does not show"
-    return None
+    return "complex32, which only torch has" if _is_half_complex(x) else None
 
 
 def _device(x: Array) -> str:
@@ -167,11 +202,28 @@ SPEC = FrameworkSpec(
     orders_exports=True,
     refused=(
         Refusal(
+            _traced,
+            "is traced: it has no memory of its own (of vmap, of a gradient, or a fake tensor)",
+            "convert outside of the function that torch traces",
+        ),
+        Refusal(
             lambda x: x.device.type == "meta",
             "has no memory (device 'meta')",
             "move it to 'cpu' first",
         ),
         Refusal(lambda x: x.is_nested, "is nested", "call x.to_padded_tensor(VALUE) first"),
+        Refusal(
+            _is_packed,
+            "has integers of less than eight bits, which only torch has",
+            "view it as torch.uint8 or torch.int8",
+        ),
+        Refusal(
+            _is_half_complex,
+            "has no elements that others have (complex32)",
+            'pass dtype="complex64"',
+            abroad=True,
+            cast=True,
+        ),
         Refusal(_odd_layout, "is sparse or quantized", "call x.to_dense() or x.dequantize() first"),
     ),
     oom=OomRules(
@@ -205,6 +257,8 @@ SPEC = FrameworkSpec(
         enter=_enter,
         keep=_keep,
         version=lambda x: getattr(x, "_version", None),
+        traced=_traced,
+        astype=_astype,
         save_rng=_save_rng,
         restore_rng=_restore_rng,
         table=lambda: _torch().Tensor,
