@@ -123,8 +123,8 @@ impl OpenCl {
         })?;
         let count = all.len();
         let Some(&id) = all.get(config.index) else {
-            return Err(none(format!(
-                "there are {count} devices, and number {} is wanted",
+            return Err(unsupported(format!(
+                "no device of number {}: they are numbered from 0, and there are {count}; `arrayloom backends` lists them",
                 config.index
             )));
         };

@@ -216,3 +216,19 @@ def test_words_that_mean_nothing():
     with pytest.raises(BufferError, match="copy=False is impossible"):
         b.convert(data.astype(">f4"), "arrayloom", copy=np.False_)
     assert not np.shares_memory(b.convert(data, "arrayloom", copy=np.True_), data)
+
+
+@pytest.mark.frameworks("torch")
+@pytest.mark.parametrize(
+    ("name", "text"), [("int1", "uint8"), ("uint4", "uint8"), ("complex32", "complex64")]
+)
+def test_elements_of_torch_that_nobody_else_has(name, text):
+    torch = importlib.import_module("torch")
+    x = torch.empty(4, dtype=getattr(torch, name))
+    for to in ("numpy", "arrayloom", "jax"):
+        with pytest.raises(TypeError, match=text):
+            b.convert(x, to)
+    for whole in (torch.uint8, torch.int8):
+        assert str(b.to_numpy(torch.ones(4, dtype=whole)).dtype) == str(whole).removeprefix(
+            "torch."
+        )

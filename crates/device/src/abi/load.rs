@@ -15,6 +15,7 @@ use crate::{
 };
 use arrayloom_ir::Kernel;
 use arrayloom_memory::Vmm;
+use std::error::Error as _;
 use std::ffi::c_void;
 use std::mem::{offset_of, size_of};
 use std::path::{Path, PathBuf};
@@ -26,7 +27,10 @@ use std::sync::Arc;
 #[non_exhaustive]
 pub enum LoadError {
     /// The library, or the symbol in it, could not be had.
-    #[error("{path} cannot be loaded: {source}; give the path of a library that exports {SYMBOL}")]
+    #[error(
+        "{path} cannot be loaded: {why}; give the path of a library that exports {SYMBOL}",
+        why = reason(.source)
+    )]
     Library {
         /// The library.
         path: PathBuf,
@@ -53,6 +57,13 @@ pub enum LoadError {
     /// The device could not be opened.
     #[error(transparent)]
     Open(#[from] DeviceError),
+}
+
+/// What the system said: the error itself says only which call it was.
+fn reason(error: &libloading::Error) -> String {
+    error
+        .source()
+        .map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 type Symbol = unsafe extern "C" fn() -> *const CTable;

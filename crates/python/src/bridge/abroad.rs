@@ -153,7 +153,7 @@ pub(crate) fn place_of(
             let plain = kind == np::array_type() || kind == state::lazy_type();
             Ok(plain.then_some(HOST))
         }
-        Lends::Table => table::place_of(x, known.table),
+        Lends::Table => Ok(table::place_of(x, known.table)),
         _ => told(x, rule),
     }
 }

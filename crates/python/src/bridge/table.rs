@@ -22,6 +22,7 @@ use arrayloom_types::contiguous_strides;
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -93,22 +94,18 @@ fn table_at<'a>(table: usize) -> Option<&'a DLPackExchangeAPI> {
 }
 
 /// A torch tensor as its table describes it; `None` where torch must be asked first.
-fn described(tensor: &Bound<'_, PyAny>, table: usize) -> PyResult<Option<Managed>> {
-    let give = table_at(table).and_then(|t| t.managed_tensor_from_py_object_no_sync);
-    let Some(give) = give else {
-        return Ok(None);
-    };
+fn described(tensor: &Bound<'_, PyAny>, table: usize) -> Option<Managed> {
+    let give = table_at(table).and_then(|t| t.managed_tensor_from_py_object_no_sync)?;
     let mut found = ptr::null_mut();
     // SAFETY: torch's own function with one of its tensors.
     let status = unsafe { give(tensor.as_ptr().cast(), &raw mut found) };
     if status != 0 {
         // The slow way says what is wrong.
         drop(PyErr::take(tensor.py()));
-        return Ok(None);
+        return None;
     }
-    // SAFETY: the function gave us the tensor.
-    let managed = unsafe { Managed::from_versioned(found) };
-    managed.map(Some).map_err(|what| refused(&what))
+    // SAFETY: the function gave us the tensor. One that means nothing, such as one without memory, is torch's to explain.
+    unsafe { Managed::from_versioned(found) }.ok()
 }
 
 /// What a torch tensor lends.
@@ -121,7 +118,7 @@ pub(crate) enum Seen<'py> {
 
 /// The memory of a torch tensor, as an array where the host reads it; `None` where torch must be asked first.
 pub(crate) fn seen<'py>(tensor: &Bound<'py, PyAny>, table: usize) -> PyResult<Option<Seen<'py>>> {
-    let Some(managed) = described(tensor, table)? else {
+    let Some(managed) = described(tensor, table) else {
         return Ok(None);
     };
     let place = managed.tensor().device;
@@ -136,15 +133,21 @@ pub(crate) fn seen<'py>(tensor: &Bound<'py, PyAny>, table: usize) -> PyResult<Op
 }
 
 /// Where a torch tensor lies, whatever its values are.
-pub(crate) fn place_of(tensor: &Bound<'_, PyAny>, table: usize) -> PyResult<Option<DLDevice>> {
-    let found = described(tensor, table)?;
-    Ok(found.map(|managed| managed.tensor().device))
+pub(crate) fn place_of(tensor: &Bound<'_, PyAny>, table: usize) -> Option<DLDevice> {
+    described(tensor, table).map(|managed| managed.tensor().device)
 }
 
 /// False if the tensor's values are not its memory's: the table skips torch's own checks.
 fn honest(tensor: &Bound<'_, PyAny>, view: &DLTensor) -> PyResult<bool> {
     let py = tensor.py();
-    let code = view.dtype.code;
+    let (code, bits) = (view.dtype.code, view.dtype.bits);
+    if code <= 1 && bits == 8 {
+        return is_of_bytes(tensor);
+    }
+    if code == 5 && bits == 32 {
+        // NumPy has no such numbers, so they need a cast.
+        return Ok(false);
+    }
     if !(matches!(code, 2 | 4 | 5) || (7..=14).contains(&code)) {
         return Ok(true);
     }
@@ -159,6 +162,19 @@ fn honest(tensor: &Bound<'_, PyAny>, view: &DLTensor) -> PyResult<bool> {
         return Ok(false);
     }
     Ok(!says(pyo3::intern!(py, "is_neg"))?)
+}
+
+/// True for integers of eight bits: the table takes those of fewer bits, which torch has in bytes, for such.
+fn is_of_bytes(tensor: &Bound<'_, PyAny>) -> PyResult<bool> {
+    static WHOLE: PyOnceLock<[Py<PyAny>; 2]> = PyOnceLock::new();
+    let py = tensor.py();
+    let whole = WHOLE.get_or_try_init(py, || {
+        let torch = py.import("torch")?;
+        let found = |name| torch.getattr(name).map(Bound::unbind);
+        PyResult::Ok([found("uint8")?, found("int8")?])
+    })?;
+    let dtype = tensor.getattr(pyo3::intern!(py, "dtype"))?;
+    Ok(whole.iter().any(|known| dtype.is(known)))
 }
 
 /// The memory of a torch tensor: `(array, element type)`, or None where torch must be asked first.
