@@ -12,8 +12,9 @@ import contextlib
 import errno
 import importlib
 import os
+import resource
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,18 @@ from numpy.typing import DTypeLike, NDArray
 from arrayloom._manifest import ManifestSource, of_hdf5, of_zarr
 from arrayloom._ome import Scale, attributes_of, create_image, scale_of
 from arrayloom._tiff import create_tiff, open_tiff
-from arrayloom._volume_journal import is_closed, journal_of
+from arrayloom._volume_zarr import create_zarr, settle
 from arrayloom.errors import UnsupportedError
 
-__all__ = ["Writer", "check_words", "create", "kind_of", "open_reader"]
+__all__ = [
+    "Writer",
+    "check_place",
+    "check_words",
+    "create",
+    "kind_of",
+    "open_reader",
+    "partial_of",
+]
 
 _KINDS = {
     ".npy": "npy",
@@ -94,43 +103,80 @@ def _module(name: str, extra: str) -> Any:
 
 def _open_zarr(path: Path, dataset: str | None, level: int) -> tuple[Any, Scale | None]:
     """An array of Zarr, read by ourselves if its metadata allow it, and the scale of an image."""
+    if level and dataset is not None:
+        message = f"{path}: level= is of images, and dataset= names an array; leave one of them out"
+        raise ValueError(message)
     scale = None
     image = scale_of(attributes_of(path), level) if dataset is None else None
     if image is not None:
         dataset, scale = image
+    elif level:
+        message = f"{path} is no image with levels, and has no level {level}; leave level= out"
+        raise ValueError(message)
     facts = of_zarr(path if dataset is None else path / dataset)
     if facts is not None:
         return ManifestSource(facts), scale
     zarr = _module("zarr", "zarr")
     node = zarr.open(str(path), mode="r")
     if hasattr(node, "shape"):
-        return node, scale
-    if dataset is None:
-        arrays = [name for name, _ in node.arrays()]
-        if len(arrays) != 1:
-            message = f"{path} holds the arrays {arrays}; say which one with dataset="
+        if dataset is not None:
+            message = f"{path} is one array, and has no {dataset!r} in it; leave dataset= out"
             raise ValueError(message)
-        dataset = str(arrays[0])
-        facts = of_zarr(path / dataset)
-    return (node[dataset] if facts is None else ManifestSource(facts)), scale
+        return node, scale
+    top = [] if dataset else [name for name, _ in node.arrays()]
+    if len(top) == 1:
+        dataset = str(top[0])
+
+    def names() -> list[str]:
+        return sorted(name for name, item in node.members(None) if hasattr(item, "shape"))
+
+    name = _named(path, dataset, names, node.get(dataset) if dataset else None)
+    facts = of_zarr(path / name)
+    return (node[name] if facts is None else ManifestSource(facts)), scale
+
+
+def _named(path: Path, dataset: str | None, names: Callable[[], list[str]], found: Any) -> str:
+    """The name of the array to read; `found` is what the file has as `dataset`, `names` are its arrays."""
+    if hasattr(found, "shape"):
+        return str(dataset)
+    held = names()
+    if dataset is None:
+        if len(held) == 1:
+            return held[0]
+        message = f"{path} holds {_list(held)}; say which one with dataset="
+    elif found is None:
+        message = f"{path} has no array {dataset!r}; it holds {_list(held)}"
+    else:
+        inside = [name for name in held if name.startswith(f"{dataset.strip('/')}/")]
+        message = (
+            f"{dataset!r} in {path} is a group with {_list(inside)}; "
+            "say which one of its arrays with dataset="
+        )
+    raise ValueError(message)
+
+
+def _list(names: list[str]) -> str:
+    """What a file holds, for a message."""
+    return f"the arrays {', '.join(names)}" if names else "no arrays"
 
 
 def _open_hdf5(path: Path, dataset: str | None) -> Any:
     h5py = _module("h5py", "h5py")
     file = h5py.File(path, "r")
-    if dataset is None:
-        found: list[str] = []
+
+    def names() -> list[str]:
+        held: list[str] = []
         file.visititems(
-            lambda name, item: found.append(name) if isinstance(item, h5py.Dataset) else None
+            lambda name, item: held.append(name) if isinstance(item, h5py.Dataset) else None
         )
-        if len(found) != 1:
-            message = f"{path} holds the data sets {found}; say which one with dataset="
-            raise ValueError(message)
-        dataset = found[0]
-    if dataset not in file:
-        message = f"{path} has no data set {dataset!r}; it holds {list(file)}"
+        return held
+
+    data = file[_named(path, dataset, names, file.get(dataset) if dataset else None)]
+    if data.shape is None:
+        message = (
+            f"{data.name[1:]!r} in {path} is empty: it has a dtype, and neither shape nor voxels"
+        )
         raise ValueError(message)
-    data = file[dataset]
     facts = of_hdf5(data)
     return data if facts is None else ManifestSource(facts, data)
 
@@ -176,6 +222,8 @@ def open_reader(
         if path.stat().st_size < expected:
             message = f"{path} has {path.stat().st_size} bytes, and {tuple(shape)} {np.dtype(dtype)} takes {expected}"
             raise ValueError(message)
+        if expected == 0:  # nothing can be mapped
+            return np.empty(tuple(shape), dtype), None
         return np.memmap(path, dtype, "r", shape=tuple(shape)), None
     try:
         return _open_described(path, kind, dataset, level)
@@ -198,17 +246,15 @@ class Writer:
         partial: Path,
         target: Any,
         granule: Sequence[int],
-        close: Any = None,
-        *,
-        resumed: bool = False,
+        close: Callable[[], None] | None = None,
+        settle: Callable[[], None] | None = None,
     ) -> None:
         self.path = path
         self.partial = partial
         self.target: Any = target
         self.granule = tuple(granule)
-        # Whether it has what an earlier run wrote.
-        self.resumed = resumed
         self._close = close
+        self._settle = settle
 
     def flush(self) -> None:
         """Hand everything to the operating system."""
@@ -230,13 +276,14 @@ class Writer:
         shutil.rmtree(old, ignore_errors=True)
 
     def abandon(self, *, keep: bool) -> None:
-        """Close; the temporary goes unless it is kept for a later run."""
+        """Close after an error, which is the one to tell; the temporary goes unless it is kept for a later run."""
+        for step in (self._settle, self.flush if keep else None, self._close):
+            if step is not None:
+                with contextlib.suppress(Exception):
+                    step()
         self.target = None
-        if self._close is not None:
-            self._close()
-        if keep:
-            return
-        _remove(self.partial)
+        if not keep:
+            _remove(self.partial)
 
 
 def _check_space(path: Path, needed: int) -> None:
@@ -269,33 +316,16 @@ def _reserve(partial: Path) -> None:
                 raise
 
 
-def _create_zarr(
-    partial: Path, shape: Sequence[int], dtype: np.dtype[Any], options: dict[str, Any], *, old: bool
-) -> tuple[Any, Sequence[int]]:
-    zarr = _module("zarr", "zarr")
-    if old:
-        node = zarr.open(str(partial), mode="r+")
-    else:
-        chunks = options.get("chunks") or [min(n, 64 if len(shape) > 2 else 512) for n in shape]
-        extra: dict[str, Any] = (
-            {"shards": tuple(options["shards"])} if options.get("shards") else {}
-        )
-        if options.get("zarr_format"):
-            extra["zarr_format"] = options["zarr_format"]
-        node = zarr.create_array(
-            store=str(partial), shape=tuple(shape), chunks=tuple(chunks), dtype=dtype, **extra
-        )
-    return node, getattr(node, "shards", None) or node.chunks
-
-
-# What HDF5 may hold back until a file is closed.
-_HELD_BACK = 2 << 20
+# Chunks that HDF5 keeps; later versions would keep more by default.
+_CACHE = 1 << 20
+# What HDF5 may hold back until a file is closed: these chunks, and where they lie.
+_HELD_BACK = 2 * _CACHE
 
 
 class _Hdf5Target:
     """A data set that is written, while there is room.
 
-    HDF5 ends the process if it finds a full disk when it closes a file, so it is looked for before.
+    HDF5 ends the process if it finds a full disk, or no room in a file, when it closes it, so it is looked for before.
     """
 
     def __init__(self, data: Any, partial: Path) -> None:
@@ -304,9 +334,12 @@ class _Hdf5Target:
 
     def __setitem__(self, key: tuple[slice, ...], values: NDArray[Any]) -> None:
         free = shutil.disk_usage(self.partial.parent).free
-        if values.nbytes + _HELD_BACK > free:
-            message = f"{os.strerror(errno.ENOSPC)}: {values.nbytes + _HELD_BACK} bytes are needed next, and {free} are free"
-            raise OSError(errno.ENOSPC, message)
+        most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+        left = free if most == resource.RLIM_INFINITY else most - self.partial.stat().st_size
+        if values.nbytes + _HELD_BACK > min(free, left):
+            code = errno.EFBIG if left < free else errno.ENOSPC
+            message = f"{os.strerror(code)}: {values.nbytes + _HELD_BACK} bytes are needed next, and {min(free, left)} are free"
+            raise OSError(code, message)
         self.data[key] = values
 
     def flush(self) -> None:
@@ -318,7 +351,7 @@ def _create_hdf5(
     partial: Path, shape: Sequence[int], dtype: np.dtype[Any], options: dict[str, Any], *, old: bool
 ) -> tuple[Any, Sequence[int], Any]:
     h5py = _module("h5py", "h5py")
-    file = h5py.File(partial, "r+" if old else "w")
+    file = h5py.File(partial, "r+" if old else "w", rdcc_nbytes=_CACHE)
     name = options.get("dataset") or "data"
     if old:
         data = file[name]
@@ -333,28 +366,34 @@ def _create_hdf5(
     return _Hdf5Target(data, partial), data.chunks or (1,) * len(shape), file.close
 
 
-def create(
-    path: Path, shape: Sequence[int], dtype: np.dtype[Any], *, resume: bool, **options: Any
-) -> Writer:
-    """A new file for a volume, or with `resume` the one that an earlier run left."""
+def check_place(path: Path) -> None:
+    """Refuse a place where no file of this name can be written."""
     kind = kind_of(path)
     if not path.parent.is_dir():
         message = f"the directory {path.parent} does not exist"
         raise FileNotFoundError(message)
     _check_replaced(path, kind)
+
+
+def create(
+    path: Path, shape: Sequence[int], dtype: np.dtype[Any], *, old: bool, **options: Any
+) -> Writer:
+    """A new file for a volume, or the `old` one that an earlier run left."""
     dtype = np.dtype(dtype.str)  # one of several names for the same integers
     try:
-        return _create(path, kind, tuple(shape), dtype, options, resume=resume)
+        if not old:
+            _remove(partial_of(path))
+        return _create(path, tuple(shape), dtype, options, old=old)
     except BaseException as error:
-        if not resume:
-            _remove(_partial(path))
+        if not old:
+            _remove(partial_of(path))
         if not isinstance(error, OSError) or error.errno is None:
             raise
         message = f"{path} cannot be written: {os.strerror(error.errno)}"
         raise type(error)(error.errno, message) from error
 
 
-def _partial(path: Path) -> Path:
+def partial_of(path: Path) -> Path:
     """The name of a file while it is written."""
     return path.with_name(f".{path.name}.partial{path.suffix}")
 
@@ -367,37 +406,26 @@ def _remove(path: Path) -> None:
 
 
 def _create(
-    path: Path,
-    kind: str,
-    shape: tuple[int, ...],
-    dtype: np.dtype[Any],
-    options: dict[str, Any],
-    *,
-    resume: bool,
+    path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], options: dict[str, Any], *, old: bool
 ) -> Writer:
-    partial = _partial(path)
-    old = resume and partial.exists() and (kind != "hdf5" or is_closed(journal_of(path)))
-    if not old:
-        _remove(partial)
+    partial, kind = partial_of(path), kind_of(path)
+    if not old and kind != "zarr" and not options.get("compression"):
+        _check_space(path, int(np.prod(shape, dtype=object)) * dtype.itemsize)
     if kind in {"npy", "raw", "tiff"}:
-        if not old:
-            _check_space(path, int(np.prod(shape, dtype=object)) * dtype.itemsize)
         memory = _create_mapped(partial, path.name, kind, shape, dtype, old=old)
         if not old:
             _reserve(partial)
-        return Writer(path, partial, memory, (1,) * len(shape), resumed=old)
-    if kind == "zarr" and options.get("levels") is not None:
-        zarr = _module("zarr", "zarr")
-        name = path.name.removesuffix(".zarr").removesuffix(".ome")
-        image, grain = create_image(zarr, partial, name, shape, dtype, options, old=old)
-        return Writer(path, partial, image, grain, resumed=old)
+        return Writer(path, partial, memory, (1,) * len(shape))
     if kind == "zarr":
-        node, granule = _create_zarr(partial, shape, dtype, options, old=old)
-        return Writer(path, partial, node, granule, resumed=old)
-    if not old and not options.get("compression"):
-        _check_space(path, int(np.prod(shape, dtype=object)) * dtype.itemsize)
+        zarr = _module("zarr", "zarr")
+        if options.get("levels") is None:
+            target, granule = create_zarr(zarr, partial, shape, dtype, options, old=old)
+        else:
+            name = path.name.removesuffix(".zarr").removesuffix(".ome")
+            target, granule = create_image(zarr, partial, name, shape, dtype, options, old=old)
+        return Writer(path, partial, target, granule, settle=settle)
     data, granule, close = _create_hdf5(partial, shape, dtype, options, old=old)
-    return Writer(path, partial, data, granule, close, resumed=old)
+    return Writer(path, partial, data, granule, close)
 
 
 def _create_mapped(
@@ -407,6 +435,9 @@ def _create_mapped(
     if kind == "npy":
         return np.lib.format.open_memmap(partial, "r+" if old else "w+", dtype, shape)
     if kind == "raw":
+        if 0 in shape:  # nothing can be mapped
+            partial.touch()
+            return np.empty(shape, dtype)
         return np.memmap(partial, dtype, "r+" if old else "w+", shape=shape)
     tifffile = _module("tifffile", "tifffile")
     return create_tiff(tifffile, partial, name, shape, dtype, old=old)

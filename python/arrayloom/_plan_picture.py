@@ -68,6 +68,9 @@ def write_png(path: Path, image: NDArray[np.uint8]) -> None:
 
 
 def _axes(plan: Plan, axes: tuple[int, int] | None) -> tuple[int, int]:
+    if not plan.shape:
+        message = "a volume without axes has no blocks to draw"
+        raise ValueError(message)
     if axes is not None:
         return axes[0] % len(plan.shape), axes[1] % len(plan.shape)
     if len(plan.shape) == 1:

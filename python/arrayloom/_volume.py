@@ -19,8 +19,10 @@ from numpy.typing import DTypeLike, NDArray
 from arrayloom._ext import VolumeExpr
 from arrayloom._manifest import ManifestSource, manifest_of
 from arrayloom._volume_limits import default_limit, nbytes, threads
+from arrayloom._volume_number import Numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 __all__ = ["Build", "Volume", "as_volume", "default_limit", "nbytes", "threads"]
@@ -34,6 +36,7 @@ _LETTERS = "?bhilqBHILQefdFD"
 _METHODS = {
     "sum", "mean", "std", "var", "prod", "min", "max", "ptp", "any", "all", "argmin", "argmax", "argsort", "nonzero",
     "cumsum", "cumprod", "clip", "round", "conj", "conjugate", "copy", "squeeze", "swapaxes",
+    "take", "repeat", "diagonal",
 }  # fmt: skip
 
 
@@ -81,7 +84,20 @@ class Build:
         return self._done[id(volume)]
 
 
-class Volume(np.lib.mixins.NDArrayOperatorsMixin):
+class _NoFilter:
+    """An expression on complex volumes, while it is asked for what it cannot have: filters take real numbers."""
+
+    def call(self, *_: object) -> int:
+        return 0
+
+    def __getattr__(self, name: str) -> Any:
+        message = (
+            "this filter takes no complex numbers; filter their parts, volume.real and volume.imag"
+        )
+        raise TypeError(message)
+
+
+class Volume(Numbers, np.lib.mixins.NDArrayOperatorsMixin):
     """A volume that has not been computed.
 
     Arithmetic, NumPy's element-wise functions, slices, ``transpose`` and the filters of
@@ -116,6 +132,8 @@ class Volume(np.lib.mixins.NDArrayOperatorsMixin):
         # For boxes of chunked files: the file, and where the box begins and ends in it.
         self.window: tuple[Volume, list[int], list[int]] | None = None
         self.path: Path | None = None
+        # How `arrayloom.volumes.open` opened it: the file, and what was said of it.
+        self.opened: tuple[Path, dict[str, Any]] | None = None
         self.axes: tuple[str, ...] | None = None
         self.spacing: tuple[float, ...] | None = None
         self.units: tuple[str | None, ...] = ()
@@ -126,6 +144,8 @@ class Volume(np.lib.mixins.NDArrayOperatorsMixin):
         if self.dtype.char not in _LETTERS:
             message = f"volumes have no elements of dtype {self.dtype}; convert them first"
             raise TypeError(message)
+        if any(v.dtype.kind == "c" for v in self.inputs):
+            build(cast("VolumeExpr", _NoFilter()), [0] * len(self.inputs))
 
     def named(self, like: "Volume", places: Sequence[int | None]) -> "Volume":
         """The same volume with the names and spacing that axes of `like` have at `places`; none if one is new."""
@@ -153,6 +173,11 @@ class Volume(np.lib.mixins.NDArrayOperatorsMixin):
         """Bytes of the computed volume."""
         return self.size * self.dtype.itemsize
 
+    @property
+    def itemsize(self) -> int:
+        """Bytes of a voxel."""
+        return self.dtype.itemsize
+
     def __repr__(self) -> str:
         return f"<Volume {self.shape} {self.dtype}>"
 
@@ -161,6 +186,39 @@ class Volume(np.lib.mixins.NDArrayOperatorsMixin):
             message = "a volume without axes has no length"
             raise TypeError(message)
         return self.shape[0]
+
+    def __iter__(self) -> "Iterator[Any]":
+        if not self.shape:
+            message = "iteration over a volume without axes"
+            raise TypeError(message)
+        return (self[at] for at in range(self.shape[0]))
+
+    def __contains__(self, value: object) -> bool:
+        return bool(np.any(self == value))
+
+    def __eq__(self, other: object) -> Any:
+        return self._nowhere() if _is_no_number(other) else super().__eq__(other)
+
+    def __ne__(self, other: object) -> Any:
+        return ~self._nowhere() if _is_no_number(other) else super().__ne__(other)
+
+    __hash__ = None  # as arrays
+
+    def _nowhere(self) -> Any:
+        return np.zeros_like(cast("Any", self), dtype=bool)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        from arrayloom._volume_pickle import reduced  # noqa: PLC0415 - it builds on this module
+
+        return reduced(cast("Any", self), protocol)
+
+    def __copy__(self) -> "Volume":
+        other = object.__new__(Volume)
+        vars(other).update(vars(self))
+        return other
+
+    def __deepcopy__(self, _: object) -> "Volume":
+        return self.__copy__()
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         if copy is False:
@@ -176,10 +234,10 @@ class Volume(np.lib.mixins.NDArrayOperatorsMixin):
     ) -> Any:
         # An axis of None is all axes.
         kwargs = {k: v for k, v in kwargs.items() if v is not None or k == "axis"}
-        out = cast("tuple[Any, ...]", kwargs.get("out", ()))
-        if method == "__call__" and len(out) == 1 and out[0] is self:
-            # `volume += x` names a new volume; the old one stays what it was.
-            del kwargs["out"]
+        out = cast("tuple[Any, ...]", kwargs.pop("out", ()))
+        # `volume += x` names a new volume; the old one stays what it was.
+        if out and not (method == "__call__" and out[0] is self and inputs[0] is self):
+            return self._into(ufunc, method, inputs, kwargs, out)
         if method in {"reduce", "accumulate"}:
             return _along_ufunc(ufunc, method, self, inputs[1:], kwargs)
         if method != "__call__" or ufunc.signature is not None or kwargs.keys() - {"dtype"}:
@@ -191,30 +249,37 @@ class Volume(np.lib.mixins.NDArrayOperatorsMixin):
             raise TypeError(message)
         return elementwise(ufunc, inputs, cast("DTypeLike | None", kwargs.get("dtype")))
 
+    def _into(
+        self,
+        ufunc: np.ufunc,
+        method: str,
+        inputs: Sequence[object],
+        kwargs: dict[str, object],
+        out: Sequence[Any],
+    ) -> Any:
+        """The results of a ufunc in the arrays `out`; None stands for a new one."""
+        from arrayloom import _volume_out as arrays  # noqa: PLC0415 - it builds on this module
+
+        if method != "__call__":
+            # As in NumPy, sums are taken in the dtype of the array.
+            sums = ufunc in {np.add, np.multiply} and isinstance(out[0], np.ndarray)
+            words = {"dtype": out[0].dtype.newbyteorder("="), **kwargs} if sums else kwargs
+            found = self.__array_ufunc__(ufunc, method, *inputs, **words)
+            return arrays.stored_alike(ufunc.__name__, found, out[0])
+        found = self.__array_ufunc__(ufunc, method, *inputs, **kwargs)
+        results = found if ufunc.nout > 1 else (found,)
+        stored = tuple(
+            value if to is None else arrays.stored(ufunc.__name__, value, to)
+            for value, to in zip(results, out, strict=True)
+        )
+        return stored if ufunc.nout > 1 else stored[0]
+
     def __array_function__(
         self, func: Callable[..., Any], types: Any, args: Any, kwargs: Any
     ) -> Any:
         from arrayloom._volume_numpy import array_function  # noqa: PLC0415 - it builds on this module
 
         return array_function(func, args, kwargs)
-
-    def _number(self) -> Any:
-        if self.size != 1:
-            message = f"only a volume of one voxel is a number; this one has the shape {self.shape}"
-            raise TypeError(message)
-        return np.asarray(self).reshape(-1)[0]
-
-    def __bool__(self) -> bool:
-        if self.size != 1:
-            message = "the truth of a volume of several voxels is unclear; use volume.any() or volume.all()"
-            raise ValueError(message)
-        return bool(self._number())
-
-    def __float__(self) -> float:
-        return float(self._number())
-
-    def __int__(self) -> int:
-        return int(self._number())
 
     def __getattr__(self, name: str) -> Any:
         if name in {"real", "imag"}:
@@ -259,6 +324,11 @@ class Volume(np.lib.mixins.NDArrayOperatorsMixin):
     def T(self) -> "Volume":  # noqa: N802 - NumPy's name
         """The volume with its axes reversed."""
         return self.transpose()
+
+
+def _is_no_number(x: object) -> bool:
+    """True for what equals no voxel."""
+    return x is None or isinstance(x, (str, bytes))
 
 
 def box_of(box: Box, view: memoryview, dtype: np.dtype[Any]) -> Array:

@@ -31,9 +31,11 @@ def axes_of(axis: Any, rank: int) -> list[int]:
 
 
 def no_out(name: str, out: Any) -> None:
-    """Refuse an array for the result."""
+    """Refuse an array for the result that is not given by name."""
     if out is not None:
-        message = f"numpy.{name} with out= does not stream; use its result, and save it"
+        message = (
+            f"numpy.{name} of a volume takes the array for its result by name; write out=array"
+        )
         raise TypeError(message)
 
 

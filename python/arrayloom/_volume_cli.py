@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import inspect
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -73,6 +74,10 @@ def _levels(text: str) -> Any:
     return text if text == "auto" else int(text)
 
 
+class _UsageError(ValueError):
+    """A command that names what is not there, or leaves out what is needed."""
+
+
 class _Bar:
     """Progress on standard error: share, rate, time left, memory."""
 
@@ -132,7 +137,7 @@ def _filtered(options: argparse.Namespace) -> Volume:
     known = sorted({n for n in filters.__all__ if _parameters(n)} | set(_SHORT))
     if name not in known:
         message = f"no filter {options.name!r}; there are {', '.join(known)}"
-        raise ValueError(message)
+        raise _UsageError(message)
     parameters = _parameters(name)
     given = {
         "low_sigma" if "low_sigma" in parameters else "sigma": options.sigma,
@@ -147,13 +152,13 @@ def _filtered(options: argparse.Namespace) -> Volume:
         arguments.setdefault("size", 3)
     for key in arguments.keys() - parameters.keys():
         message = f"{options.name} has no parameter {key}; it has {', '.join(parameters)}"
-        raise ValueError(message)
+        raise _UsageError(message)
     for key, parameter in parameters.items():
         if parameter.default is inspect.Parameter.empty and key not in arguments:
             option = "--sigma" if key == "low_sigma" else f"--{key}"
             plain = option in {"--sigma", "--size", "--percentile"}
             message = f"{options.name} needs {option if plain else f'--set {key}=...'}"
-            raise ValueError(message)
+            raise _UsageError(message)
     return getattr(filters, name)(_source(options), **arguments)
 
 
@@ -311,14 +316,25 @@ def _parser(command: str) -> argparse.ArgumentParser:
     return parser
 
 
+def _as_options(message: str, parser: argparse.ArgumentParser) -> str:
+    """A message that names arguments of functions, with the options of the command instead."""
+    options = {"memory_limit": "--memory", "output": "--output-dtype"}
+    options |= {a.dest: a.option_strings[-1] for a in parser._actions if a.option_strings}  # noqa: SLF001
+    names = "|".join(options)
+
+    def option(found: re.Match[str]) -> str:
+        # A value that follows has a space before it.
+        return options[found[1]] + ("" if found[3] in {"", " ", ",", ";", ".", ")"} else " ")
+
+    return re.sub(rf"(?<![\w-])({names})=(True\b|)(?=(.?))", option, message)
+
+
 def main(command: str, argv: Sequence[str]) -> int:
     """Run one of `COMMANDS` and return the exit status."""
-    options = _parser(command).parse_args(list(argv))
+    parser = _parser(command)
+    options = parser.parse_args(list(argv))
     try:
         return COMMANDS[command](options)
-    except BudgetError as error:
-        sys.stderr.write(f"arrayloom: {error}\n")
-        return 3
     except KeyboardInterrupt:
         sys.stderr.write("arrayloom: stopped; the same command with --resume goes on\n")
         return 130
@@ -330,5 +346,7 @@ def main(command: str, argv: Sequence[str]) -> int:
         MemoryError,
         NotImplementedError,
     ) as error:
-        sys.stderr.write(f"arrayloom: {error}\n")
-        return 1
+        sys.stderr.write(f"arrayloom: {_as_options(str(error), parser)}\n")
+        if isinstance(error, BudgetError):
+            return 3
+        return 2 if isinstance(error, _UsageError) else 1

@@ -60,9 +60,8 @@ def compute(
     own = out is None
     if out is None:
         out = _room_for(volume)
-    elif out.shape != volume.shape or out.dtype.newbyteorder("=") != volume.dtype:
-        message = f"an output of shape {out.shape} and dtype {out.dtype} for {volume!r}"
-        raise ValueError(message)
+    else:
+        _judge(out, volume)
     if volume.size == 0:
         return out
     if volume.ndim == 0:
@@ -93,6 +92,16 @@ def compute(
     if target is not out:
         out[...] = target
     return out
+
+
+def _judge(out: Array, volume: Volume) -> None:
+    """Refuses an array that cannot have the result."""
+    if out.shape != volume.shape or out.dtype.newbyteorder("=") != volume.dtype:
+        message = f"an output of shape {out.shape} and dtype {out.dtype} for {volume!r}"
+        raise ValueError(message)
+    if not out.flags.writeable:
+        message = "output array is read-only; give one that can be written"
+        raise ValueError(message)
 
 
 @cache

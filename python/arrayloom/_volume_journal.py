@@ -11,12 +11,13 @@ import json
 import os
 import types
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
-__all__ = ["Journal", "fingerprint", "is_closed", "journal_of"]
+__all__ = ["Earlier", "Journal", "check_same", "earlier_in", "fingerprint", "journal_of"]
 
 Box: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -102,46 +103,69 @@ def journal_of(path: Path) -> Path:
     return path.with_name(f".{path.name}.arrayloom-journal")
 
 
-def is_closed(journal: Path) -> bool:
-    """True if the run that wrote this journal ended by itself; else what it had not handed over is lost."""
-    return journal.exists() and journal.read_text(encoding="utf-8").endswith(_CLOSED)
-
-
 # The last line of a run that stopped, but was not killed.
 _CLOSED = '"closed"\n'
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What an earlier run wrote of itself."""
+
+    facts: dict[str, Any]
+    done: list[Box]
+    closed: bool
+    """True if it ended by itself; else what it had not handed over is lost."""
+    text: str
+    """The lines that were written whole."""
+
+
+def earlier_in(journal: Path) -> Earlier | None:
+    """The run that wrote `journal`; None if there was none, or it was stopped before it wrote anything."""
+    if not journal.exists():
+        return None
+    lines = journal.read_text(encoding="utf-8").splitlines(keepends=True)
+    whole = [line for line in lines if line.endswith("\n")]
+    if not whole:
+        return None
+    facts = json.loads(whole[0])
+    boxes = [json.loads(line) for line in whole[1:] if line != _CLOSED]
+    done = [(tuple(lo), tuple(hi)) for lo, hi in boxes]
+    return Earlier(facts, done, lines[-1] == _CLOSED, "".join(whole))
+
+
+def check_same(partial: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuse to go on with a file that was begun as something else."""
+    for name, value in now.items():
+        if before.get(name) == value:
+            continue
+        told = f"with {_told(name, before.get(name))}, and this run has {_told(name, value)}"
+        if name == "of":
+            told = "from another volume: with another source, filter or number"
+        message = (
+            f"cannot resume: {partial} was begun {told}; give what it was begun with, "
+            "or save without resume=True"
+        )
+        raise ValueError(message)
+
+
+def _told(name: str, value: Any) -> str:
+    if name in {"shape", "dtype"}:
+        return f"the {name} {value}"
+    return f"no {name}=" if value is None else f"{name}={value}"
 
 
 class Journal:
     """Boxes that are written, one JSON line each, behind a line that says of what."""
 
-    def __init__(self, path: Path, facts: dict[str, Any], *, resume: bool) -> None:
+    def __init__(self, path: Path, facts: dict[str, Any], earlier: Earlier | None) -> None:
         self.path = path
-        self.done: list[Box] = []
-        good = self._read(facts) if resume and path.exists() else ""
-        if good:
-            os.truncate(path, len(good.encode()))
-        self.file = path.open("a" if good else "w", encoding="utf-8")
-        if not good:
+        self.done: list[Box] = [] if earlier is None else earlier.done
+        self.is_empty = not self.done
+        if earlier is not None:
+            os.truncate(path, len(earlier.text.encode()))
+        self.file = path.open("w" if earlier is None else "a", encoding="utf-8")
+        if earlier is None:
             self._line(facts)
-
-    def _read(self, facts: dict[str, Any]) -> str:
-        """The lines that were written whole."""
-        lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
-        if not lines or not lines[0].endswith("\n"):
-            return ""  # the run was stopped before it wrote anything
-        if lines[0] != json.dumps(facts) + "\n":
-            message = f"cannot resume: {self.path} is of another volume, file or parameter; remove it, or save without resume"
-            raise ValueError(message)
-        whole = 1
-        for line in lines[1:]:
-            if not line.endswith("\n"):
-                break  # the run was stopped while it wrote this line
-            whole += 1
-            if line == _CLOSED:
-                continue
-            lo, hi = json.loads(line)
-            self.done.append((tuple(lo), tuple(hi)))
-        return "".join(lines[:whole])
 
     def _line(self, value: object) -> None:
         self.file.write(json.dumps(value) + "\n")
@@ -149,6 +173,7 @@ class Journal:
 
     def add(self, lo: Sequence[int], hi: Sequence[int]) -> None:
         """A box that is written."""
+        self.is_empty = False
         self._line([list(lo), list(hi)])
 
     def close(self, *, remove: bool) -> None:
@@ -156,6 +181,7 @@ class Journal:
         with contextlib.suppress(OSError):  # a full disk: then it stays without this line
             self.file.write(_CLOSED)
             self.file.flush()
-        self.file.close()
+        with contextlib.suppress(OSError):
+            self.file.close()
         if remove:
             self.path.unlink(missing_ok=True)

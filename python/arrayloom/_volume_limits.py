@@ -7,6 +7,7 @@ from operator import index
 from typing import Any, cast
 
 from arrayloom._ext import gpus
+from arrayloom._volume_memory import available
 from arrayloom.errors import SettingError
 
 __all__ = ["default_limit", "nbytes", "threads", "workers"]
@@ -50,8 +51,8 @@ def threads() -> int:
 
 
 def default_limit() -> int:
-    """Bytes for a run that got no limit: half of the memory that is free."""
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    """Bytes for a run that got no limit: half of the memory that is available."""
+    return available() // 2
 
 
 # Bytes here, threads, the device if it is none of the CPU, bytes there if they were named.

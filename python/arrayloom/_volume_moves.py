@@ -6,7 +6,7 @@
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from arrayloom._ext import VolumeExpr
 from arrayloom._volume import Box, Volume, as_volume, box_of
 from arrayloom._volume_along import axes_of, broadcast, no_out
+from arrayloom._volume_views import taken
 
 __all__ = [
     "appended",
@@ -23,7 +24,9 @@ __all__ = [
     "expanded",
     "filled",
     "flipped",
+    "gradient",
     "moved",
+    "one_axis",
     "padded",
     "rolled",
     "squeezed",
@@ -48,7 +51,7 @@ def concatenated(
     no_out("concatenate", out)
     volumes = [as_volume(a) for a in arrays]
     rank = volumes[0].ndim
-    along_axis = _one_axis("concatenate", axis, rank)
+    along_axis = one_axis("concatenate", axis, rank)
     for v in volumes:
         same = all(
             d == along_axis or n == m
@@ -87,7 +90,7 @@ def concatenated(
     return Volume(shape, kind, volumes, build).named(known, range(rank))
 
 
-def _one_axis(name: str, axis: Any, rank: int) -> int:
+def one_axis(name: str, axis: Any, rank: int) -> int:
     """An axis counted from the first; None, all axes in a row, for volumes of one axis only."""
     if axis is None and rank != 1:
         message = f"numpy.{name} with axis=None takes all axes in a row, which does not stream; give axis="
@@ -150,7 +153,7 @@ def flipped(m: Volume, axis: Any = None) -> Volume:
 def rolled(a: Volume, shift: Any, axis: Any = None) -> Volume:
     """`numpy.roll`."""
     if axis is None:
-        axis = _one_axis("roll", axis, a.ndim)
+        axis = one_axis("roll", axis, a.ndim)
     for by, d in zip(*np.broadcast_arrays(np.atleast_1d(shift), np.atleast_1d(axis)), strict=True):
         along_axis = normalize_axis_index(d, a.ndim)
         n = a.shape[along_axis]
@@ -207,13 +210,15 @@ def _widths(pad_width: Any, rank: int) -> list[list[int]]:
 
 def _repeated(array: Volume, d: int, pads: tuple[int, int], mode: str) -> tuple[Volume, Volume]:
     """Voxels of `array` that stand before and behind it along axis `d`."""
-    before, after = pads
+    before = pads[0]
     n, front = array.shape[d], (slice(None),) * d
 
     def part(low: int, high: int) -> Volume:
         return array[(*front, slice(low, high))]
 
-    reach = n - (mode == "reflect")
+    if mode not in {"edge", "wrap", "reflect", "symmetric"}:
+        message = f"numpy.pad of a volume takes the modes constant, edge, reflect, symmetric and wrap, not {mode!r}"
+        raise NotImplementedError(message)
     if n == 0 and max(pads):
         message = f"can't extend empty axis {d} using modes other than 'constant' or 'empty'"
         raise ValueError(message)
@@ -221,16 +226,8 @@ def _repeated(array: Volume, d: int, pads: tuple[int, int], mode: str) -> tuple[
         first, last = part(0, 1), part(n - 1, n)
         shapes = [[w if a == d else m for a, m in enumerate(array.shape)] for w in pads]
         return broadcast(first, shapes[0]), broadcast(last, shapes[1])
-    if mode == "wrap" and max(pads) <= reach:
-        return part(n - before, n), part(0, after)
-    if mode in {"reflect", "symmetric"} and max(pads) <= reach:
-        e = n - reach
-        return flipped(part(e, before + e), d), flipped(part(n - after - e, n - e), d)
-    message = (
-        "numpy.pad of a volume takes the modes constant, edge, reflect, symmetric and wrap, "
-        f"with pads up to its extent; not {mode!r} with {pads} on an axis of {n}"
-    )
-    raise NotImplementedError(message)
+    places = np.pad(np.arange(n), pads, cast("Any", mode))
+    return taken(array, places[:before], d), taken(array, places[before + n :], d)
 
 
 def filled(value: Any, a: Any, dtype: Any = None, shape: Any = None) -> Volume:
@@ -259,6 +256,44 @@ def difference(
         low, high = volume[(*front, slice(None, -1))], volume[(*front, slice(1, None))]
         volume = high != low if volume.dtype.kind == "b" else high - low
     return volume
+
+
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """`numpy.gradient` with even distances of voxels."""
+    volume = as_volume(f)
+    axes = axes_of(axis, volume.ndim) if axis is None else normalize_axis_tuple(axis, volume.ndim)
+    if len(varargs) not in {0, 1, len(axes)}:
+        message = f"{len(varargs)} distances for {len(axes)} axes"
+        raise TypeError(message)
+    distances = list(varargs or (1.0,)) * (1 if len(varargs) == len(axes) else len(axes))
+    if any(np.ndim(distance) for distance in distances):
+        message = "numpy.gradient of a volume takes one distance for each axis, no coordinates of its voxels"
+        raise TypeError(message)
+    if edge_order not in {1, 2}:
+        message = f"edge_order {edge_order}; there are 1 and 2"
+        raise ValueError(message)
+    if any(volume.shape[d] <= edge_order for d in axes):
+        message = f"a volume of shape {volume.shape} is too small for a gradient with edge_order {edge_order}"
+        raise ValueError(message)
+    if volume.dtype.kind in "iu":
+        volume = volume.astype(np.float64)
+    slopes = [_slope(volume, d, h, edge_order) for d, h in zip(axes, distances, strict=True)]
+    return slopes[0] if len(slopes) == 1 else tuple(slopes)
+
+
+def _slope(volume: Any, d: int, h: Any, edge_order: int) -> Volume:
+    """Differences over an axis, as NumPy reckons them."""
+
+    def at(start: int | None, stop: int | None) -> Any:
+        return volume[(slice(None),) * d + (slice(start, stop),)]
+
+    inner = (at(2, None) - at(None, -2)) / (2.0 * h)
+    if edge_order == 1:
+        first, last = (at(1, 2) - at(0, 1)) / h, (at(-1, None) - at(-2, -1)) / h
+    else:
+        first = -1.5 / h * at(0, 1) + 2.0 / h * at(1, 2) + -0.5 / h * at(2, 3)
+        last = 0.5 / h * at(-3, -2) + -2.0 / h * at(-2, -1) + 1.5 / h * at(-1, None)
+    return concatenated([first, inner, last], d, dtype=volume.dtype)
 
 
 def squeezed(a: Volume, axis: Any = None) -> Volume:

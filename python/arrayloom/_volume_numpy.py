@@ -18,8 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arrayloom import _volume_moves as moves
+from arrayloom import _volume_picks as picks
 from arrayloom._volume import Box, Volume, as_volume, blockwise
 from arrayloom._volume_along import along, axes_of, broadcast, no_out, quiet, reduced
+from arrayloom._volume_out import stored_alike
 from arrayloom._volume_passes import each_block
 
 __all__ = ["array_function"]
@@ -111,7 +113,8 @@ def _filled(function: Callable[..., Any], value: Any = None) -> Callable[..., Vo
     def replacement(*args: Any, **options: Any) -> Volume:
         given = _given(function, args, options)
         fill = given.get("fill_value", value)
-        return moves.filled(fill, given["a"], given.get("dtype"), given.get("shape"))
+        like = given["prototype"] if "prototype" in given else given["a"]
+        return moves.filled(fill, like, given.get("dtype"), given.get("shape"))
 
     return replacement
 
@@ -267,6 +270,18 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.zeros_like: _filled(np.zeros_like, 0),
     np.ones_like: _filled(np.ones_like, 1),
     np.full_like: _filled(np.full_like),
+    np.empty_like: _filled(np.empty_like, 0),
+    np.take: picks.picked,
+    np.repeat: picks.repeated,
+    np.tile: picks.tiled,
+    np.split: picks.divided,
+    np.array_split: picks.divided_evenly,
+    np.dstack: picks.stacked_deep,
+    np.rot90: picks.turned,
+    np.diagonal: picks.diagonal,
+    np.fft.fftshift: picks.shifted,
+    np.fft.ifftshift: picks.shifted_back,
+    np.gradient: moves.gradient,
     np.diff: moves.difference,
     np.squeeze: moves.squeezed,
     np.expand_dims: moves.expanded,
@@ -283,6 +298,9 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
         *[x.dtype if isinstance(x, Volume) else x for x in args]
     ),
 }
+
+# With an array for their result they add in its dtype.
+_SUMS = {np.sum, np.prod, np.cumsum, np.cumprod, np.nansum, np.nanprod, np.nancumsum, np.nancumprod}
 
 
 def array_function(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -301,4 +319,10 @@ def array_function(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
             f"if the volume fits the memory, call it on numpy.asarray(volume)"
         )
         raise TypeError(message)
-    return known(*args, **kwargs)
+    out = kwargs.get("out")
+    if out is None:
+        return known(*args, **kwargs)
+    words = {k: v for k, v in kwargs.items() if k != "out"}
+    if function in _SUMS and words.get("dtype") is None and isinstance(out, np.ndarray):
+        words["dtype"] = out.dtype.newbyteorder("=")
+    return stored_alike(function.__name__, known(*args, **words), out)

@@ -31,13 +31,29 @@ def written_together(target: Any) -> Sequence[int] | None:
 
 
 def check_target(target: Any, source: Volume) -> None:
-    """Refuse a target that takes no slices, or has another shape."""
+    """Refuse a target that takes no slices, has another shape or can only be read."""
     if not (hasattr(target, "shape") and hasattr(target, "__setitem__")):
         message = f"a {type(target).__name__} is no target; give a file name, or an object with a shape that takes target[slices] = array"
         raise TypeError(message)
     if tuple(target.shape) != source.shape:
         message = f"a target of shape {tuple(target.shape)} for a volume of shape {source.shape}"
         raise ValueError(message)
+    if _is_read_only(target):
+        message = (
+            f"a {type(target).__name__} of shape {tuple(target.shape)} that can only be read is no target; "
+            "give one that is opened for writing, or a copy of the array"
+        )
+        raise ValueError(message)
+
+
+def _is_read_only(target: Any) -> bool:
+    """True if a target says that it cannot be written."""
+    if isinstance(target, np.ndarray):
+        return not target.flags.writeable
+    library = type(target).__module__.split(".")[0]
+    if library == "h5py":
+        return target.file.mode == "r"
+    return library == "zarr" and target.read_only
 
 
 def is_overwritten(target: Any, source: Volume) -> bool:

@@ -14,7 +14,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from arrayloom._ext import VolumeExpr
 from arrayloom._volume import Box, Volume, box_of, window_of
 
-__all__ = ["sliced", "transposed"]
+__all__ = ["sliced", "taken", "transposed"]
 
 
 def transposed(volume: Volume, axes: Sequence[Any]) -> Volume:
@@ -44,16 +44,19 @@ def transposed(volume: Volume, axes: Sequence[Any]) -> Volume:
 def sliced(volume: Volume, key: object) -> Volume:
     """Basic slices: what each axis of the result reads of the axis it comes from."""
     items = list(key) if isinstance(key, tuple) else [key]
-    if any(isinstance(item, (list, np.ndarray, Volume, bool, np.bool_)) for item in items):
+    lists = sum(_is_list(item) for item in items)
+    if lists > 1 or any(_is_mask(item) for item in items):
         message = (
-            "a volume takes slices, integers, None and ...; for masks use numpy.where(mask, volume, 0), "
-            "for other indices compute it first"
+            "a volume takes slices, integers, None, ... and integers or truth values along one axis; "
+            "for masks use numpy.where(mask, volume, 0), for other indices compute it first"
         )
         raise IndexError(message)
     if any(item is Ellipsis for item in items):
         at = next(i for i, item in enumerate(items) if item is Ellipsis)
         given = sum(item is not None for item in items) - 1
         items[at : at + 1] = [slice(None)] * (volume.ndim - given)
+    if lists:
+        return _listed(volume, items)
     if any(item is None for item in items):
         return _with_new_axes(volume, items)
     items += [slice(None)] * (volume.ndim - len(items))
@@ -85,6 +88,100 @@ def sliced(volume: Volume, key: object) -> Volume:
     steps = [1 if d in fixed else needs[d][1] for d in range(volume.ndim)]
     result = _squeezed(_strided(volume, full, picked, steps), fixed)
     return _on_files(result, volume, picked, full)
+
+
+def _is_list(item: object) -> bool:
+    """True for places along an axis, or truth values for them."""
+    return isinstance(item, list) or (isinstance(item, np.ndarray) and item.ndim == 1)
+
+
+def _is_mask(item: object) -> bool:
+    """True for indices that do not stream: masks of several axes, volumes, tables of places."""
+    if isinstance(item, (np.ndarray, Volume)) and item.ndim == 0:
+        return item.dtype.kind not in "iu"
+    if isinstance(item, list):
+        return np.ndim(item) != 1
+    return isinstance(item, (Volume, bool, np.bool_)) or (
+        isinstance(item, np.ndarray) and item.ndim > 1
+    )
+
+
+def _listed(volume: Volume, items: list[Any]) -> Volume:
+    """Slices, and a list of places along one axis."""
+    axis = next(i for i, item in enumerate(items) if _is_list(item))
+    places = np.asarray(items[axis])
+    items[axis] = slice(None)
+    if not all(item is None or isinstance(item, slice) for item in items):
+        message = "a list of places and an integer as indices of a volume; index it twice, first with the list"
+        raise IndexError(message)
+    part = sliced(volume, tuple(items))
+    if places.dtype.kind == "b":
+        if len(places) != part.shape[axis]:
+            message = f"{len(places)} truth values for an axis of {part.shape[axis]}"
+            raise IndexError(message)
+        places = np.flatnonzero(places)
+    return taken(part, places, axis)
+
+
+# With so many pieces or fewer, a list of places is put together from slices.
+_PIECES = 32
+
+
+def taken(volume: Volume, places: Any, axis: int) -> Volume:
+    """The voxels at `places` along one axis, which may come again and in any order."""
+    from arrayloom._volume_moves import concatenated  # noqa: PLC0415 - it builds on this module
+
+    n = volume.shape[axis]
+    at = np.asarray(places)
+    if at.size == 0:
+        at = at.astype(np.intp)
+    if at.dtype.kind not in "iu":
+        message = f"places along an axis are integers, not {at.dtype}"
+        raise IndexError(message)
+    if at.size and not -n <= at.min() <= at.max() < n:
+        message = f"places from {at.min()} to {at.max()} are out of bounds for an axis of {n}"
+        raise IndexError(message)
+    at = np.where(at < 0, at + n, at).astype(np.intp)
+    front = (slice(None),) * axis
+    pieces = _progressions(at)
+    if len(pieces) <= _PIECES:
+        return concatenated([volume[(*front, piece)] for piece in pieces], axis)
+    return _gathered(volume, at, axis)
+
+
+def _progressions(places: Any) -> list[slice]:
+    """Slices that have `places` one after the other; at least one, which may be empty."""
+    found: list[slice] = []
+    start = 0
+    while start < len(places) and len(found) <= _PIECES:
+        steps = np.diff(places[start:])
+        first = int(steps[0]) if len(steps) else 1
+        same = int(np.argmax(steps != first)) if (steps != first).any() else len(steps)
+        # A place that comes twice is two slices.
+        count = same + 1 if first else 1
+        step = first or 1
+        begin = int(places[start])
+        stop = begin + step * count
+        found.append(slice(begin, stop if stop >= 0 else None, step))
+        start += count
+    return found or [slice(0, 0)]
+
+
+def _gathered(volume: Volume, places: Any, axis: int) -> Volume:
+    """The voxels at `places` of an axis that is read whole."""
+    dtype = volume.dtype
+    shape = [len(places) if d == axis else n for d, n in enumerate(volume.shape)]
+    needs = [None if d == axis else (d, 1, 0) for d in range(volume.ndim)]
+
+    def pick(boxes: list[Box], views: list[memoryview], box: Box, out: memoryview) -> None:
+        here = places[box[0][axis] : box[1][axis]]
+        to = np.frombuffer(out, dtype).reshape([hi - lo for lo, hi in zip(*box, strict=True)])
+        np.take(box_of(boxes[0], views[0], dtype), here, axis, out=to, mode="clip")
+
+    def build(expr: VolumeExpr, of: list[int]) -> int:
+        return expr.call(pick, "take", of, [needs], shape, dtype.char, 0)
+
+    return Volume(shape, dtype, [volume], build).named(volume, range(volume.ndim))
 
 
 def _on_files(

@@ -10,17 +10,33 @@ with the neighbours that its windows need, so the result has the bits of the who
 # Arrays and file objects of many libraries come in; their element types are known at run time only.
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from arrayloom._formats import Writer, check_words, create, open_reader
+from arrayloom._formats import (
+    Writer,
+    check_place,
+    check_words,
+    create,
+    kind_of,
+    open_reader,
+    partial_of,
+)
 from arrayloom._ome import Pyramid, Scale, default_scale
 from arrayloom._volume import Box, Build, Progress, Volume, as_volume, leaves
-from arrayloom._volume_journal import Journal, fingerprint, journal_of
+from arrayloom._volume_held import held
+from arrayloom._volume_journal import (
+    Earlier,
+    Journal,
+    check_same,
+    earlier_in,
+    fingerprint,
+    journal_of,
+)
 from arrayloom._volume_limits import default_limit, nbytes, threads, workers
 from arrayloom._volume_measures import histogram, min_max, otsu, sum
 from arrayloom._volume_plan import Plan
@@ -70,6 +86,13 @@ def open(
     found, scale = open_reader(file, dataset, level, shape, dtype)
     volume = as_volume(found)
     volume.path = file.resolve()
+    words = {
+        "dataset": dataset,
+        "level": level or None,
+        "shape": None if shape is None else volume.shape,
+        "dtype": None if dtype is None else np.dtype(dtype),
+    }
+    volume.opened = volume.path, {k: v for k, v in words.items() if v is not None}
     if scale is not None and len(scale.axes) == volume.ndim:
         volume.axes, volume.spacing, volume.units = scale.axes, scale.spacing, scale.units
     return volume
@@ -95,7 +118,7 @@ def plan(
     volume
         What to compute: a volume, or an array.
     memory_limit
-        Most bytes, such as ``"2GiB"``; half of the free memory by default.
+        Most bytes, such as ``"2GiB"``; half of the available memory by default.
     granule
         The box that the file to be written replaces as a whole: its chunk or shard.
 
@@ -171,11 +194,11 @@ def save(
     volume
         A volume, or an array.
     memory_limit
-        Most bytes of buffers, such as ``"2GiB"``; half of the free memory by default.
+        Most bytes of buffers, such as ``"2GiB"``; half of the available memory by default.
     progress
         Called as ``progress(voxels, total, used_bytes)`` after each block.
     resume
-        Go on where an earlier call with the same arguments was stopped.
+        Go on where an earlier call with the same arguments was stopped; `memory_limit` and `devices` may differ.
     chunks, shards, zarr_format
         For ``.zarr``; `chunks` for ``.h5`` too.
     dataset, compression
@@ -200,10 +223,14 @@ def save(
 
     Raises
     ------
+    BlockingIOError
+        While another `save` writes the same file.
     BudgetError
         If not even the smallest block fits; nothing is written.
     SettingError
         For a device that is not there; the message lists those that are.
+    ValueError
+        If `resume` finds a file that was begun as something else, or changed since.
 
     Examples
     --------
@@ -230,6 +257,7 @@ def save(
         "spacing": spacing,
     }
     words = {k: v for k, v in words.items() if v is not None}
+    said = dict(words)
     if not isinstance(path, (str, os.PathLike)):
         if words or resume:
             name = next(iter(words), "resume")
@@ -254,14 +282,54 @@ def save(
         words["scale"] = _scale(source, words.pop("spacing", None), words.pop("axes", None))
         limit -= limit // 4
     workers(devices, limit)
-    writer = create(file, source.shape, source.dtype, resume=resume, **words)
-    try:
-        return _save_to(writer, source, limit, progress, devices, resume=resume)
-    except BudgetError as error:
-        if levels is None:
-            raise
-        message = f"{error}; a quarter of the memory limit is for the levels of the pyramid"
-        raise BudgetError(message) from None
+    # What the expression cannot do is told before there is a file.
+    Build().add(source)
+    check_place(file)
+    with held(file):
+        facts = _facts(source, said)
+        earlier = _earlier(file, facts) if resume else None
+        writer = create(file, source.shape, source.dtype, old=earlier is not None, **words)
+        try:
+            return _save_to(writer, source, limit, progress, devices, (facts, earlier))
+        except BudgetError as error:
+            if levels is None:
+                raise
+            message = f"{error}; a quarter of the memory limit is for the levels of the pyramid"
+            raise BudgetError(message) from None
+
+
+def _facts(source: Volume, said: Mapping[str, Any]) -> dict[str, Any]:
+    """What a file is made of and how: what has to be the same for a run that goes on with it."""
+    names = ("chunks", "shards", "zarr_format", "dataset", "compression", "levels", "axes")
+    words = {name: _plain(said.get(name)) for name in (*names, "spacing")}
+    facts = {"shape": list(source.shape), "dtype": source.dtype.str, **words}
+    return {**facts, "of": fingerprint(source)}
+
+
+def _plain(value: Any) -> Any:
+    """An argument as it is read back from a journal."""
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    return np.asarray(value).tolist()
+
+
+def _earlier(file: Path, facts: Mapping[str, Any]) -> Earlier | None:
+    """The run that left a file of these facts; None if there is nothing to go on with."""
+    partial = partial_of(file)
+    found = earlier_in(journal_of(file)) if partial.exists() else None
+    if found is None:
+        return None
+    check_same(partial, found.facts, facts)
+    if kind_of(file) == "hdf5" and not found.closed:
+        return None
+    size, now = found.facts.get("bytes"), partial.stat().st_size
+    if size not in {None, now}:
+        message = (
+            f"cannot resume: {partial} has {now} bytes and was begun with {size}; "
+            "something else has changed it, so save without resume=True"
+        )
+        raise ValueError(message)
+    return found
 
 
 def _scale(source: Volume, spacing: Sequence[float] | None, axes: Sequence[str] | None) -> Scale:
@@ -295,17 +363,13 @@ def _save_to(
     limit: int,
     progress: Progress | None,
     devices: str | Sequence[str] | None,
-    *,
-    resume: bool,
+    of: tuple[dict[str, Any], Earlier | None],
 ) -> dict[str, Any]:
-    facts = {
-        "shape": list(source.shape),
-        "dtype": source.dtype.str,
-        "granule": list(writer.granule),
-        "of": fingerprint(source),
-    }
+    facts, earlier = of
+    # Files whose voxels lie at fixed places have their size from the beginning.
+    size = writer.partial.stat().st_size if isinstance(writer.target, np.ndarray) else None
     try:
-        journal = Journal(journal_of(writer.path), facts, resume=writer.resumed)
+        journal = Journal(journal_of(writer.path), {**facts, "bytes": size}, earlier)
     except BaseException:
         writer.abandon(keep=True)
         raise
@@ -314,21 +378,18 @@ def _save_to(
             writer.target.again(journal.done)
         align = _align(writer.granule, source.ndim)
         report = _stream(source, writer.target, align, limit, progress, journal, devices)
-    except BudgetError:
-        writer.abandon(keep=resume)
-        journal.close(remove=not resume)
-        raise
+        writer.finish()
     except BaseException as error:
-        writer.flush()
-        writer.abandon(keep=True)
-        journal.close(remove=False)
+        # If the memory is not enough for the first block, there is nothing to go on with.
+        keep = not (isinstance(error, BudgetError) and journal.is_empty)
+        writer.abandon(keep=keep)
+        journal.close(remove=not keep)
         if isinstance(error, OSError) and str(writer.path) not in str(error):
             message = (
                 f"{error}; what {writer.path} has so far is kept, and resume=True goes on with it"
             )
             raise OSError(message) from error
         raise
-    writer.finish()
     journal.close(remove=True)
     return report
 

@@ -68,6 +68,33 @@ REFUSED = {
     "axis beyond": lambda m, x: m.sobel(x, axis=5),
     "sigma": lambda m, x: m.gaussian_filter1d(x, -1),
     "mask": lambda m, x: m.binary_dilation(x > 0, mask=np.ones(6, bool)),
+    "structure without extent": lambda m, x: m.binary_dilation(x > 0, np.ones((0, 3))),
+    "weights of no axis": lambda m, x: m.correlate1d(x, 5),
+    "weights of two axes": lambda m, x: m.convolve1d(x, [[1, 2]]),
+    "no weights": lambda m, x: m.correlate1d(x, []),
+    "no window of erosions": lambda m, x: m.grey_erosion(x),
+    "no window of top-hats": lambda m, x: m.black_tophat(x),
+    "no window of gradients": lambda m, x: m.morphological_gradient(x),
+    "no points of medians": lambda m, x: m.median_filter(x, footprint=np.zeros((3, 3))),
+    "no points of percentiles": lambda m, x: m.percentile_filter(x, 50, footprint=np.zeros((3, 3))),
+    "no points of minima": lambda m, x: m.minimum_filter(x, footprint=np.zeros((3, 3))),
+    "size of medians": lambda m, x: m.median_filter(x, 3.0),
+    "size of ranks": lambda m, x: m.rank_filter(x, 1, 3.0),
+    "no size of medians": lambda m, x: m.median_filter(x, 0),
+    "size of lines": lambda m, x: m.minimum_filter1d(x, 3.0),
+    "size of means": lambda m, x: m.uniform_filter1d(x, 3.0),
+    "no size of lines": lambda m, x: m.maximum_filter1d(x, 0),
+    "no size of means": lambda m, x: m.uniform_filter1d(x, 0),
+    "origin of a point": lambda m, x: m.minimum_filter1d(x, 1, origin=1),
+    "origin of a mean": lambda m, x: m.uniform_filter1d(x, 1, origin=-1),
+    "origin of a median": lambda m, x: m.median_filter(x, 1, origin=1),
+    "origin of a rank": lambda m, x: m.rank_filter(x, 0, 1, origin=1),
+    "origin of a height": lambda m, x: m.grey_erosion(x, structure=[[0]], origin=1),
+    "border of sums": lambda m, x: m.gaussian_filter(x, 1, mode="constant", cval="1"),
+    "border of minima": lambda m, x: m.minimum_filter(x, 3, mode="constant", cval="1"),
+    "shape of the output": lambda m, x: m.gaussian_filter(x, 1, output=np.zeros(3)),
+    "output that is read only": lambda m, x: m.sobel(x, output=np.broadcast_to(0.0, x.shape)),
+    "list as output": lambda m, x: m.minimum_filter(x, 3, output=[1, 2]),
 }
 
 
@@ -80,6 +107,50 @@ def test_what_scipy_refuses_is_refused(name):
     with pytest.raises(kind) as found:
         REFUSED[name](f, x)
     assert isinstance(found.value, expected.type)
+
+
+TAKEN = {
+    "means of nothing": lambda m, x: m.uniform_filter(x, 0),
+    "means along one axis": lambda m, x: m.uniform_filter(x, [3, 0]),
+    "minima of nothing": lambda m, x: m.minimum_filter(x, 0),
+    "maxima of less": lambda m, x: m.maximum_filter(x, (-1, 2)),
+    "closings of nothing": lambda m, x: m.grey_closing(x, 0),
+    "sizes": lambda m, x: m.uniform_filter(x, 3.0),
+    "origin of a box of one point": lambda m, x: m.minimum_filter(x, 1, origin=1),
+    "origin of one point": lambda m, x: m.maximum_filter(x, footprint=[[1]], origin=1),
+    "weights of zero": lambda m, x: m.correlate(x * np.nan, np.zeros((3, 3))),
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_what_scipy_takes_is_taken(name):
+    x = np.random.default_rng(0).normal(size=(5, 6))
+    np.testing.assert_allclose(TAKEN[name](f, x), TAKEN[name](nd, x), rtol=1e-12)
+
+
+POINTS = np.ones((1, 3))
+WARNED = {
+    "median_filter": lambda m, x: m.median_filter(x, 3, footprint=POINTS),
+    "percentile_filter": lambda m, x: m.percentile_filter(x, 20, 3, POINTS),
+    "minimum_filter": lambda m, x: m.minimum_filter(x, 3, footprint=POINTS),
+    "grey_closing": lambda m, x: m.grey_closing(x, 3, footprint=POINTS),
+    "white_tophat": lambda m, x: m.white_tophat(x, 3, POINTS, np.ones((1, 3))),
+}
+
+
+@pytest.mark.parametrize("name", WARNED)
+def test_a_size_beside_a_footprint_is_ignored_and_told_at_the_callers_line(name):
+    x = np.random.default_rng(0).normal(size=(5, 6))
+    with pytest.warns(UserWarning, match="ignoring size because footprint is set") as told:
+        found = WARNED[name](f, x)
+    assert {w.filename for w in told} == {__file__}
+    with pytest.warns(UserWarning, match="ignoring size"):
+        assert np.array_equal(found, WARNED[name](nd, x))
+
+
+def test_a_window_with_more_points_than_a_list_holds_is_refused():
+    with pytest.raises(MemoryError, match="1160290625 points"):
+        f.median_filter(np.zeros((2,) * 5), 65)
 
 
 def test_masks_of_other_shapes_are_told_with_both_shapes():

@@ -252,6 +252,84 @@ def test_q5_arrays_smaller_than_the_window(mode):
         assert np.array_equal(f.maximum_filter(x, 9, mode=mode), nd.maximum_filter(x, 9, mode=mode))
 
 
+BEYOND = {
+    "maximum": lambda m, x, **to: m.maximum_filter(x, 801, **to),
+    "minimum": lambda m, x, **to: m.minimum_filter(x, [5, 801, 6][: x.ndim], origin=-2, **to),
+    "dilation": lambda m, x, **to: m.grey_dilation(x, 42, origin=20, **to),
+    "gradient": lambda m, x, **to: m.morphological_gradient(x, 41, **to),
+    "mean": lambda m, x, **to: m.uniform_filter(x, 25, **to),
+    "gaussian": lambda m, x, **to: m.gaussian_filter(x, 5, **to),
+}
+
+
+@pytest.mark.parametrize("mode", ["reflect", "mirror", "nearest", "wrap", "constant"])
+@pytest.mark.parametrize("name", BEYOND)
+def test_windows_reach_far_beyond_small_arrays(name, mode):
+    rng = np.random.default_rng(5)
+    for shape in [(3, 20, 20), (7,), (1, 5), (2, 1, 3)]:
+        x = rng.normal(size=shape)
+        common = {"mode": mode, "cval": 0.3}
+        want = BEYOND[name](nd, x, **common)
+        np.testing.assert_allclose(BEYOND[name](f, x, **common), want, rtol=0, atol=1e-12)
+
+
+def test_windows_of_every_reach_see_what_scipys_see():
+    x = np.random.default_rng(6).permutation(9)[:5]
+    for mode in ("reflect", "mirror", "nearest", "wrap", "constant"):
+        for size in range(1, 30):
+            for origin in range(-(size // 2), (size - 1) // 2 + 1):
+                common = {"mode": mode, "cval": 4, "origin": origin}
+                want = nd.minimum_filter1d(x, size, **common)
+                assert np.array_equal(f.minimum_filter1d(x, size, **common), want), (size, common)
+
+
+def test_small_arrays_of_many_axes_take_little_memory():
+    for x in (np.random.default_rng(7).random((2,) * 7), np.zeros((1,) * 10)):
+        found = f.gaussian_filter(x, 3, memory_limit="8MB")
+        np.testing.assert_allclose(found, nd.gaussian_filter(x, 3), atol=1e-12)
+        found = f.uniform_filter(x, 25, memory_limit="8MB")
+        np.testing.assert_allclose(found, nd.uniform_filter(x, 25), atol=1e-12)
+        assert np.array_equal(
+            f.maximum_filter(x, 81, memory_limit="8MB"), np.full(x.shape, x.max())
+        )
+    x = np.random.default_rng(8).random((1, 2, 4, 8, 8))
+    assert np.array_equal(f.maximum_filter(x, 65), np.full(x.shape, x.max()))
+
+
+NARROW = {
+    "gaussian": lambda x, **to: f.gaussian_filter(x, 2, **to),
+    "derivative": lambda x, **to: f.gaussian_filter(x, 1, order=1, mode="constant", cval=3, **to),
+    "laplace": lambda x, **to: f.gaussian_laplace(x, 2, mode="wrap", **to),
+    "mean": lambda x, **to: f.uniform_filter(x, 5, mode="renormalize", **to),
+    "deviation": lambda x, **to: f.std_filter(x, 5, mode="mirror", **to),
+    "maximum": lambda x, **to: f.maximum_filter(x, 5, **to),
+    "weights": lambda x, **to: f.correlate(
+        x, np.arange(7.0 * x.ndim).reshape(7, *[1] * (x.ndim - 2), x.ndim), **to
+    ),
+    "clipped weights": lambda x, **to: f.correlate(
+        x, np.ones((3,) * x.ndim), mode="renormalize", **to
+    ),
+    "points": lambda x, **to: f.minimum_filter(x, footprint=f.ball(2, x.ndim), mode="wrap", **to),
+    "heights": lambda x, **to: f.grey_erosion(
+        x, structure=np.arange(3.0**x.ndim).reshape((3,) * x.ndim), **to
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f4", "f8"])
+@pytest.mark.parametrize("name", NARROW)
+def test_short_rows_have_the_bits_of_long_ones(name, dtype):
+    for shape in [(5000, 2), (700, 3, 2), (40, 50, 3), (1300, 1), (90, 2, 31)]:
+        x = (np.random.default_rng(9).random(shape) * 200).astype(dtype)
+        whole = NARROW[name](x)
+        assert np.array_equal(NARROW[name](x, memory_limit="100kB"), whole), shape
+        # Beside others, rows are long.
+        wide = np.stack([x] * 70, axis=-1)
+        axes = {"axes": range(x.ndim)}
+        if name not in {"weights", "clipped weights", "points", "heights"}:
+            assert np.array_equal(NARROW[name](wide, **axes)[..., 5], whole), shape
+
+
 def test_q6_laplacians_of_unsigned_integers_have_signs():
     x = image((12, 13), "u4")
     ours = f.gaussian_laplace(x, 1.5)

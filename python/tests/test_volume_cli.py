@@ -141,11 +141,11 @@ def test_plan_and_view(folder, capsys):
     ("words", "code", "text"),
     [
         (["filter", "gaussian", "missing.npy", "out.npy", "--sigma", "1"], 1, "does not exist"),
-        (["filter", "gaussian", "in.npy", "out.npy"], 1, "needs --sigma"),
-        (["filter", "blurr", "in.npy", "out.npy"], 1, "no filter 'blurr'"),
-        (["filter", "ball", "in.npy", "out.npy"], 1, "no filter 'ball'"),
-        (["filter", "nl_means", "in.npy", "out.npy"], 1, "needs --set h=..."),
-        (["filter", "laplace", "in.npy", "out.npy", "--size", "3"], 1, "has no parameter size"),
+        (["filter", "gaussian", "in.npy", "out.npy"], 2, "needs --sigma"),
+        (["filter", "blurr", "in.npy", "out.npy"], 2, "no filter 'blurr'"),
+        (["filter", "ball", "in.npy", "out.npy"], 2, "no filter 'ball'"),
+        (["filter", "nl_means", "in.npy", "out.npy"], 2, "needs --set h=..."),
+        (["filter", "laplace", "in.npy", "out.npy", "--size", "3"], 2, "has no parameter size"),
         (["filter", "median", "in.npy", "out.npy", "--mode", "far"], 1, "mode 'far'"),
         (["filter", "median", "in.npy", "out.npy", "--size", "1,2"], 1, "2 entries for 3"),
         (["filter", "median", "in.npy", "nowhere/out.npy"], 1, "does not exist"),
@@ -163,16 +163,30 @@ def test_plan_and_view(folder, capsys):
         (["filter", "median", "in.npy", "out.npy", "--chunks", "8,8,8"], 1, "is for zarr and hdf5"),
         (
             ["filter", "median", "in.npy", "out.npy", "--set", "devices=cpu"],
-            1,
+            2,
             "no parameter devices",
         ),
-        (["filter", "percentile", "in.npy", "out.npy"], 1, "needs --percentile"),
-        (["convert", "in.npy", "out.npy", "--level", "1"], 1, "level= is for"),
+        (["filter", "percentile", "in.npy", "out.npy"], 2, "needs --percentile"),
+        (["convert", "in.npy", "out.npy", "--level", "1"], 1, "--level is for"),
         (["view", "in.npy", "view.jpg"], 1, "written as .png"),
+        (["filter", "rank_filter", "in.npy", "out.npy"], 2, "needs --set rank=..."),
+        (["convert", "in.raw", "out.npy"], 1, "give --shape and --dtype"),
+        (["convert", "groups.h5", "out.npy"], 1, "say which one with --dataset"),
+        (["convert", "groups.h5", "out.npy", "--dataset", "g"], 1, "'g' in groups.h5 is a group"),
+        (
+            ["plan", "median", "point.npy", "--draw", "plan.svg"],
+            1,
+            "without axes has no blocks to draw",
+        ),
     ],
 )
 def test_errors_have_a_line_and_an_exit_code(folder, monkeypatch, capsys, words, code, text):
     monkeypatch.chdir(folder)
+    (folder / "in.raw").write_bytes(bytes(9))
+    np.save("point.npy", np.float32(3))
+    if "groups.h5" in words:
+        with pytest.importorskip("h5py").File("groups.h5", "w") as file:
+            file["g/a"], file["b"] = [1], [2]
     assert run(*words) == code
     error = capsys.readouterr().err
     assert text in error
@@ -226,3 +240,43 @@ def test_pictures_show_the_middle_and_the_greatest_values(folder):
     assert picture.shape == (30, 80)
     assert picture[:, :40].argmax() == 3 * 40 + 4
     assert (picture[20, 70], picture[3, 44]) == (255, 128)
+
+
+def test_a_stop_is_exit_code_130_wherever_it_lands(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    kept = ".out.npy.partial.npy"
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(np.memmap, "__setitem__", stop, raising=False)
+        assert run("filter", "median", "in.npy", "out.npy") == 130
+    assert "with --resume goes on" in capsys.readouterr().err
+    assert (folder / kept).exists()
+    assert run("filter", "median", "in.npy", "out.npy", "--size", "5", "--resume") == 1
+    assert "or save without --resume\n" in capsys.readouterr().err
+    assert run("filter", "median", "in.npy", "out.npy", "--resume") == 0
+    assert not (folder / kept).exists()
+
+
+def test_errors_name_options(folder, monkeypatch, capsys):
+    pytest.importorskip("zarr")
+    monkeypatch.chdir(folder)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(np.memmap, "__setitem__", full, raising=False)
+        assert run("convert", "in.npy", "out.npy") == 1
+    assert "is kept, and --resume goes on with it" in capsys.readouterr().err
+    chunks = ["--chunks", "8,8,8"]
+    with monkeypatch.context() as patch:
+        patch.setattr("arrayloom.volumes._stream", full)
+        assert run("convert", "in.npy", "out.zarr", *chunks) == 1
+    assert run("convert", "in.npy", "out.zarr", "--resume", "--levels", "2", *chunks) == 1
+    told = "was begun with no --levels, and this run has --levels 2; give"
+    assert told in capsys.readouterr().err
+    assert run("convert", "in.npy", "out.zarr", "--resume") == 1
+    assert "with --chunks [8, 8, 8], and this run has no --chunks; give" in capsys.readouterr().err

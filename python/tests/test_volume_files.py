@@ -3,6 +3,8 @@
 import errno
 import json
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -281,3 +283,123 @@ def test_broken_metadata_are_named(tmp_path, change, zarr_format, name):
     file.write_text(json.dumps(meta))
     with pytest.raises(ValueError, match=r"in\.zarr"):
         v.open(tmp_path / "in.zarr")
+
+
+def groups(file):
+    """Arrays in groups, as Zarr and HDF5 both have them."""
+    file.create_group("g").create_group("inner")
+    for name in ("g/inner/x", "g/y", "z"):
+        make = getattr(file, "create_array", None) or file.create_dataset
+        make(name, data=data())
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_groups_of_zarr_are_told_with_what_they_hold(tmp_path, zarr_format):
+    zarr = pytest.importorskip("zarr")
+    file = tmp_path / "a.zarr"
+    groups(zarr.open_group(file, mode="w", zarr_format=zarr_format))
+    assert np.array_equal(np.asarray(v.open(file, dataset="g/inner/x")), data())
+    told = "the arrays g/inner/x, g/y"
+    with pytest.raises(ValueError, match=rf"'g' in .*a.zarr is a group with {told}; .*dataset="):
+        v.open(file, dataset="g")
+    with pytest.raises(ValueError, match=rf"has no array 'q'; it holds {told}, z"):
+        v.open(file, dataset="q")
+    assert np.array_equal(np.asarray(v.open(file)), data())  # the only one that lies in no group
+    zarr.open_group(file).create_array("w", data=data())
+    with pytest.raises(ValueError, match=rf"a.zarr holds {told}, w, z; say which"):
+        v.open(file)
+
+
+def test_groups_and_empty_data_sets_of_hdf5_are_told(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    file = tmp_path / "a.h5"
+    with h5py.File(file, "w") as made:
+        groups(made)
+        made["nothing"] = h5py.Empty("f4")
+    told = "the arrays g/inner/x, g/y"
+    with pytest.raises(ValueError, match=rf"'g' in .*a.h5 is a group with {told}; .*dataset="):
+        v.open(file, dataset="g")
+    with pytest.raises(ValueError, match=rf"has no array 'q'; it holds {told}, nothing, z"):
+        v.open(file, dataset="q")
+    with pytest.raises(ValueError, match=r"'nothing' in .*a.h5 is empty"):
+        v.open(file, dataset="nothing")
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.filterwarnings("ignore")
+def test_one_array_of_zarr_has_no_names_and_levels(tmp_path, zarr_format, order):
+    zarr = pytest.importorskip("zarr")
+    file = tmp_path / "a.zarr"
+    zarr.create_array(file, data=data(), chunks=(5, 8, 16), zarr_format=zarr_format, order=order)
+    with pytest.raises(
+        ValueError, match=r"a.zarr is one array, and has no 'q' in it; leave dataset= out"
+    ):
+        v.open(file, dataset="q")
+    with pytest.raises(ValueError, match=r"a.zarr is no image with levels, and has no level 5"):
+        v.open(file, level=5)
+    with pytest.raises(ValueError, match="level= is of images"):
+        v.open(file, dataset="q", level=1)
+
+
+@pytest.mark.parametrize("name", ["e.raw", "e.npy"])
+@pytest.mark.parametrize("shape", [(0, 4), (3, 0)])
+def test_files_without_voxels_are_written_and_read(tmp_path, name, shape):
+    v.save(tmp_path / name, np.zeros(shape, "f4"))
+    words = {"shape": shape, "dtype": "f4"} if name == "e.raw" else {}
+    if name == "e.raw":
+        assert (tmp_path / name).stat().st_size == 0
+    assert np.asarray(v.open(tmp_path / name, **words)).shape == shape
+
+
+FULL = """
+import sys
+import numpy as np
+from zarr.storage import LocalStore
+from arrayloom import volumes as v
+
+real, calls = LocalStore.set, []
+
+async def full(self, key, value, *rest):
+    calls.append(key)
+    if len(calls) > 40:
+        raise OSError(28, "No space left on device")
+    return await real(self, key, value, *rest)
+
+LocalStore.set = full
+try:
+    v.save(sys.argv[1], np.random.default_rng(0).random((64, 64, 64)), chunks=(8, 8, 8))
+except OSError as error:
+    print(error)
+"""
+
+
+def test_a_disk_that_fills_under_zarr_is_one_message(tmp_path):
+    pytest.importorskip("zarr")
+    words = [sys.executable, "-c", FULL, str(tmp_path / "out.zarr")]
+    ran = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert "No space left on device; what" in ran.stdout
+    assert ran.stderr == ""
+
+
+LIMITED = """
+import resource, sys
+import numpy as np
+from arrayloom import volumes as v
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 20, 4 << 20))
+x = np.random.default_rng(0).random((64, 128, 128))
+try:
+    v.save(sys.argv[1], x, chunks=(8, 64, 64), memory_limit="2MiB")
+except OSError as error:
+    print(error)
+"""
+
+
+def test_the_greatest_size_of_files_is_noticed_before_hdf5_ends_the_process(tmp_path):
+    pytest.importorskip("h5py")
+    words = [sys.executable, "-c", LIMITED, str(tmp_path / "out.h5")]
+    ran = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert "File too large" in ran.stdout
+    assert f"what {tmp_path / 'out.h5'} has so far is kept" in ran.stdout
+    assert ran.stderr == ""

@@ -216,3 +216,27 @@ def test_errors_say_what_is_wrong():
     ]:
         with pytest.raises(ValueError, match=text):
             call()
+
+
+OPERATIONS = {
+    "Gaussian": ([1, 1, 1],),
+    "HighPassFilter": ([1, 1, 1],),
+    "LoG": ([1, 1, 1],),
+    "NLMeans": (0.5, 1, 1),
+    **dict.fromkeys(
+        ("MeanFilter", "MultiplySum", "StdFilter", "VarFilter", "MedianFilter", "MinFilter", "MaxFilter", "Closure",
+         "Opener", "EntropyFilter", "WienerFilter"),
+        (np.ones((3, 3, 3)),),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_complex_images_and_kernels_are_refused(name):
+    call, words = getattr(hip, name), OPERATIONS[name]
+    for x in (image("c8"), v.open(image("c16"))):
+        with pytest.raises(TypeError, match="real and its imaginary part"):
+            call(x, *words)
+    if isinstance(words[0], np.ndarray):
+        with pytest.raises(TypeError, match="kernel of complex numbers"):
+            call(image("f4"), words[0] * 1j)

@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 
+from arrayloom import _volume
 from arrayloom import filters as f
 from arrayloom import volumes as v
 
@@ -74,7 +75,9 @@ def test_after_a_kill_the_rest_is_computed_once(tmp_path, name):
     with pytest.raises(ValueError, match="cannot resume"):
         v.save(out, f.gaussian_filter(source, 1.5), memory_limit="200KiB", resume=True)
     expr = f.gaussian_filter(source, 1)
-    v.save(out, expr, memory_limit="200KiB", resume=True, progress=lambda *p: written.append(p[0]))
+    chunks = (8, 20, 20) if name.endswith("zarr") else None
+    options = {"chunks": chunks, "progress": lambda *p: written.append(p[0])}
+    v.save(out, expr, memory_limit="200KiB", resume=True, **options)
     assert written[0] > x.size // 20
     assert np.array_equal(np.asarray(v.open(out)), f.gaussian_filter(x, 1))
     assert not journal.exists()
@@ -170,3 +173,129 @@ def test_a_disk_that_fills_is_noticed_before_hdf5_ends_the_process(tmp_path, mon
     first = first_step(tmp_path / "out.h5", f.maximum_filter(v.open(x), 3), **options)
     assert first > fresh
     assert np.array_equal(np.asarray(v.open(tmp_path / "out.h5")), f.maximum_filter(x, 3))
+
+
+class Stops:
+    """A source whose third box is never read: its reader raises."""
+
+    shape, dtype = (48, 20, 20), np.dtype("u2")
+
+    def __init__(self, array, error):
+        self.array, self.error, self.calls = array, error, 0
+
+    def __getitem__(self, key):
+        self.calls += 1
+        if self.calls == 3:
+            raise self.error
+        return self.array[key]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(3)])
+@pytest.mark.parametrize("where", ["read", "computed", "written"])
+def test_a_stop_comes_out_as_itself_wherever_it_lands(tmp_path, monkeypatch, where, error):
+    x = np.random.default_rng(1).integers(1, 4000, (48, 20, 20)).astype("u2")
+    np.save(tmp_path / "in.npy", x)
+    expected = f.maximum_filter(x, 3) + np.uint16(1)
+    seen = []
+
+    def stopping(function):
+        def call(*args):
+            seen.append(args)
+            if len(seen) == 3:
+                raise error
+            return function(*args)
+
+        return call
+
+    def work():
+        source = v.open(Stops(x, error) if where == "read" else tmp_path / "in.npy")
+        return f.maximum_filter(source, 3) + np.uint16(1)
+
+    with monkeypatch.context() as patch:
+        if where == "computed":
+            patch.setattr("arrayloom._volume.box_of", stopping(_volume.box_of))
+        if where == "written":
+            patch.setattr(np.memmap, "__setitem__", stopping(np.memmap.__setitem__), raising=False)
+        with pytest.raises(type(error)):
+            v.save(tmp_path / "out.npy", work(), memory_limit="40KiB")
+    kept = {"in.npy", ".out.npy.partial.npy", ".out.npy.arrayloom-journal"}
+    assert {p.name for p in tmp_path.iterdir()} == kept
+    if where != "read":
+        assert first_step(tmp_path / "out.npy", work()) > x.size / 48
+        assert np.array_equal(np.load(tmp_path / "out.npy"), expected)
+        assert {p.name for p in tmp_path.iterdir()} == {"in.npy", "out.npy"}
+
+
+def test_a_stop_while_an_array_is_computed_comes_out_as_itself():
+    x = np.zeros((48, 20, 20), "u2")
+    with pytest.raises(KeyboardInterrupt):
+        v.save(
+            np.empty_like(x),
+            f.maximum_filter(v.open(Stops(x, KeyboardInterrupt())), 3),
+            memory_limit="40KiB",
+        )
+    source = Stops(x, KeyboardInterrupt())
+    source.calls = 2
+    with pytest.raises(KeyboardInterrupt):
+        np.asarray(v.open(source) + 1)
+
+
+CHUNKS = {"chunks": (4, 10, 10)}
+LAYOUTS = [
+    ("out.zarr", CHUNKS, {"chunks": (8, 10, 10)}, r"chunks=\[4, 10, 10\], .* chunks=\[8, 10, 10\]"),
+    ("out.zarr", CHUNKS, {}, r"chunks=\[4, 10, 10\], .* no chunks="),
+    ("out.zarr", CHUNKS, {**CHUNKS, "zarr_format": 2}, "no zarr_format=, .* zarr_format=2"),
+    ("out.zarr", {**CHUNKS, "levels": 2}, {**CHUNKS, "levels": 1}, "levels=2, .* levels=1"),
+    ("out.h5", {"dataset": "x"}, {"dataset": "y"}, "dataset=x, .* dataset=y"),
+    ("out.h5", {**CHUNKS, "compression": "gzip"}, CHUNKS, "compression=gzip, .* no compression="),
+]
+
+
+@pytest.mark.parametrize(("name", "before", "now", "words"), LAYOUTS)
+def test_another_layout_is_no_file_to_go_on_with(tmp_path, name, before, now, words):
+    pytest.importorskip({"zarr": "zarr", "h5": "h5py"}[name.split(".")[1]])
+    x = np.random.default_rng(1).integers(1, 4000, (48, 20, 20)).astype("u2")
+    half(tmp_path / name, f.maximum_filter(v.open(x), 3), **before)
+    with pytest.raises(ValueError, match=rf"cannot resume: .*{words}.*save without resume=True"):
+        v.save(tmp_path / name, f.maximum_filter(v.open(x), 3), resume=True, **now)
+    v.save(tmp_path / name, f.maximum_filter(v.open(x), 3), resume=True, **before)
+    assert np.array_equal(np.asarray(v.open(tmp_path / name)), f.maximum_filter(x, 3))
+
+
+def test_other_shapes_and_dtypes_are_no_volume_to_go_on_with(tmp_path):
+    x = np.random.default_rng(1).integers(1, 4000, (48, 20, 20)).astype("u2")
+    half(tmp_path / "out.npy", f.maximum_filter(v.open(x), 3))
+    with pytest.raises(
+        ValueError, match=r"the shape \[48, 20, 20\], and this run has the shape \[40"
+    ):
+        v.save(tmp_path / "out.npy", f.maximum_filter(v.open(x[:40]), 3), resume=True)
+    with pytest.raises(ValueError, match="the dtype <u2, and this run has the dtype <f4"):
+        v.save(tmp_path / "out.npy", f.maximum_filter(v.open(x.astype("f4")), 3), resume=True)
+
+
+@pytest.mark.parametrize("name", ["out.npy", "out.raw", "out.tif"])
+@pytest.mark.parametrize("change", [-4000, 100])
+def test_a_file_that_was_cut_short_is_not_gone_on_with(tmp_path, name, change):
+    if name == "out.tif":
+        pytest.importorskip("tifffile")
+    x = np.random.default_rng(1).integers(1, 4000, (48, 20, 20)).astype("u2")
+    half(tmp_path / name, f.maximum_filter(v.open(x), 3))
+    partial = tmp_path / f".{name}.partial{(tmp_path / name).suffix}"
+    size = partial.stat().st_size
+    os.truncate(partial, size + change)
+    with pytest.raises(ValueError, match=rf"has {size + change} bytes and was begun with {size}"):
+        v.save(tmp_path / name, f.maximum_filter(v.open(x), 3), resume=True)
+    v.save(tmp_path / name, f.maximum_filter(v.open(x), 3))
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+def test_too_little_memory_leaves_nothing_but_what_was_there(tmp_path):
+    x = np.random.default_rng(1).integers(1, 4000, (48, 20, 20)).astype("u2")
+    expr = f.maximum_filter(v.open(x), 3)
+    with pytest.raises(MemoryError, match="smallest block"):
+        v.save(tmp_path / "out.npy", expr, memory_limit=99, resume=True)
+    assert not list(tmp_path.iterdir())
+    half(tmp_path / "out.npy", expr)
+    with pytest.raises(MemoryError, match="smallest block"):
+        v.save(tmp_path / "out.npy", expr, memory_limit=99, resume=True)
+    assert first_step(tmp_path / "out.npy", expr) > x.size / 2

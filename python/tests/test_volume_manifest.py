@@ -51,6 +51,33 @@ def zarr3_codecs():
     }
 
 
+CHAINS = [
+    ["zstd", "gzip"],
+    ["gzip", "zstd"],
+    ["gzip", "gzip"],
+    ["lz4", "zstd"],
+    ["zstd", "lz4"],
+    ["zstd", "crc32c", "zstd"],
+]
+
+
+@pytest.mark.parametrize("shards", [None, (10, 16, 48)])
+@pytest.mark.parametrize("compressible", [True, False])
+@pytest.mark.parametrize("names", CHAINS, ids=" ".join)
+@pytest.mark.filterwarnings("ignore")
+def test_chunks_are_compressed_more_than_once(tmp_path, names, compressible, shards):
+    zarr = pytest.importorskip("zarr")
+    known = {**zarr3_codecs(), "crc32c": zarr.codecs.Crc32cCodec()}
+    top = 3 if compressible else 1 << 16
+    x = np.random.default_rng(4).integers(0, top, SHAPE).astype("u2")
+    made = zarr.create_array(
+        tmp_path / "in.zarr", shape=x.shape, dtype=x.dtype, chunks=(5, 8, 16), shards=shards,
+        compressors=[known[name] for name in names],
+    )  # fmt: skip
+    made[...] = x
+    check(tmp_path / "in.zarr", x)
+
+
 @pytest.mark.parametrize("shards", [None, (10, 16, 48)])
 @pytest.mark.parametrize("dtype", ["u1", "u2", "i4", "f4", "f8", "c8", ">u2"])
 @pytest.mark.parametrize(

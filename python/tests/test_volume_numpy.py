@@ -67,7 +67,33 @@ ALONG = {
     "threshold": lambda x: x > np.percentile(x, 90),
     "filter": lambda x: f.gaussian_filter(x, 1) - x[::-1].mean(axis=0),
     "spectrum": lambda x: np.abs(np.fft.rfft(x, axis=1)),
-    "like": lambda x: np.zeros_like(x) + np.full_like(x, 3),
+    "like": lambda x: np.zeros_like(x) + np.full_like(x, 3) + np.empty_like(x) * 0,
+    "take": lambda x: np.take(x, [3, 0, -1, 3, 3], axis=1),
+    "take one": lambda x: np.take(x, 2, axis=0),
+    "methods": lambda x: x.take([2, 3], axis=0).repeat(2, axis=1).diagonal(),
+    "take clipped": lambda x: np.take(x, [-5, 3, 99], axis=0, mode="clip"),
+    "list of places": lambda x: x[2:, [0, -3, 5, 5], None],
+    "many places": lambda x: x[..., np.arange(60) * 7 % 20],
+    "truth values along an axis": lambda x: x[:, np.arange(18) % 5 > 1],
+    "gradient": lambda x: np.gradient(x, 0.5, axis=1),
+    "gradients": lambda x: np.stack(np.gradient(x, 2, 3.0, axis=(2, 0), edge_order=2)),
+    "quarter turn": lambda x: np.rot90(x, axes=(2, 1)),
+    "half turn": lambda x: np.rot90(x, 2),
+    "three quarters": lambda x: np.rot90(x, -1, (0, 2)),
+    "repeat": lambda x: np.repeat(x, 3, axis=1),
+    "repeat each": lambda x: np.repeat(x, np.arange(12) % 3, axis=0),
+    "tile": lambda x: np.tile(x[:, :4], (2, 1, 3)),
+    "tile more axes": lambda x: np.tile(x[0], (2, 1, 2)),
+    "split": lambda x: np.stack(np.split(x, 3, axis=1)),
+    "uneven parts": lambda x: np.array_split(x, 5)[1] + np.array_split(x, [3, 6])[1],
+    "deep": lambda x: np.dstack([x[0], x[1]]),
+    "diagonal": lambda x: np.diagonal(x, -2, 2, 0),
+    "diagonal of nothing": lambda x: np.diagonal(x, 99),
+    "wide reflection": lambda x: np.pad(x, ((30, 1), (0, 0), (3, 44)), mode="reflect"),
+    "wide symmetry": lambda x: np.pad(x[:2], ((5, 6), (0, 0), (0, 0)), mode="symmetric"),
+    "wide wrap": lambda x: np.pad(x, ((0, 29), (0, 0), (21, 0)), mode="wrap"),
+    "pad of one": lambda x: np.pad(x[:1], ((2, 2), (0, 0), (0, 0)), mode="reflect"),
+    "shifted": lambda x: np.fft.fftshift(x[:, :7]) + np.fft.ifftshift(x[:, :7], axes=(1,)),
 }
 
 
@@ -162,7 +188,14 @@ def test_nan_is_found_wherever_it_lies():
     ("call", "error", "words"),
     [
         (lambda s: s[s > 3], IndexError, "numpy.where"),
-        (lambda s: s[[1, 2]], IndexError, "slices"),
+        (lambda s: s[[1, 2], [3, 4]], IndexError, "along one axis"),
+        (lambda s: s[[1, 2], 3], IndexError, "index it twice"),
+        (lambda s: s[[1, 99]], IndexError, "out of bounds for an axis of 12"),
+        (lambda s: s[[True, False]], IndexError, "2 truth values for an axis of 12"),
+        (lambda s: s[[1.5]], IndexError, "not float64"),
+        (lambda s: np.split(s, 5), ValueError, "array_split"),
+        (lambda s: np.gradient(s, np.arange(12.0), 1, 1), TypeError, "one distance"),
+        (lambda s: np.take(s, 3), TypeError, "axis="),
         (lambda s: np.linalg.svd(s), TypeError, "svd does not go over a volume"),
         (lambda s: s @ s, TypeError, "matmul"),
         (lambda s: bool(s), ValueError, "any"),
@@ -171,7 +204,15 @@ def test_nan_is_found_wherever_it_lies():
         (lambda s: s.reshape(-1), AttributeError, "reshape"),
         (lambda s: np.cumsum(s), TypeError, "axis="),
         (lambda s: np.concatenate([s, s[1:]], axis=1), ValueError, "fit together"),
-        (lambda s: np.add(s, s, out=np.zeros(SHAPE)), TypeError, "block by block"),
+        (lambda s: np.add(s, s, out=np.zeros(SHAPE, "i4")), TypeError, "does not become int32"),
+        (lambda s: np.add(1, 2, out=s), TypeError, "into an array, not into a Volume"),
+        (lambda s: np.add(s, s, out=np.zeros(3)), ValueError, "broadcast"),
+        (lambda s: np.mean(s, axis=0, out=np.zeros(18)), ValueError, r"\(18, 20\).*out \(18,\)"),
+        (
+            lambda s: np.add(s, s, out=np.frombuffer(bytes(17280), "f4").reshape(SHAPE)),
+            ValueError,
+            "only be read",
+        ),
         (lambda s: np.pad(s, 1, mode="mean"), NotImplementedError, "modes"),
     ],
 )
@@ -204,3 +245,47 @@ def test_averages_of_integers_are_those_of_numpy():
 def test_pads_with_other_words_are_refused(words):
     with pytest.raises(NotImplementedError, match="takes no"):
         np.pad(v.open(data("d")), 2, **words)
+
+
+INTO = {
+    "add": lambda x, y, out: np.add(x, y, out=out),
+    "as the operator": lambda x, y, out: np.multiply(out, x, out=out),
+    "sum": lambda x, y, out: np.sum(np.stack([x, y]), axis=0, out=out),
+    "method": lambda x, y, out: np.stack([x, x, y]).max(axis=0, out=out),
+    "reduce": lambda x, y, out: np.add.reduce(np.stack([x, y, x]), axis=0, out=out),
+    "accumulate": lambda x, y, out: np.add.accumulate(x, axis=1, out=out),
+    "concatenate": lambda x, y, out: np.concatenate([x[3:], y[:3]], out=out),
+}
+
+
+@pytest.mark.parametrize("name", INTO)
+def test_results_go_into_arrays(name):
+    x, y = data("f4"), data("i2").astype("f4")
+    expected, found = x.copy(), x.copy()
+    INTO[name](x, y, expected)
+    assert INTO[name](v.open(x.copy()), v.open(y), found) is found
+    assert found.tobytes() == expected.tobytes()
+
+
+def test_arrays_take_what_is_added_to_them():
+    x, wide = data("i2"), np.zeros((2, *SHAPE))
+    z = x.copy()
+    z += v.open(x)[::-1]
+    assert np.array_equal(z, x + x[::-1])
+    z = x.copy()
+    z -= v.open(z)[::-1]
+    assert np.array_equal(z, x - x[::-1])
+    wide += v.open(x)
+    assert np.array_equal(wide, np.stack([x, x]))
+    whole, rest = np.zeros(SHAPE), np.zeros(SHAPE)
+    np.divmod(v.open(x), 7, out=(whole, rest))
+    assert np.array_equal(whole, x // 7)
+    assert np.array_equal(rest, x % 7)
+    # Sums are taken in the dtype of the array, as in NumPy.
+    single = data("f4")
+    expected, found = np.zeros((18, 20)), np.zeros((18, 20))
+    np.sum(single, axis=0, out=expected)
+    np.sum(v.open(single), axis=0, out=found)
+    assert np.array_equal(found, expected)
+    with pytest.raises(TypeError, match="same_kind"):
+        x += v.open(data("f4"))

@@ -103,6 +103,33 @@ def test_what_spreads_and_what_is_enclosed_is_scipys():
     assert np.array_equal(f.binary_fill_holes(x, ring), nd.binary_fill_holes(x, ring))
 
 
+def test_structures_without_points_see_nothing():
+    rng = np.random.default_rng(4)
+    x, mask, nothing = rng.random((5, 6)) > 0.4, rng.random((5, 6)) > 0.4, np.zeros((3, 3))
+    for iterations in (1, 3, -1):
+        for name in STEPS:
+            common = {"structure": nothing, "iterations": iterations, "mask": mask}
+            a, b = (getattr(m, f"binary_{name}")(x, **common) for m in (f, nd))
+            assert np.array_equal(a, b), (name, iterations)
+    for name in ("binary_propagation", "binary_fill_holes", "binary_hit_or_miss"):
+        assert np.array_equal(getattr(f, name)(x, nothing), getattr(nd, name)(x, nothing)), name
+    both = f.binary_hit_or_miss(x, nothing, nothing), nd.binary_hit_or_miss(x, nothing, nothing)
+    assert np.array_equal(*both)
+
+
+def test_holes_of_complex_numbers_are_filled():
+    x = np.array([[0, 1j, 1, 1], [1, 0, 1j, 0], [2, 1, 1, 1]])
+    assert np.array_equal(f.binary_fill_holes(x), nd.binary_fill_holes(x))
+
+
+def test_states_that_come_again_are_told():
+    x = np.arange(40) % 2 == 0
+    # SciPy goes on for ever.
+    for border_value, step in enumerate((f.binary_dilation, f.binary_erosion)):
+        with pytest.raises(RuntimeError, match="come again and again"):
+            step(x, [True, False, True], iterations=-1, border_value=border_value)
+
+
 def test_a_long_way_is_gone_in_little_time():
     x = np.ones((401, 401), bool)
     x[1:-1:2, 1:-1] = False

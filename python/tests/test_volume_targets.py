@@ -89,6 +89,34 @@ def test_targets_that_take_no_slices_are_refused():
     assert v.plan(X).shape == X.shape
 
 
+def read_only_array(_):
+    x = np.zeros_like(X)
+    x.flags.writeable = False
+    return x
+
+
+def read_only_zarr(folder):
+    zarr = pytest.importorskip("zarr")
+    zarr.create_array(folder / "x.zarr", data=X, chunks=(8, 8, 8))
+    return zarr.open_array(folder / "x.zarr", mode="r")
+
+
+def read_only_hdf5(folder):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(folder / "x.h5", "w") as file:
+        file["x"] = X
+    return h5py.File(folder / "x.h5", "r")["x"]
+
+
+@pytest.mark.parametrize("make", [read_only_array, read_only_zarr, read_only_hdf5])
+def test_targets_that_can_only_be_read_are_refused_before_the_work(tmp_path, make):
+    def never(*_):
+        raise AssertionError
+
+    with pytest.raises(ValueError, match="can only be read is no target; give one that is opened"):
+        v.save(make(tmp_path), v.open(X + 1), progress=never)
+
+
 def test_other_data_sets_of_a_file_are_written(tmp_path):
     file = pytest.importorskip("h5py").File(tmp_path / "x.h5", "w")
     file["x"], file["y"] = X, X

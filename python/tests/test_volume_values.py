@@ -29,6 +29,46 @@ def test_outputs_of_integers_are_rounded_half_to_even_and_saturate(name):
         assert RUNS[name](wide, output=np.uint64).tolist() == [2**63 - 1, 0, 2**40 + 1]
 
 
+SPOILED = {
+    "sobel": lambda m, x, **to: m.sobel(x, **to),
+    "derivative": lambda m, x, **to: m.gaussian_filter(x, 1, order=1, **to),
+    "second derivative": lambda m, x, **to: m.gaussian_filter(x, 1, order=2, **to),
+    "gradient": lambda m, x, **to: m.gaussian_gradient_magnitude(x, 1, **to),
+    "odd": lambda m, x, **to: m.correlate1d(x, [-2.0, 0.0, 2.0], **to),
+    "one side": lambda m, x, **to: m.correlate1d(x, [1.0, 0.0, 0.0], **to),
+    "nothing": lambda m, x, **to: m.correlate1d(x, [0.0, 0.0, 0.0], **to),
+    "laplace": lambda m, x, **to: m.laplace(x, **to),
+    "points": lambda m, x, **to: m.correlate(x, np.diag([1.0, 0.0, -1.0]), **to),
+}
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("name", SPOILED)
+def test_what_is_no_number_spoils_the_windows_that_it_spoils_in_scipy(name, value):
+    for shape, mode in [((13, 15), "reflect"), ((13, 15), "constant"), ((40, 3), "mirror")]:
+        x = np.random.default_rng(6).normal(size=shape)
+        x[7, 1] = x[0, 0] = value
+        x[5] = 0
+        with np.errstate(all="ignore"):
+            want = SPOILED[name](nd, x, mode=mode)
+        found = SPOILED[name](f, x, mode=mode)
+        assert np.array_equal(np.isnan(found), np.isnan(want)), (shape, mode)
+        inside = np.isfinite(want)
+        np.testing.assert_allclose(found[inside], want[inside], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("cval", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("weights", [[-1, 0, 1], [1, 2, 1], [0, 1, 0], [0, 0, 2, 1, -3]])
+def test_constants_that_are_no_numbers_do_not_cancel(weights, cval):
+    for shape, axis in [((1, 4), 0), ((4, 3), 0), ((4, 3), 1), ((6,), 0)]:
+        x = np.random.default_rng(7).normal(size=shape)
+        common = {"axis": axis, "mode": "constant", "cval": cval}
+        want = nd.correlate1d(x, weights, **common)
+        np.testing.assert_allclose(f.correlate1d(x, weights, **common), want, rtol=1e-12)
+    want = nd.sobel(np.ones((1, 5)), 0, mode="constant", cval=cval)
+    assert np.array_equal(f.sobel(np.ones((1, 5)), 0, mode="constant", cval=cval), want, True)
+
+
 def test_outputs_of_floats_that_no_integer_holds():
     x = np.array([np.nan, np.inf, -np.inf, 1e30])
     assert f.maximum_filter(x, 1, output=np.int64).tolist() == [0, 2**63 - 1, -(2**63), 2**63 - 1]

@@ -334,12 +334,16 @@ impl Words<'_> {
             let _ = writeln!(text, "            {kind} {sum} = {};", self.nothing());
         }
         let each = if self.pass.fold == Fold::Odd {
-            text.push_str(
-                "            if (list == 0) {
+            let center = self.load(0, "center * row");
+            let _ = writeln!(
+                text,
+                "            if (list == 0) {{
                 const ix middle = (ix)taps / 2;
-                for (ix t = 1; t <= middle; t++) {
+                const i64 center = own < 0 ? pi2[at + middle] : own + middle;
+                s0 = fma_{kind}(pi3[middle], {center}, s0);
+                for (ix t = 1; t <= middle; t++) {{
                     const i64 before = own < 0 ? pi2[at + middle - t] : own + middle - t;
-                    const i64 after = own < 0 ? pi2[at + middle + t] : own + middle + t;\n",
+                    const i64 after = own < 0 ? pi2[at + middle + t] : own + middle + t;"
             );
             let difference = format!(
                 "{} - {}",

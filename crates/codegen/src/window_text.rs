@@ -156,29 +156,7 @@ impl Words<'_> {
                     value("p")
                 );
             }
-            Gather::Odd => {
-                let _ = write!(
-                    text,
-                    "            result = ({kind})0;
-            const ix middle = (ix)points / 2;
-{ONCE}            for (ix p = 1; p <= middle; p++) {{
-                const ix up = middle + p, down = middle - p;
-                {kind} high, low;
-                {{
-{}                    high = {};
-                }}
-                {{
-{}                    low = {};
-                }}
-                result = fma_{kind}(pi6[up], high - low, result);
-            }}
-",
-                    find("up"),
-                    value("up"),
-                    find("down"),
-                    value("down")
-                );
-            }
+            Gather::Odd => text = self.odd(&find, &value),
             Gather::Least => {
                 let _ = write!(
                     text,
@@ -219,6 +197,36 @@ impl Words<'_> {
             }
         }
         text
+    }
+
+    /// A window whose weights are the negative of their mirror image.
+    fn odd(&self, find: &dyn Fn(&str) -> String, value: &dyn Fn(&str) -> String) -> String {
+        let kind = &self.kind;
+        format!(
+            "            result = ({kind})0;
+            const ix middle = (ix)points / 2;
+            {{
+{}                result = fma_{kind}(pi6[middle], {}, result);
+            }}
+{ONCE}            for (ix p = 1; p <= middle; p++) {{
+                const ix up = middle + p, down = middle - p;
+                {kind} high, low;
+                {{
+{}                    high = {};
+                }}
+                {{
+{}                    low = {};
+                }}
+                result = fma_{kind}(pi6[up], high - low, result);
+            }}
+",
+            find("middle"),
+            value("middle"),
+            find("up"),
+            value("up"),
+            find("down"),
+            value("down")
+        )
     }
 
     /// The key of a rank, bit by bit: a bit is set if not more keys than the rank are smaller.

@@ -15,7 +15,7 @@ pub enum Fold {
     /// The sum of weights times voxels, each product fused with the sum, in the order of places.
     Weights,
     /// The same with weights that are the negative of their mirror image: where the whole window exists, from
-    /// the middle outwards, each times the difference of its two voxels.
+    /// the middle outwards, each times the difference of its two voxels; the middle itself first.
     Odd,
     /// The sum, over axes, of what is derived along one axis and smoothed along the others: a voxel has two
     /// numbers between passes, smooth and derived.

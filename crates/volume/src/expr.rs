@@ -167,12 +167,14 @@ impl Expr {
                     )
                 })
                 .collect();
-            let op = Arc::clone(op);
+            let (op, shape) = (Arc::clone(op), self.shapes[v].clone());
             value.scratch = Arc::new(move |extents| {
                 let cropped = crops.iter().map(|(o, shape, bytes)| {
                     8 + bytes * volume(&read_extents(&o.needs, shape, extents))
                 });
-                op.scratch(extents, threads) + pieces * volume(extents) + cropped.sum::<u64>()
+                op.scratch(extents, &shape, threads)
+                    + pieces * volume(extents)
+                    + cropped.sum::<u64>()
             });
             value
         });
@@ -186,8 +188,10 @@ impl Expr {
             value.resident = false;
             let Node::Apply(op, _) = node else { continue };
             let (op, on_cpu) = (Arc::clone(op), Arc::clone(&value.scratch));
+            let shape = value.shape.clone();
             value.scratch = Arc::new(move |extents| {
-                let device = op.on_device().map_or(0, |d| d.device_scratch(extents));
+                let device = op.on_device();
+                let device = device.map_or(0, |d| d.device_scratch(extents, &shape));
                 device.max(on_cpu(extents))
             });
         }

@@ -6,6 +6,7 @@
 
 mod abroad;
 mod around;
+mod beside;
 mod block;
 mod columns;
 mod emit;

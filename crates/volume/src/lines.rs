@@ -147,7 +147,7 @@ impl<R: Rule> Separable<'_, R> {
         self.rule.join(&rows, outs)
     }
 
-    /// The last pass along short rows: one padded line of them, filled by copies.
+    /// The last pass along short rows.
     pub(crate) fn lines<S: Pod, L: Load<S, R::W>>(
         &self,
         (level, range): (&Level<R::W>, Range<usize>),
@@ -157,50 +157,66 @@ impl<R: Rule> Separable<'_, R> {
         work: &mut Work<R::W>,
     ) {
         let row = level.row;
-        let wanted = self.rule.channels(level.pass + 1);
         let piece = LINE / row.max(1) + 1;
         let mut at = range.start;
         while at < range.end && row > 0 {
-            let mut rows: Vec<&[R::W]> = Vec::with_capacity(source.data.len() * level.len);
             let count = piece.min(range.end - at);
-            let padded = (count + level.len - 1) * row;
-            let (lines, rest) = work.line.get_mut().split_at_mut(source.data.len() * padded);
-            for (plane, line) in source.data.iter().zip(lines.chunks_exact_mut(padded)) {
-                wide(Pad {
-                    runs: level.runs_in(at..at + count + level.len - 1),
-                    at,
-                    row,
-                    source: plane,
-                    load,
-                    to: line,
-                });
-            }
-            let lines = &*lines;
-            let shifted = |line: usize, t: usize| &lines[line * padded + t * row..][..count * row];
-            let result = &mut rest[..wanted * count * row];
-            let mut outs: RowsMut<'_, R::W> = result.chunks_exact_mut(count * row).collect();
-            for line in 0..source.data.len() {
-                rows.extend((0..level.len).map(|t| shifted(line, t)));
-            }
-            self.rule.fold(level.pass, &rows, Plain, &mut outs);
-            for (i, edge) in level.faces_in(at..at + count) {
-                let i = i - at;
-                rows.clear();
-                for line in 0..source.data.len() {
-                    let place = |t: &usize| &lines[line * padded + (i + t) * row..][..row];
-                    rows.extend(edge.places.iter().map(place));
-                }
-                let each = outs.iter_mut().map(|o| &mut o[i * row..(i + 1) * row]);
-                let mut outs: RowsMut<'_, R::W> = each.collect();
-                self.rule
-                    .fold_edge(level.pass, edge, &rows, Plain, &mut outs);
-            }
+            let made = self.made((level, at, count), source, load, work.line.get_mut());
+            let results: Rows<'_, R::W> = made.chunks_exact(count * row).collect();
             let bytes = row * self.out_size;
             let skip = at - range.start;
-            let results: Rows<'_, R::W> = outs.iter().map(|o| &**o).collect();
             (self.emit)(&results, &mut out[skip * bytes..(skip + count) * bytes]);
             at += count;
         }
+    }
+
+    /// Channel by channel, `count` outputs of a pass along short rows, from `at` on: one padded line of rows, filled
+    /// by copies.
+    pub(crate) fn made<'w, S: Pod, L: Load<S, R::W>>(
+        &self,
+        (level, at, count): (&Level<R::W>, usize, usize),
+        source: &Planes<'_, S>,
+        load: L,
+        space: &'w mut [R::W],
+    ) -> &'w [R::W] {
+        let row = level.row;
+        let wanted = self.rule.channels(level.pass + 1);
+        let mut rows: Vec<&[R::W]> = Vec::with_capacity(source.data.len() * level.len);
+        let padded = (count + level.len - 1) * row;
+        let (lines, rest) = space.split_at_mut(source.data.len() * padded);
+        for (plane, line) in source.data.iter().zip(lines.chunks_exact_mut(padded)) {
+            wide(Pad {
+                runs: level.runs_in(at..at + count + level.len - 1),
+                at,
+                row,
+                source: plane,
+                planes: source,
+                load,
+                to: line,
+            });
+        }
+        let lines = &*lines;
+        let shifted = |line: usize, t: usize| &lines[line * padded + t * row..][..count * row];
+        let result = &mut rest[..wanted * count * row];
+        let mut outs: RowsMut<'_, R::W> = result.chunks_exact_mut(count * row).collect();
+        for line in 0..source.data.len() {
+            rows.extend((0..level.len).map(|t| shifted(line, t)));
+        }
+        self.rule.fold(level.pass, &rows, Plain, &mut outs);
+        for (i, edge) in level.faces_in(at..at + count) {
+            let i = i - at;
+            rows.clear();
+            for line in 0..source.data.len() {
+                let place = |t: &usize| &lines[line * padded + (i + t) * row..][..row];
+                rows.extend(edge.places.iter().map(place));
+            }
+            let each = outs.iter_mut().map(|o| &mut o[i * row..(i + 1) * row]);
+            let mut outs: RowsMut<'_, R::W> = each.collect();
+            self.rule
+                .fold_edge(level.pass, edge, &rows, Plain, &mut outs);
+        }
+        drop(outs);
+        result
     }
 }
 
@@ -210,6 +226,8 @@ struct Pad<'a, R, S, W, L> {
     at: usize,
     row: usize,
     source: &'a [S],
+    /// Where rows lie in the source.
+    planes: &'a Planes<'a, S>,
     load: L,
     to: &'a mut [W],
 }
@@ -219,10 +237,21 @@ impl<R: Iterator<Item = Run>, S: Pod, W: Pod, L: Load<S, W>> Wide for Pad<'_, R,
 
     #[inline(always)]
     fn run(self) {
+        let (step, pieces) = (self.planes.row, self.planes.pieces);
+        let whole = matches!(pieces, [p] if p.from == 0 && p.len == step && step == self.row);
         for run in self.runs {
-            let from = &self.source[run.row * self.row..][..run.at.len() * self.row];
-            let to = &mut self.to[(run.at.start - self.at) * self.row..][..from.len()];
-            self.load.row(from, to);
+            let len = run.at.len() * self.row;
+            let to = &mut self.to[(run.at.start - self.at) * self.row..][..len];
+            if whole {
+                self.load.row(&self.source[run.row * step..][..len], to);
+                continue;
+            }
+            for (row, to) in (run.row..).zip(to.chunks_exact_mut(self.row)) {
+                for piece in pieces {
+                    let from = &self.source[row * step + piece.from..][..piece.len];
+                    self.load.row(from, &mut to[piece.at..piece.at + piece.len]);
+                }
+            }
         }
     }
 }

@@ -22,9 +22,9 @@ pub trait Op: Send + Sync {
     /// What is read of operand `operand`, along each of its axes.
     fn needs(&self, operand: usize) -> Vec<AxisNeed>;
 
-    /// Bytes of working memory for a box of these extents, with `threads` threads; at least what `run`
-    /// takes, and never less for a larger box.
-    fn scratch(&self, extents: &[i64], threads: usize) -> u64;
+    /// Bytes of working memory for a box of these extents of a result with the extents `shape`, with `threads`
+    /// threads; at least what `run` takes, and never less for a larger box.
+    fn scratch(&self, extents: &[i64], shape: &[i64], threads: usize) -> u64;
 
     /// Nanoseconds for one voxel in one thread, roughly.
     fn cost_ns(&self) -> f64;

@@ -209,7 +209,7 @@ impl<W: Real> Tap<W, 1, 1> for Weights<'_, W> {
     }
 }
 
-/// Differences of the two halves of a window.
+/// Differences of the two halves of a window, and its center, whose weight is zero.
 struct Odd<'a, S, W, L> {
     taps: &'a [W],
     rows: &'a [&'a [S]],
@@ -226,7 +226,12 @@ impl<S: Pod, W: Real, L: Load<S, W>> Strips for Odd<'_, S, W, L> {
     #[inline(always)]
     fn at<const N: usize>(&mut self, at: usize) {
         let middle = self.taps.len() / 2;
+        let center = self.load.map(strip::<S, N>(self.rows[middle], at));
         let mut sum = [W::zeroed(); N];
+        // Nothing, but for infinity and NaN.
+        for j in 0..N {
+            sum[j] = self.taps[middle].fma(center[j], sum[j]);
+        }
         for t in 1..=middle {
             let a = self.load.map(strip::<S, N>(self.rows[middle - t], at));
             let b = self.load.map(strip::<S, N>(self.rows[middle + t], at));

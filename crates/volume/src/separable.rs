@@ -7,6 +7,7 @@
 //! pass sees its own edges: an index list says which row stands at each coordinate, and near faces without
 //! rows the taps are others ([`EdgeTaps`]).
 use crate::around::{Piece, Pieces, pieces_behind, spans, within};
+use crate::beside::{self, Beside};
 use crate::block::{View, axis_len};
 use crate::fold::{EdgeTaps, GROUP, Rule};
 use crate::levels::{Block, Level, SHORT_ROW, blocks, in_threads, levels, most_of_strip};
@@ -77,6 +78,8 @@ pub(crate) struct Work<W> {
     /// Rows of the first pass, if they are converted before.
     ring: Option<Scratch<W>>,
     pub(crate) line: Scratch<W>,
+    /// For planes that lie side by side.
+    beside: Option<Beside<W>>,
 }
 
 /// A part of the output: the box in front of the first axis, the strip, the outputs along this axis,
@@ -109,8 +112,8 @@ impl Out<'_> {
 /// The planes that a pass reads, channel by channel, and the pieces of them that it is about.
 pub(crate) struct Planes<'a, S> {
     pub(crate) data: &'a [&'a [S]],
-    row: usize,
-    pieces: &'a [Piece],
+    pub(crate) row: usize,
+    pub(crate) pieces: &'a [Piece],
 }
 
 impl<S: Pod> Planes<'_, S> {
@@ -126,36 +129,56 @@ impl<S: Pod> Planes<'_, S> {
 pub(crate) type Rows<'a, W> = SmallVec<[&'a [W]; 16]>;
 pub(crate) type RowsMut<'a, W> = SmallVec<[&'a mut [W]; 8]>;
 
-/// Elements of working memory for each thread: rows of each pass, and a padded line.
-pub(crate) fn scratch_elems(passes: &[Pass], channels: usize, extents: &[i64]) -> u64 {
-    let rows = passes.iter().map(|p| longest_row(passes, p, extents));
+/// A box of a result, and the result: their extents.
+pub(crate) type Extents<'a> = (&'a [i64], &'a [i64]);
+
+/// Elements of working memory for each thread: rows of each pass, a padded line, and planes side by side.
+pub(crate) fn scratch_elems(passes: &[Pass], channels: usize, extents: Extents<'_>) -> u64 {
+    let extent = |p: &Pass| extents.0[p.axis].max(0).unsigned_abs();
+    let rows = passes.iter().enumerate().map(|(i, p)| {
+        let padded = passes.get(i + 1).filter(|_| i + 2 == passes.len());
+        let padded = padded.map_or(0, |last| {
+            row_behind(passes, last, extents).saturating_mul(extent(last) + last.len as u64)
+        });
+        longest_row(passes, p, extents).max(padded)
+    });
     let line = passes.last().map_or(0, |last| {
         let row = row_behind(passes, last, extents);
-        let whole = row.saturating_mul(extents[last.axis].max(0).unsigned_abs());
+        let whole = row.saturating_mul(extent(last));
         let (short, len) = (SHORT_ROW as u64, last.len as u64);
         let lines = whole.saturating_add(row * len).saturating_mul(GROUP as u64);
         2 * lines.min(LINE as u64 + short) + row.min(short) * len
     });
-    channels as u64 * (GROUP as u64 * rows.sum::<u64>() + line) + 16
+    let beside = passes.iter().enumerate().map(|(i, p)| {
+        let row = row_behind(passes, p, extents);
+        let most = row.saturating_mul(extent(p)).min(beside::MOST as u64);
+        let (rest, longest) = (&passes[i..], passes.iter().map(|p| p.len as u64).max());
+        let rows = 4 + (GROUP * (rest.len() - 1)) as u64;
+        let pays = rest.len() > 1 && extent(p) >= beside::FEWEST as u64;
+        pays.then_some(most * rows + most.min(SHORT_ROW as u64) * longest.unwrap_or(0))
+    });
+    let beside = beside.flatten().max().unwrap_or(0);
+    channels as u64 * (GROUP as u64 * rows.sum::<u64>() + line + beside) + 16
 }
 
 /// Elements of a ring of converted rows, for each thread.
-pub(crate) fn ring_elems(passes: &[Pass], extents: &[i64]) -> u64 {
+pub(crate) fn ring_elems(passes: &[Pass], extents: Extents<'_>) -> u64 {
     let first = &passes[0];
     (first.len + GROUP - 1) as u64 * (longest_row(passes, first, extents) + ring::step(0) as u64)
 }
 
 /// Elements behind the axis of a pass, with all that other passes read there.
-fn row_behind(passes: &[Pass], pass: &Pass, extents: &[i64]) -> u64 {
+fn row_behind(passes: &[Pass], pass: &Pass, (extents, shape): Extents<'_>) -> u64 {
     let grown = |d: usize| {
         let own = passes.iter().filter(|p| p.axis == d);
-        extents[d].max(0).unsigned_abs() + own.map(|p| p.len as u64).sum::<u64>()
+        let reads = extents[d].max(0).unsigned_abs() + own.map(|p| p.len as u64).sum::<u64>();
+        reads.min(shape[d].max(extents[d]).max(0).unsigned_abs())
     };
     (pass.axis + 1..extents.len()).map(grown).product()
 }
 
 /// Elements of a row that a pass makes at a time, at most.
-fn longest_row(passes: &[Pass], pass: &Pass, extents: &[i64]) -> u64 {
+fn longest_row(passes: &[Pass], pass: &Pass, extents: Extents<'_>) -> u64 {
     let row = |p: &Pass| row_behind(passes, p, extents);
     if pass.axis == passes[0].axis {
         row(pass).min(most_of_strip(passes, row))
@@ -266,6 +289,7 @@ impl<R: Rule> Separable<'_, R> {
                 rows: Vec::new(),
                 ring: None,
                 line: Scratch::new(&ctx.meter, 0)?,
+                beside: None,
             });
         };
         let longest = blocks.iter().map(|b| b.columns.len()).max().unwrap_or(0);
@@ -275,7 +299,8 @@ impl<R: Rule> Separable<'_, R> {
         let row = |(i, l): (usize, &Level<R::W>)| {
             let row = if i == 0 { longest } else { l.row };
             let margins = if i + 2 == count { padded } else { 0 };
-            let row = row.max(margins);
+            let (beside, _) = beside::elems(&first.levels, 1, i);
+            let row = row.max(margins).max(beside);
             Scratch::new(&ctx.meter, GROUP * self.rule.channels(i + 1) * row).map(Some)
         };
         let rows = first
@@ -306,10 +331,14 @@ impl<R: Rule> Separable<'_, R> {
             let rows = first.levels[0].len + GROUP - 1;
             Scratch::new(&ctx.meter, rows * ring::step(longest))
         });
+        let channels = (0..=count).map(|pass| self.rule.channels(pass));
+        let channels = channels.max().unwrap_or(1);
+        let beside = (0..count).map(|i| beside::elems(&first.levels, channels, i).1);
         Ok(Work {
             rows,
             ring: ring.transpose()?,
-            line: Scratch::new(&ctx.meter, line)?,
+            line: Scratch::new(&ctx.meter, line.max(beside.max().unwrap_or(0)))?,
+            beside: Beside::new(&ctx.meter, &first.levels, (channels, self.out_size))?,
         })
     }
 
@@ -323,9 +352,18 @@ impl<R: Rule> Separable<'_, R> {
         work: &mut Work<R::W>,
     ) {
         let (level, deeper) = (&levels[0], &levels[1..]);
-        if let (true, Out::Whole(out)) = (deeper.is_empty() && level.row < SHORT_ROW, &mut *out) {
-            self.lines((level, range), source, load, out, work);
-            return;
+        if let (1..SHORT_ROW, Out::Whole(out)) = (level.row, &mut *out) {
+            if deeper.is_empty() {
+                self.lines((level, range), source, load, out, work);
+                return;
+            }
+            if range.len() >= beside::FEWEST
+                && let Some(mut space) = work.beside.take()
+            {
+                self.beside((levels, range), source, load, out, (work, &mut space));
+                work.beside = Some(space);
+                return;
+            }
         }
         let row = source.pieces.iter().map(|p| p.len).sum();
         let channels = self.rule.channels(level.pass + 1);
@@ -444,7 +482,7 @@ impl<R: Rule> Separable<'_, R> {
     }
 
     /// Hands the channels of a row to the next pass, or rounds them to the output.
-    fn next(
+    pub(crate) fn next(
         &self,
         deeper: &[Level<R::W>],
         rows: &[&[R::W]],

@@ -32,7 +32,7 @@ impl<'a> Wholes<'a> {
                     for &input in inputs {
                         until[input] = v;
                     }
-                    scratch[v] = op.scratch(expr.shape(v), threads);
+                    scratch[v] = op.scratch(expr.shape(v), expr.shape(v), threads);
                 }
             }
         }

@@ -203,8 +203,8 @@ impl Op for Counted {
         self.op.needs(operand)
     }
 
-    fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
-        self.op.scratch(extents, threads)
+    fn scratch(&self, extents: &[i64], shape: &[i64], threads: usize) -> u64 {
+        self.op.scratch(extents, shape, threads)
     }
 
     fn cost_ns(&self) -> f64 {

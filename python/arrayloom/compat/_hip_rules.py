@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from arrayloom._volume import Volume, blockwise
+from arrayloom._volume import Volume, as_volume, blockwise
 from arrayloom._volume_compute import compute
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Result",
     "converted",
     "finished",
+    "image_of",
     "kernel_of",
     "reach_of",
     "rounds",
@@ -30,6 +31,15 @@ Image: TypeAlias = ArrayLike | Volume
 Result: TypeAlias = Any
 
 MODE = "renormalize"
+
+
+def image_of(image: Image) -> Volume:
+    """The image that is filtered, of real numbers."""
+    volume = as_volume(image)
+    if volume.dtype.kind == "c":
+        message = f"an image of {volume.dtype}; HIP's images are real, so filter its real and its imaginary part"
+        raise TypeError(message)
+    return volume
 
 
 def space_axes(volume: Volume) -> list[int]:
@@ -69,6 +79,9 @@ def converted(volume: Volume, dtype: DTypeLike) -> Volume:
 
 def kernel_of(volume: Volume, kernel: ArrayLike) -> tuple[NDArray[np.float64], list[int]]:
     """The weights of a kernel, and the axes they lie along."""
+    if np.iscomplexobj(kernel):
+        message = "a kernel of complex numbers; HIP's kernels are real, so filter with its real and its imaginary part"
+        raise TypeError(message)
     weights = np.asarray(kernel, np.float64)
     which = space_axes(volume)
     while weights.ndim > len(which) and weights.shape[0] == 1:

@@ -29,13 +29,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from arrayloom import filters, volumes
-from arrayloom._volume import Volume, as_volume, blockwise, elementwise
+from arrayloom._volume import Volume, blockwise, elementwise
 from arrayloom.compat._hip_rules import (
     MODE,
     Image,
     Result,
     converted,
     finished,
+    image_of,
     kernel_of,
     reach_of,
     rounds,
@@ -100,7 +101,7 @@ def Gaussian(imageIn: Image, sigmas: ArrayLike, numIterations: int = 1, device: 
     >>> Gaussian(np.array([0.0, 0, 9, 0, 0]), [1, 0, 0]).round(2).tolist()
     [0.7, 2.32, 3.62, 2.32, 0.7]
     """
-    volume = as_volume(imageIn)
+    volume = image_of(imageIn)
     result = widened(volume)
     for _ in rounds(numIterations):
         result = _smooth(result, sigmas)
@@ -115,7 +116,7 @@ def HighPassFilter(imageIn: Image, sigmas: ArrayLike, device: int = -1) -> Resul
     >>> HighPassFilter([0.0, 0, 9, 0, 0], [1, 0, 0]).round(2).tolist()
     [0.0, 0.0, 5.38, 0.0, 0.0]
     """
-    volume = as_volume(imageIn)
+    volume = image_of(imageIn)
     wide = widened(volume)
     result = elementwise(np.maximum, [wide - _smooth(wide, sigmas), 0.0])
     return finished(imageIn, converted(result, volume.dtype))
@@ -131,7 +132,7 @@ def LoG(imageIn: Image, sigmas: ArrayLike, device: int = -1) -> Result:
     >>> (100 * LoG([0.0, 0, 9, 0, 0], [1, 0, 0])).round().tolist()
     [182.0, 36.0, -346.0, 36.0, 182.0]
     """
-    volume = as_volume(imageIn)
+    volume = image_of(imageIn)
     each, which = sigmas_of(volume, sigmas)
     reach = [reach_of(s, 10) for s in each]
     wide = widened(volume)
@@ -163,7 +164,7 @@ def MultiplySum(
     >>> MultiplySum([1.0, 2.0, 6.0], [1, 2, 1]).round(2).tolist()
     [1.33, 2.75, 4.67]
     """
-    volume = as_volume(imageIn)
+    volume = image_of(imageIn)
     weights, axes = kernel_of(volume, kernel)
     balanced = abs(weights.sum()) <= 1e-12 * np.abs(weights).sum()
     result = volume
@@ -192,7 +193,7 @@ def MeanFilter(
     >>> MeanFilter(np.array([1, 2, 7], np.uint8), np.ones(3)).tolist()
     [1, 3, 4]
     """
-    volume = as_volume(imageIn)
+    volume = image_of(imageIn)
     weights, axes = kernel_of(volume, kernel)
     count = (weights != 0).astype(np.float64)
     result = volume
@@ -215,7 +216,7 @@ def _flat(volume: Volume, kernel: ArrayLike) -> tuple[NDArray[np.bool_], list[in
 
 
 def _pointwise(imageIn: Image, kernel: ArrayLike, run: Callable[..., Volume]) -> Result:
-    volume = as_volume(imageIn)
+    volume = image_of(imageIn)
     points, axes = _flat(volume, kernel)
     found = run(widened(volume), footprint=points, mode=MODE, axes=axes)
     return finished(imageIn, converted(found, volume.dtype))
@@ -253,7 +254,7 @@ def MedianFilter(
     >>> MedianFilter([3, 1, 2, 50, 4], [1, 1, 1]).tolist()
     [3, 2, 2, 4, 50]
     """
-    volume = as_volume(imageIn)
+    volume = image_of(imageIn)
     weights, axes = kernel_of(volume, kernel)
     result = volume
     for _ in rounds(numIterations):
@@ -281,7 +282,7 @@ def _extreme(
 
 
 def _extremes(steps: Sequence[bool], imageIn: Image, kernel: ArrayLike) -> Result:
-    volume = as_volume(imageIn)
+    volume = image_of(imageIn)
     weights, axes = kernel_of(volume, kernel)
     result = volume
     for maximum in steps:
@@ -347,7 +348,7 @@ def EntropyFilter(imageIn: Image, kernel: ArrayLike, device: int = -1) -> Result
     >>> EntropyFilter([1, 1, 1, 5, 9], [1, 1]).tolist()
     [0.0, 0.0, 0.0, 1.0, 1.0]
     """
-    volume = as_volume(imageIn)
+    volume = image_of(imageIn)
     weights, axes = kernel_of(volume, kernel)
     found = filters.entropy_filter(volume, footprint=weights != 0, mode=MODE, axes=axes)
     return finished(imageIn, found)
@@ -366,7 +367,7 @@ def WienerFilter(
     >>> WienerFilter([1.0, 3.0, 1.0, 9.0], [1, 1, 1], 2.0).round(2).tolist()
     [2.0, 1.67, 1.58, 8.5]
     """
-    volume = as_volume(imageIn)
+    volume = image_of(imageIn)
     points, axes = _flat(volume, kernel)
     common: dict[str, Any] = {"footprint": points, "mode": MODE, "axes": axes}
     noise = noiseVariance
@@ -392,7 +393,7 @@ def NLMeans(
     >>> NLMeans([0.0, 1.0, 0.0, 1.0, 99.0, 98.0], 0.5, 3, 1).round(1).tolist()
     [0.4, 0.5, 0.3, 32.4, 57.4, 98.4]
     """
-    volume = as_volume(imageIn)
+    volume = image_of(imageIn)
     found = filters.nl_means(
         widened(volume),
         h,

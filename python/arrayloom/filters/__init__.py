@@ -23,7 +23,7 @@ devices
     them. Results do not depend on them.
 
 Integer results are rounded once, half to even, and saturate. Filters with signed results give floats.
-A window with a NaN gives NaN.
+A window with a NaN gives NaN; `correlate` and `convolve` leave out the points whose weight is zero.
 """
 
 from arrayloom.filters._binary import (

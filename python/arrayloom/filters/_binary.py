@@ -18,6 +18,7 @@ from arrayloom._volume import Volume, as_volume, blockwise
 from arrayloom._volume_compute import compute
 from arrayloom.filters._common import (
     Devices,
+    Footprint,
     Input,
     Integers,
     Limit,
@@ -28,6 +29,7 @@ from arrayloom.filters._common import (
     finish,
     is_lazy,
     one_each,
+    turned_origins,
 )
 from arrayloom.filters._rank import extremum
 from arrayloom.filters._steps import Step, Truth, repeated, truth
@@ -41,7 +43,9 @@ def generate_binary_structure(rank: int, connectivity: int) -> NDArray[np.bool_]
     >>> generate_binary_structure(2, 1).astype(int).tolist()
     [[0, 1, 0], [1, 1, 1], [0, 1, 0]]
     """
-    steps = np.abs(np.indices([3] * rank) - 1).sum(axis=0)
+    line, steps = np.array([1, 0, 1]), np.array(0)
+    for _ in range(rank):
+        steps = steps[..., None] + line
     return np.asarray(steps <= max(connectivity, 1), bool)
 
 
@@ -71,7 +75,7 @@ def iterate_structure(structure: ArrayLike, iterations: int, origin: Integers | 
 class _Shape:
     """A structure, and how it lies on a volume."""
 
-    points: NDArray[np.bool_]
+    points: Footprint
     origin: list[int]
     border: bool
     axes: Any
@@ -82,27 +86,24 @@ class _Shape:
 
     def dilation(self) -> Step:
         """True where some voxel under the mirrored structure is true."""
-        turned = [-o - (n % 2 == 0) for o, n in zip(self.origin, self.points.shape, strict=True)]
-        return Step(np.flip(self.points), turned, self.border, self.axes, dilates=True)
+        turned = turned_origins(self.origin, self.points.shape)
+        return Step(self.points.flipped(), turned, self.border, self.axes, dilates=True)
 
 
-def _shape(
-    volume: Volume, structure: Any, origin: Any, border: Any, axes: Any, may_be_empty: bool = False
-) -> _Shape:
+def _shape(volume: Volume, structure: Any, origin: Any, border: Any, axes: Any) -> _Shape:
     count = len(filtered_axes(volume, axes))
-    points = (
-        generate_binary_structure(count, 1) if structure is None else np.asarray(structure, bool)
-    )
-    if points.ndim != count or not (may_be_empty or points.any()):
+    mask = generate_binary_structure(count, 1) if structure is None else np.asarray(structure, bool)
+    if mask.ndim != count or not mask.size:
         message = (
-            f"a structure of shape {points.shape} with {int(points.sum())} points for {count} "
-            "filtered axes; give as many axes, and at least one point"
+            f"a structure of shape {mask.shape} for {count} filtered axes; "
+            "give as many axes, and none without extent"
         )
         raise RuntimeError(message)
     origins = [index(o) for o in one_each("origin", origin, count)]
     if not isinstance(border, (int, np.integer, np.bool_)):
         message = f"a border_value of {border!r}; give 0 or 1"
         raise TypeError(message)
+    points = Footprint(mask.shape, None if mask.all() else mask)
     return _Shape(points, origins, bool(border), axes)
 
 
@@ -333,13 +334,10 @@ def binary_fill_holes(
             "compute the volume first"
         )
         raise ValueError(message)
-    free = ~np.asarray(compute(truth(volume), memory_limit=memory_limit))
+    inside = blockwise(lambda v: v != 0, [volume], volume.shape, np.bool_, "truth")
+    free = ~np.asarray(compute(inside, memory_limit=memory_limit))
     reached = repeated(np.zeros_like(free), [shape.dilation()], free, 0, memory_limit, devices)
     return _finished(input, ~np.asarray(reached), output, memory_limit, devices)
-
-
-def _everywhere(inside: NDArray[Any]) -> NDArray[np.bool_]:
-    return np.ones(inside.shape, bool)
 
 
 def binary_hit_or_miss(
@@ -363,13 +361,10 @@ def binary_hit_or_miss(
     """
     volume = as_volume(input)
     inside = truth(volume)
-    hit = _shape(volume, structure1, origin1, 0, axes, may_be_empty=True)
-    rest = ~hit.points if structure2 is None else structure2
-    if hit.points.any():
-        found = hit.erosion().of(inside)
-    else:
-        # Nothing has to be true, which holds everywhere.
-        found = blockwise(_everywhere, [inside], volume.shape, np.bool_, "everywhere")
+    if structure1 is None:
+        structure1 = generate_binary_structure(len(filtered_axes(volume, axes)), 1)
+    rest = ~np.asarray(structure1, bool) if structure2 is None else structure2
+    found = _shape(volume, structure1, origin1, 0, axes).erosion().of(inside)
     if np.any(rest):
         miss = _shape(volume, rest, origin1 if origin2 is None else origin2, 0, axes)
         near = extremum(inside, True, miss.points, "constant", 0.0, miss.origin, axes)

@@ -4,8 +4,14 @@
 # pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false
 # Arrays and file objects of many libraries come in; their element types are known at run time only.
 
+import inspect
+import math
+import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from operator import index
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,8 +27,15 @@ Numbers: TypeAlias = float | Sequence[float]
 Integers: TypeAlias = int | Sequence[int]
 Modes: TypeAlias = str | Sequence[str]
 Output: TypeAlias = DTypeLike | NDArray[Any] | None
+# Points, points before the center, mode, and the constant border.
+WindowAxis: TypeAlias = tuple[int, int, str, float]
 Limit: TypeAlias = int | str | None
 Devices: TypeAlias = str | Sequence[str] | None
+
+_HERE = str(Path(__file__).parent)
+
+# Lists of more points take more memory than what they are looked for in.
+_MOST_POINTS = 1 << 26
 
 _MODES = (
     "reflect",
@@ -55,6 +68,9 @@ def finish(
             raise TypeError(message)
         return result
     out = output if isinstance(output, np.ndarray) else None
+    if out is not None and out.shape != result.shape:
+        message = f"output shape not correct: {out.shape} for a result of shape {result.shape}"
+        raise RuntimeError(message)
     array = compute(result, out=out, memory_limit=memory_limit, devices=devices)
     named = np.dtype(output) if output is not None and out is None else array.dtype
     return array if named.isnative else array.astype(named)
@@ -65,6 +81,9 @@ def wanted_dtype(output: Output, default: DTypeLike) -> np.dtype[Any]:
     default = np.dtype(default)
     if output is None:
         return default
+    if type(output) in {list, tuple}:
+        message = f"output {output!r} is neither a dtype nor an array; give one of them"
+        raise RuntimeError(message)
     dtype = output.dtype if isinstance(output, np.ndarray) else np.dtype(output)
     if default.kind == "c" and dtype.kind != "c":
         message = (
@@ -89,9 +108,9 @@ def linear_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def precise(volume: Volume, output: Output) -> Volume:
     """`volume` in double precision where doubles are wanted of a dtype that is filtered in single precision."""
-    wanted = wanted_dtype(output, volume.dtype)
-    if not np.can_cast(volume.dtype, np.complex64):
+    if output is None or not np.can_cast(volume.dtype, np.complex64):
         return volume
+    wanted = wanted_dtype(output, volume.dtype)
     if volume.dtype.kind == "c":
         return volume.astype(np.complex128) if wanted.char == "D" else volume
     return volume.astype(np.float64) if wanted.char in "dD" else volume
@@ -99,7 +118,7 @@ def precise(volume: Volume, output: Output) -> Volume:
 
 def as_output(volume: Volume, output: Output) -> Volume:
     """`volume` in the dtype that was asked for."""
-    return rounded(volume, wanted_dtype(output, volume.dtype))
+    return volume if output is None else rounded(volume, wanted_dtype(output, volume.dtype))
 
 
 def rounded(volume: Volume, dtype: np.dtype[Any]) -> Volume:
@@ -128,7 +147,7 @@ def saturated(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 def filtered_axes(volume: Volume, axes: int | Sequence[int] | None) -> list[int]:
     if axes is None:
-        return list(range(volume.ndim))
+        return list(range(len(volume.shape)))
     several = [index(axes)] if isinstance(axes, (int, np.integer)) else [index(a) for a in axes]
     for axis in several:
         if not -volume.ndim <= axis < volume.ndim:
@@ -153,7 +172,7 @@ def one_each(name: str, value: Any, count: int) -> list[Any]:
 
 def modes_of(mode: Modes, count: int) -> list[str]:
     modes = one_each("mode", mode, count)
-    for one in modes:
+    for one in [mode] if isinstance(mode, str) else modes:
         if one not in _MODES:
             message = f"boundary mode {one!r} not supported; use one of {', '.join(_MODES[:6])}"
             raise RuntimeError(message)
@@ -172,26 +191,103 @@ def points_before(size: int, origin: int) -> int:
     return before
 
 
-def footprint_of(volume: Volume, size: Any, footprint: Any, axes: Any) -> NDArray[np.bool_]:
+def turned_origins(origin: Integers, shape: Sequence[int]) -> list[int]:
+    """The origins of a window of `shape` that is mirrored."""
+    origins = one_each("origin", origin, len(shape))
+    return [-index(o) - (n % 2 == 0) for o, n in zip(origins, shape, strict=True)]
+
+
+def real_number(cval: Any) -> float:
+    """The constant border of a real volume."""
+    if type(cval) is float:
+        return cval
+    if isinstance(cval, (complex, np.complexfloating)):
+        message = (
+            f"cval {cval} is complex and the input is real; give a real cval or a complex input"
+        )
+        raise TypeError(message)
+    if isinstance(cval, (str, bytes)):
+        message = f"cval {cval!r} is text; give a number"
+        raise TypeError(message)
+    return float(cval)
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """The points of a window: those of a box where `mask` is true, or all of it."""
+
+    shape: tuple[int, ...]
+    mask: NDArray[np.bool_] | None = None
+
+    @cached_property
+    def count(self) -> int:
+        """Number of points."""
+        return math.prod(self.shape) if self.mask is None else int(self.mask.sum())
+
+    def flipped(self) -> "Footprint":
+        """The mirrored window."""
+        return self if self.mask is None else Footprint(self.shape, np.flip(self.mask))
+
+    def points(self, volume: Volume, axes: Any) -> list[bool]:
+        """Which points of a box with an axis for every axis of `volume` the window has, in C order."""
+        if self.count > _MOST_POINTS:
+            message = (
+                f"a window of {self.count} points, each of which is looked at for every voxel; "
+                f"give a smaller size, up to {_MOST_POINTS} points"
+            )
+            raise MemoryError(message)
+        if self.mask is None:
+            return [True] * self.count
+        return spread_mask(self.mask, volume, axes).ravel().tolist()
+
+
+def footprint_of(
+    volume: Volume, size: Any, footprint: Any, axes: Any, *, whole: bool = True
+) -> Footprint:
+    """The points of a window, of `footprint` or a box of `size`; in SciPy some filters take sizes that are not `whole`."""
     if footprint is not None:
-        mask = np.asarray(footprint, bool)
-        if not mask.any():
-            message = "All-zero footprint is not supported."
-            raise ValueError(message)
-        return mask
+        if size is not None:
+            warn_caller("ignoring size because footprint is set")
+        return box_or_points(np.asarray(footprint, bool))
     if size is None:
         message = "no footprint or filter size provided"
         raise RuntimeError(message)
-    return np.ones(sizes_of(size, len(filtered_axes(volume, axes))), bool)
+    count = len(filtered_axes(volume, axes))
+    return Footprint(tuple(sizes_of(size, count) if whole else box_sizes(size, count)))
+
+
+def box_or_points(mask: NDArray[np.bool_]) -> Footprint:
+    """The window of the true points of `mask`."""
+    if not mask.any():
+        message = "All-zero footprint is not supported."
+        raise ValueError(message)
+    return Footprint(mask.shape, None if mask.all() else mask)
+
+
+def warn_caller(text: str) -> None:
+    """Warns at the line outside of this package that called a filter."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename.startswith(_HERE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, UserWarning, stacklevel=level)
 
 
 def sizes_of(size: Any, count: int) -> list[int]:
     """The extents of a box."""
-    sizes = one_each("size", size, count)
-    if any(s != int(s) or s < 1 for s in sizes):
-        message = f"incorrect filter size {size}: whole numbers of at least 1 are needed"
+    sizes = [index(s) for s in one_each("size", size, count)]
+    if any(s < 1 for s in sizes):
+        message = f"incorrect filter size {size}: at least 1 is needed"
         raise RuntimeError(message)
-    return [int(s) for s in sizes]
+    return sizes
+
+
+def box_sizes(size: Any, count: int) -> list[int]:
+    """The extents of a box that is taken axis by axis: as SciPy's, axes of no extent are left alone."""
+    sizes = one_each("size", size, count)
+    if any(s != int(s) for s in sizes):
+        message = f"incorrect filter size {size}: whole numbers are needed"
+        raise RuntimeError(message)
+    return [max(int(s), 1) for s in sizes]
 
 
 def native(
@@ -210,13 +306,14 @@ def native(
 
 def window_of(
     volume: Volume, shape: Sequence[int], mode: Modes, cval: float, origin: Integers, axes: Any
-) -> list[tuple[int, int, str, float]]:
+) -> list[WindowAxis]:
     """The window along every axis of `volume`, at least one, for a footprint of `shape` on the filtered ones."""
     which = filtered_axes(volume, axes)
     if len(shape) != len(which):
         message = f"a footprint or weights of {len(shape)} axes for {len(which)} filtered axes; the numbers must be equal"
         raise RuntimeError(message)
     full = [(1, 0, "reflect", 0.0)] * max(volume.ndim, 1)
+    border = real_number(cval)
     rows = zip(
         which,
         shape,
@@ -225,12 +322,14 @@ def window_of(
         strict=True,
     )
     for axis, n, o, m in rows:
-        full[axis] = (int(n), points_before(int(n), o), m, cval)
+        full[axis] = (n, points_before(n, o), m, border)
     return full
 
 
 def spread_mask(values: NDArray[Any], volume: Volume, axes: Any) -> NDArray[Any]:
     """A footprint with an axis for every axis of `volume`."""
+    if axes is None:
+        return values
     which = filtered_axes(volume, axes)
     order = np.argsort(which)
     shape = [1] * volume.ndim

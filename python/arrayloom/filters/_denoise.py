@@ -11,8 +11,10 @@ import numpy as np
 from arrayloom import volumes
 from arrayloom._ext import VolumeExpr
 from arrayloom._volume import as_volume
+from arrayloom.filters._binary import generate_binary_structure
 from arrayloom.filters._common import (
     Devices,
+    Footprint,
     Input,
     Integers,
     Limit,
@@ -21,6 +23,7 @@ from arrayloom.filters._common import (
     Output,
     Result,
     as_output,
+    box_or_points,
     filtered_axes,
     finish,
     float_of,
@@ -71,7 +74,7 @@ def wiener_filter(
     [1.667, 1.667, 1.577, 8.625]
     """
     volume = as_volume(input)
-    points = footprint_of(volume, size, footprint, axes)
+    points = footprint_of(volume, size if footprint is None else None, footprint, axes)
     if noise is None:
         wide = np.dtype(np.float64)
         spread = local_statistic(volume, ("var", []), points, mode, cval, origin, axes, wide)
@@ -197,7 +200,7 @@ def nl_means(
     dtype = wanted_dtype(output, linear_of(volume.dtype))
     operands = [volume]
     if distance == "fisher":
-        box = np.ones([2 * p + 1 for p in patches], bool)
+        box = Footprint(tuple(2 * p + 1 for p in patches))
         wide = np.dtype(np.float64)
         # Niblack's threshold without deviations is the mean.
         operands += [
@@ -258,10 +261,7 @@ def anisotropic_diffusion(
             f"{iterations} iterations with option {option}; give at least 1, and option 1 or 2"
         )
         raise ValueError(message)
-    points = np.zeros((3,) * len(which), bool)
-    points[(1,) * len(which)] = True
-    for d in range(len(which)):
-        points[tuple(slice(None) if a == d else 1 for a in range(len(which)))] = True
+    points = box_or_points(generate_binary_structure(len(which), 1))
     kind = float_of(volume.dtype)
     numbers = [float(kappa), float(step), float(option)]
     result = volume

@@ -83,6 +83,7 @@ def _gaussian(
     which = filtered_axes(volume, axes)
     count = len(which)
     taps: list[Taps] = []
+    made: dict[Any, list[float]] = {}
     rows = zip(
         which,
         one_each("sigma", sigma, count),
@@ -94,7 +95,10 @@ def _gaussian(
     for axis, s, o, m, r in rows:
         if s > 1e-15:
             reach = _reach(s, truncate, r)
-            taps.append((axis, _taps(float(s), index(o), reach, m), reach, m, cval))
+            given = (float(s), index(o), reach, m)
+            if given not in made:
+                made[given] = _taps(*given)
+            taps.append((axis, made[given], reach, m, cval))
     return linear_sums(volume, taps, dtype)
 
 

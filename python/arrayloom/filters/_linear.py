@@ -19,6 +19,7 @@ from arrayloom.filters._common import (
     Modes,
     Output,
     Result,
+    box_sizes,
     filtered_axes,
     finish,
     float_of,
@@ -28,8 +29,9 @@ from arrayloom.filters._common import (
     points_before,
     precise,
     rounded,
-    sizes_of,
+    turned_origins,
     wanted_dtype,
+    warn_caller,
 )
 from arrayloom.filters._sums import Taps, complex_sums, linear_sums, sum_of, weighted_sums
 
@@ -60,7 +62,7 @@ def uniform_filter(
     count = len(which)
     rows = zip(
         which,
-        sizes_of(size, count),
+        box_sizes(size, count),
         one_each("origin", origin, count),
         modes_of(mode, count),
         strict=True,
@@ -91,6 +93,7 @@ def uniform_filter1d(
     >>> uniform_filter1d([3, 6, 9], 3).tolist()
     [4, 6, 8]
     """
+    points_before(index(size), origin)
     return uniform_filter(
         input,
         size,
@@ -136,6 +139,8 @@ def mean_filter(
             memory_limit=memory_limit,
             devices=devices,
         )
+    if size is not None:
+        warn_caller("ignoring size because footprint is set")
     volume = precise(as_volume(input), output)
     mask = np.asarray(footprint, bool)
     weights = mask / max(mask.sum(), 1)
@@ -148,6 +153,15 @@ def mean_filter(
 def _weights(weights: ArrayLike) -> NDArray[Any]:
     values = np.asarray(weights)
     return values.astype(np.complex128 if values.dtype.kind == "c" else np.float64)
+
+
+def _line(weights: ArrayLike) -> NDArray[Any]:
+    """The weights of one axis."""
+    values = _weights(weights)
+    if values.ndim != 1 or not values.size:
+        message = f"no filter weights given along one axis, but of shape {values.shape}"
+        raise RuntimeError(message)
+    return values
 
 
 def _weighted_dtype(volume: Volume, weights: NDArray[Any]) -> np.dtype[Any]:
@@ -211,8 +225,7 @@ def convolve(
     [1.0, 3.0, 2.0]
     """
     values = _weights(weights).conj()
-    origins = one_each("origin", origin, values.ndim)
-    turned = [-index(o) - (n % 2 == 0) for o, n in zip(origins, values.shape, strict=True)]
+    turned = turned_origins(origin, values.shape)
     return correlate(
         input,
         np.flip(values),
@@ -246,7 +259,7 @@ def correlate1d(
     [8, 26, 8, 12, 7, 28, 36, 9]
     """
     volume = precise(as_volume(input), output)
-    values = _weights(weights)
+    values = _line(weights)
     before = points_before(len(values), origin)
     at, border = filtered_axes(volume, (axis,))[0], modes_of(mode, 1)[0]
     dtype = wanted_dtype(output, _weighted_dtype(volume, values))
@@ -280,7 +293,7 @@ def convolve1d(
     >>> convolve1d([2, 8, 0, 4, 1, 9, 9, 0], weights=[1, 3]).tolist()
     [14, 24, 4, 13, 12, 36, 27, 0]
     """
-    values = _weights(weights).conj()
+    values = _line(weights).conj()
     origin = -index(origin) - (len(values) % 2 == 0)
     return correlate1d(
         input,
@@ -391,10 +404,13 @@ def laplace(
     if not which:
         result = rounded(volume, dtype)
     elif "renormalize" not in modes:
-        weights = np.zeros((3,) * len(which))
-        for d in range(len(which)):
-            weights[tuple(slice(None) if a == d else 1 for a in range(len(which)))] += [1, -2, 1]
-        result = weighted_sums(volume, weights, modes, cval, 0, which, dtype)
+        rank = len(which)
+        weights, middle = [0.0] * 3**rank, 3**rank // 2
+        weights[middle] = -2.0 * rank
+        for d in range(rank):
+            weights[middle - 3**d] = weights[middle + 3**d] = 1.0
+        star = np.reshape(weights, (3,) * rank)
+        result = weighted_sums(volume, star, modes, cval, 0, axes, dtype)
     else:
         parts = [
             linear_sums(volume, [(a, [1.0, -2.0, 1.0], 1, m, cval)], kind)

@@ -19,6 +19,7 @@ from arrayloom._ext import VolumeExpr
 from arrayloom._volume import Volume, as_volume, elementwise
 from arrayloom.filters._common import (
     Devices,
+    Footprint,
     Input,
     Integers,
     Limit,
@@ -26,6 +27,7 @@ from arrayloom.filters._common import (
     Output,
     Result,
     as_output,
+    box_or_points,
     finish,
     float_of,
     footprint_of,
@@ -33,18 +35,21 @@ from arrayloom.filters._common import (
     native,
     one_each,
     rounded,
+    spread_mask,
+    turned_origins,
     wanted_dtype,
+    warn_caller,
     window_of,
 )
 from arrayloom.filters._pointwise import subtracted
-from arrayloom.filters._rank import extremum
+from arrayloom.filters._rank import extremum, reached
 
 
 @dataclass(frozen=True)
 class _Element:
     """A structuring element, and how it lies on a volume."""
 
-    points: NDArray[np.bool_]
+    points: Footprint
     heights: NDArray[np.float64] | None
     mode: Modes
     cval: float
@@ -56,28 +61,28 @@ class _Element:
         points, heights, origin = self.points, self.heights, self.origin
         dilates = kind == "d"
         if dilates:
-            origins = one_each("origin", origin, points.ndim)
-            origin = [-index(o) - (n % 2 == 0) for o, n in zip(origins, points.shape, strict=True)]
-            points = np.flip(points)
+            origin = turned_origins(origin, points.shape)
+            points = points.flipped()
             heights = None if heights is None else np.flip(heights)
         if heights is None:
             return extremum(volume, dilates, points, self.mode, self.cval, origin, self.axes)
-        join, total = np.maximum if dilates else np.minimum, None
-        for height in np.unique(heights[points]).tolist():
-            level = points & (heights == height)
-            found = extremum(volume, dilates, level, self.mode, self.cval, origin, self.axes)
-            moved = found.astype(np.float64) + (height if dilates else -height)
-            total = moved if total is None else elementwise(join, [total, moved])
-        return volume if total is None else rounded(total, volume.dtype)
+        window = window_of(volume, points.shape, self.mode, self.cval, origin, self.axes)
+        flat = points.points(volume, self.axes)
+        each = spread_mask(heights, volume, self.axes).ravel()[flat].tolist()
+
+        def build(expr: VolumeExpr, of: list[int]) -> int:
+            return expr.heights(of[0], dilates, window, flat, each)
+
+        return rounded(native([volume], np.dtype(np.float64), build), volume.dtype)
 
     def range(self, volume: Volume) -> Volume | None:
         """The dilation minus the erosion, both found together; for boxes with the voxel in their middle only."""
         shape = self.points.shape
         origins = [index(o) for o in one_each("origin", self.origin, len(shape))]
         middle = all(n % 2 for n in shape) and not any(origins)
-        if self.heights is not None or not middle or not self.points.all():
+        if self.heights is not None or not middle or self.points.mask is not None:
             return None
-        window = window_of(volume, shape, self.mode, self.cval, 0, self.axes)
+        window = reached(window_of(volume, shape, self.mode, self.cval, 0, self.axes), volume)
 
         def build(expr: VolumeExpr, of: list[int]) -> int:
             return expr.range(of[0], window)
@@ -101,17 +106,23 @@ def _element(
 ) -> _Element:
     """The structuring element of `size`, `footprint` and `structure`."""
     size, footprint, structure = shape
+    if size is None and footprint is None and structure is None:
+        message = "size, footprint, or structure must be specified"
+        raise ValueError(message)
     if structure is None:
-        return _Element(footprint_of(volume, size, footprint, axes), None, mode, cval, origin, axes)
+        points = footprint_of(volume, size, footprint, axes, whole=False)
+        return _Element(points, None, mode, cval, origin, axes)
+    if size is not None and footprint is not None:
+        warn_caller("ignoring size because footprint is set")
     heights = np.asarray(structure, np.float64)
-    points = np.ones(heights.shape, bool) if footprint is None else np.asarray(footprint, bool)
-    if points.shape != heights.shape or not points.any():
+    mask = np.ones(heights.shape, bool) if footprint is None else np.asarray(footprint, bool)
+    if mask.shape != heights.shape or not mask.any():
         message = (
-            f"a footprint of shape {points.shape} for a structure of shape {heights.shape}; "
+            f"a footprint of shape {mask.shape} for a structure of shape {heights.shape}; "
             "give one true or false for each height, and at least one true"
         )
         raise ValueError(message)
-    return _Element(points, heights, mode, cval, origin, axes)
+    return _Element(box_or_points(mask), heights, mode, cval, origin, axes)
 
 
 def _compared(

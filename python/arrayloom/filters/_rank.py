@@ -9,24 +9,25 @@ from operator import index
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arrayloom._ext import VolumeExpr
 from arrayloom._volume import Volume, as_volume
 from arrayloom.filters._common import (
     Devices,
+    Footprint,
     Input,
     Integers,
     Limit,
     Modes,
     Output,
     Result,
+    WindowAxis,
     as_output,
     finish,
     footprint_of,
     native,
     one_each,
-    spread_mask,
+    points_before,
     window_of,
 )
 
@@ -34,33 +35,57 @@ from arrayloom.filters._common import (
 def extremum(
     volume: Volume,
     maximum: bool,
-    mask: NDArray[np.bool_],
+    footprint: Footprint,
     mode: Modes,
     cval: float,
     origin: Any,
     axes: Any,
 ) -> Volume:
-    if mask.all():
+    if footprint.mask is None and (type(origin) is not int or origin):
         # SciPy takes a box axis by axis and leaves out those of one point, whatever their origin.
-        origins = one_each("origin", origin, mask.ndim)
-        origin = [o if n > 1 else 0 for o, n in zip(origins, mask.shape, strict=True)]
-    window = window_of(volume, mask.shape, mode, cval, origin, axes)
-    points = None if mask.all() else spread_mask(mask, volume, axes).ravel().tolist()
+        origins = one_each("origin", origin, len(footprint.shape))
+        origin = [o if n > 1 else 0 for o, n in zip(origins, footprint.shape, strict=True)]
+    window = window_of(volume, footprint.shape, mode, cval, origin, axes)
+    points = None if footprint.mask is None else footprint.points(volume, axes)
     return extremum_over(volume, maximum, window, points)
 
 
 def extremum_over(
-    volume: Volume,
-    maximum: bool,
-    window: list[tuple[int, int, str, float]],
-    points: list[bool] | None,
+    volume: Volume, maximum: bool, window: list[WindowAxis], points: list[bool] | None
 ) -> Volume:
     """The extremum over a window as `window_of` tells it, or over these of its points."""
+    if points is None:
+        window = reached(window, volume)
 
     def build(expr: VolumeExpr, of: list[int]) -> int:
         return expr.extremum(of[0], maximum, window, points)
 
     return native([volume], volume.dtype, build)
+
+
+def reached(window: list[WindowAxis], volume: Volume) -> list[WindowAxis]:
+    """A box in which every voxel sees the same voxels, without the points that are seen anyway."""
+    extents = volume.shape or (1,)
+    if all(axis[0] <= n for n, axis in zip(extents, window, strict=True)):
+        return window
+    return [_reached(n, *axis) for n, axis in zip(extents, window, strict=True)]
+
+
+def _reached(n: int, points: int, before: int, mode: str, cval: float) -> WindowAxis:
+    if n < 1 or points <= n:
+        return points, before, mode, cval
+    periods = {"reflect": 2 * n, "grid-mirror": 2 * n, "mirror": max(2 * n - 2, 1)}
+    periods |= {"wrap": n, "grid-wrap": n}
+    period = periods.get(mode)
+    constant = mode in {"constant", "grid-constant"}
+    # So far from a voxel everything has been seen: all voxels, or the last one and the border.
+    far = period - 1 if period is not None else n if constant else n - 1
+    after = min(points - 1 - before, far)
+    before = min(before, far)
+    everything = min(before, after) == far if period is None else before + after >= far
+    if everything and not constant:
+        return n, n // 2, "wrap", cval
+    return before + 1 + after, before, mode, cval
 
 
 def minimum_filter(
@@ -84,8 +109,8 @@ def minimum_filter(
     [1, 1, 1, 2, 4]
     """
     volume = as_volume(input)
-    mask = footprint_of(volume, size, footprint, axes)
-    result = extremum(volume, False, mask, mode, cval, origin, axes)
+    points = footprint_of(volume, size, footprint, axes, whole=False)
+    result = extremum(volume, False, points, mode, cval, origin, axes)
     return finish(input, as_output(result, output), output, memory_limit, devices)
 
 
@@ -110,8 +135,8 @@ def maximum_filter(
     [3, 3, 5, 4, 5]
     """
     volume = as_volume(input)
-    mask = footprint_of(volume, size, footprint, axes)
-    result = extremum(volume, True, mask, mode, cval, origin, axes)
+    points = footprint_of(volume, size, footprint, axes, whole=False)
+    result = extremum(volume, True, points, mode, cval, origin, axes)
     return finish(input, as_output(result, output), output, memory_limit, devices)
 
 
@@ -134,6 +159,7 @@ def minimum_filter1d(
     >>> minimum_filter1d([2, 8, 0, 4, 1, 9, 9, 0], size=3).tolist()
     [2, 0, 0, 0, 1, 1, 0, 0]
     """
+    points_before(index(size), origin)
     return minimum_filter(
         input,
         (size,),
@@ -167,6 +193,7 @@ def maximum_filter1d(
     >>> maximum_filter1d([2, 8, 0, 4, 1, 9, 9, 0], size=3).tolist()
     [8, 8, 8, 4, 9, 9, 9, 9]
     """
+    points_before(index(size), origin)
     return maximum_filter(
         input,
         (size,),
@@ -196,20 +223,31 @@ def _ranked(
 ) -> Result:
     volume = as_volume(x)
     size, footprint = mask
+    if footprint is not None and not np.any(footprint):
+        rank_of(0)
     points = footprint_of(volume, size, footprint, axes)
-    n = int(points.sum())
+    n = points.count
     rank = rank_of(n)
+    window = window_of(volume, points.shape, mode, cval, origin, axes)
     if rank in {0, n - 1}:
         result = extremum(volume, rank == n - 1, points, mode, cval, origin, axes)
         return finish(x, as_output(result, output), output, limit, devices)
-    window = window_of(volume, points.shape, mode, cval, origin, axes)
-    flat = spread_mask(points, volume, axes).ravel().tolist()
+    flat = points.points(volume, axes)
 
     def build(expr: VolumeExpr, of: list[int]) -> int:
         return expr.rank(of[0], window, flat, rank, percent)
 
     result = native([volume], volume.dtype, build)
     return finish(x, as_output(result, output), output, limit, devices)
+
+
+def _within(rank: int, points: int) -> int:
+    """A rank among so many points, from the smallest one."""
+    at = rank + points if rank < 0 else rank
+    if not 0 <= at < points:
+        message = f"rank {rank} not within filter footprint size {points}"
+        raise RuntimeError(message)
+    return at
 
 
 def median_filter(
@@ -234,7 +272,7 @@ def median_filter(
     """
     return _ranked(
         input,
-        lambda n: n // 2,
+        lambda n: _within(n // 2, n),
         (size, footprint),
         output,
         mode,
@@ -269,12 +307,7 @@ def rank_filter(
     """
 
     def of(n: int) -> int:
-        at = index(rank)
-        at = at + n if at < 0 else at
-        if not 0 <= at < n:
-            message = f"rank {rank} not within filter footprint size {n}"
-            raise RuntimeError(message)
-        return at
+        return _within(index(rank), n)
 
     return _ranked(
         input, of, (size, footprint), output, mode, cval, origin, axes, memory_limit, devices
@@ -308,7 +341,7 @@ def percentile_filter(
         raise RuntimeError(message)
     return _ranked(
         input,
-        lambda n: min(int(n * share / 100.0), n - 1),
+        lambda n: _within(min(int(n * share / 100.0), max(n - 1, 0)), n),
         (size, footprint),
         output,
         mode,

@@ -7,13 +7,13 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from arrayloom import volumes
 from arrayloom._ext import VolumeExpr
 from arrayloom._volume import Volume, as_volume
 from arrayloom.filters._common import (
     Devices,
+    Footprint,
     Input,
     Integers,
     Limit,
@@ -24,7 +24,6 @@ from arrayloom.filters._common import (
     float_of,
     footprint_of,
     native,
-    spread_mask,
     wanted_dtype,
     window_of,
 )
@@ -33,7 +32,7 @@ from arrayloom.filters._common import (
 def local_statistic(
     volume: Volume,
     statistic: tuple[str, list[float]],
-    mask: NDArray[np.bool_],
+    footprint: Footprint,
     mode: Modes,
     cval: float,
     origin: Any,
@@ -41,8 +40,8 @@ def local_statistic(
     dtype: np.dtype[Any],
 ) -> Volume:
     """A statistic of windows: its name in the native half, and its parameters."""
-    window = window_of(volume, mask.shape, mode, cval, origin, axes)
-    points = spread_mask(mask, volume, axes).ravel().tolist()
+    window = window_of(volume, footprint.shape, mode, cval, origin, axes)
+    points = footprint.points(volume, axes)
     name, numbers = statistic
     if volume.dtype.kind == "c":
         message = f"{name} filter of complex numbers; filter their parts"
@@ -68,7 +67,8 @@ def _spread_of(
 ) -> Result:
     volume = as_volume(x)
     size, footprint = mask
-    points = footprint_of(volume, size, footprint, axes)
+    # There is always a size.
+    points = footprint_of(volume, size if footprint is None else None, footprint, axes)
     dtype = wanted_dtype(output, float_of(volume.dtype))
     result = local_statistic(volume, (name, []), points, mode, cval, origin, axes, dtype)
     return finish(x, result, output, limit, devices)

@@ -17,10 +17,11 @@ from arrayloom._volume_compute import compute
 from arrayloom._volume_limits import default_limit, nbytes
 from arrayloom.filters._common import (
     Devices,
+    Footprint,
     Input,
     Limit,
+    WindowAxis,
     is_lazy,
-    spread_mask,
     window_of,
 )
 from arrayloom.filters._rank import extremum, extremum_over
@@ -33,9 +34,9 @@ _FEW, _FEW_IN_MASK = 7, 2
 
 @dataclass(frozen=True)
 class Step:
-    """An erosion, or a dilation, by the points of a window."""
+    """An erosion, or a dilation, by the points of a window, which may have none."""
 
-    points: Truth
+    points: Footprint
     origin: list[int]
     border: bool
     axes: Any
@@ -43,13 +44,22 @@ class Step:
 
     def of(self, volume: Volume) -> Volume:
         """The volume after the step."""
+        if self.is_empty():
+            return blockwise(self._of_nothing, [volume], volume.shape, np.bool_, "nothing")
         return extremum(
             volume, self.dilates, self.points, "constant", self.border, self.origin, self.axes
         )
 
+    def is_empty(self) -> bool:
+        """True if no voxel is looked at: all of nothing is true, and some of nothing false."""
+        return not self.points.count
+
+    def _of_nothing(self, inside: Truth) -> Truth:
+        return np.full(inside.shape, not self.dilates)
+
     def several(self, volume: Volume, count: int) -> Volume | None:
         """The volume after `count` steps, if one does what they do: boxes of boxes are boxes."""
-        if not volume.shape or not self.points.all():
+        if not volume.shape or self.points.mask is not None:
             return None
         # More would not see more.
         count = min(count, max(volume.shape))
@@ -69,12 +79,12 @@ class Step:
         if not new.shape:
             return False
         volume = as_volume(new)
-        points = spread_mask(self.points, volume, self.axes).ravel().tolist()
+        points = self.points.points(volume, self.axes)
         budget = default_limit() if limit is None else nbytes(limit)
         window = self._window(volume)
         return flood(old, new, mask, window, points, self.dilates, steps, budget)
 
-    def _window(self, volume: Volume) -> list[tuple[int, int, str, float]]:
+    def _window(self, volume: Volume) -> list[WindowAxis]:
         border = float(self.border)
         return window_of(volume, self.points.shape, "constant", border, self.origin, self.axes)
 
@@ -118,9 +128,11 @@ def repeated(
     for step in steps:
         volume = as_volume(result)
         wide = step.several(volume, iterations) if inside is None and iterations >= 1 else None
-        if wide is not None:
+        if step.is_empty():
+            result = _only(inside, step.of(volume), volume)
+        elif wide is not None:
             result = wide
-        elif iterations < 1 or (plain and iterations > max(few, step.points.sum() // 4)):
+        elif iterations < 1 or (plain and iterations > max(few, step.points.count // 4)):
             result = _settled(volume, step, inside, iterations, limit, devices)
         else:
             for _ in range(iterations):
@@ -147,9 +159,20 @@ def _settled(
 
     mask = None if inside is None else array(inside)
     old, left = array(volume), iterations if iterations >= 1 else None
+    # A state that comes again comes again and again: one is kept, for as many steps as were taken before it.
+    kept, taken = old, 0
     while True:
         new = array(step.of(as_volume(old)))
         left = None if left is None else left - 1
         if step.follow(old, new, mask, left, limit) or left == 0 or np.array_equal(old, new):
             return new
+        if left is None and np.array_equal(kept, new):
+            message = (
+                f"{iterations} iterations repeat until nothing changes any more, but states come again and again "
+                "with this structure; give a number of iterations, or a structure with its center"
+            )
+            raise RuntimeError(message)
+        taken += 1
+        if taken & (taken - 1) == 0:
+            kept = new
         old = new

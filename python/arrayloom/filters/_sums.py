@@ -12,22 +12,12 @@ from numpy.typing import NDArray
 
 from arrayloom._ext import VolumeExpr
 from arrayloom._volume import Volume, blockwise
-from arrayloom.filters._common import Modes, native, spread_mask, window_of
+from arrayloom.filters._common import Modes, native, real_number, spread_mask, window_of
 
 # Axis, weights, points before the center, mode, and the constant border.
 Taps: TypeAlias = tuple[int, list[float], int, str, complex]
 Border: TypeAlias = Callable[[complex], float]
 Sums: TypeAlias = Callable[[Volume, np.dtype[Any], Border], Volume]
-
-
-def _real(cval: complex) -> float:
-    """The constant border of a real volume."""
-    if isinstance(cval, (complex, np.complexfloating)):
-        message = (
-            f"cval {cval} is complex and the input is real; give a real cval or a complex input"
-        )
-        raise TypeError(message)
-    return float(cval)
 
 
 def _by_parts(volume: Volume, dtype: np.dtype[Any], sums: Sums) -> Volume:
@@ -37,7 +27,7 @@ def _by_parts(volume: Volume, dtype: np.dtype[Any], sums: Sums) -> Volume:
     """
     part = np.dtype(f"f{dtype.itemsize // 2}")
     if volume.dtype.kind != "c":
-        return sums(volume, part, _real).astype(dtype)
+        return sums(volume, part, real_number).astype(dtype)
     own = np.dtype(f"f{volume.dtype.itemsize // 2}")
     real, imaginary = (
         blockwise(f, [volume], volume.shape, own, f.__name__) for f in (np.real, np.imag)
@@ -81,7 +71,7 @@ def linear_sums(volume: Volume, taps: list[Taps], dtype: np.dtype[Any]) -> Volum
             return linear_sums(part, [(*tap[:-1], border(tap[-1])) for tap in taps], kind)
 
         return _by_parts(volume, dtype, sums)
-    real = [(*tap[:-1], _real(tap[-1])) for tap in taps]
+    real = [(*tap[:-1], real_number(tap[-1])) for tap in taps]
 
     def build(expr: VolumeExpr, of: list[int]) -> int:
         return expr.linear(of[0], real, dtype.char)
@@ -101,7 +91,7 @@ def laplacian_sums(
             return laplacian_sums(part, own, kind)
 
         return _by_parts(volume, dtype, sums)
-    real = [((*tap[:-1], _real(tap[-1])), derive) for tap, derive in taps]
+    real = [((*tap[:-1], real_number(tap[-1])), derive) for tap, derive in taps]
 
     def build(expr: VolumeExpr, of: list[int]) -> int:
         return expr.laplacian(of[0], real, dtype.char)
@@ -125,11 +115,11 @@ def weighted_sums(
             return weighted_sums(part, weights, mode, border(cval), origin, axes, kind)
 
         return _by_parts(volume, dtype, sums)
-    window = window_of(volume, weights.shape, mode, _real(cval), origin, axes)
+    window = window_of(volume, weights.shape, mode, real_number(cval), origin, axes)
     values = spread_mask(weights, volume, axes).ravel()
     mask = values != 0
     if not mask.any():
-        mask[0] = True
+        return blockwise(np.zeros_like, [volume], volume.shape, dtype, "zeros")
 
     def build(expr: VolumeExpr, of: list[int]) -> int:
         return expr.correlate(of[0], window, mask.tolist(), values[mask].tolist(), dtype.char)

@@ -75,6 +75,8 @@ KERNEL(k726dde1fdb4d950c, 128)(GLB const f64 * restrict pi0, const i64 oi0, GLB 
             f64 s0 = (f64)0;
             if (list == 0) {
                 const ix middle = (ix)taps / 2;
+                const i64 center = own < 0 ? pi2[at + middle] : own + middle;
+                s0 = fma_f64(pi3[middle], load_f64(from + center * row), s0);
                 for (ix t = 1; t <= middle; t++) {
                     const i64 before = own < 0 ? pi2[at + middle - t] : own + middle - t;
                     const i64 after = own < 0 ? pi2[at + middle + t] : own + middle + t;

@@ -88,6 +88,9 @@ KERNEL(k905205fedaf4aa3e, 128)(GLB const f64 * restrict pi0, const i64 oi0, GLB 
         if (whole) {
             result = (f64)0;
             const ix middle = (ix)points / 2;
+            {
+                result = fma_f64(pi6[middle], load_f64(from + pi5[middle]), result);
+            }
 #ifndef __OPENCL_VERSION__
 #pragma unroll 1
 #endif
@@ -105,6 +108,20 @@ KERNEL(k905205fedaf4aa3e, 128)(GLB const f64 * restrict pi0, const i64 oi0, GLB 
         } else {
             result = (f64)0;
             const ix middle = (ix)points / 2;
+            {
+                    i64 place = 0;
+                    i32 gone = 0;
+                    const i32 r0 = pi3[pi1[3] + c0 + pi4[middle * 3 + 0]];
+                    if (r0 < gone) gone = r0;
+                    place += r0 * pi1[1];
+                    const i32 r1 = pi3[pi1[7] + c1 + pi4[middle * 3 + 1]];
+                    if (r1 < gone) gone = r1;
+                    place += r1 * pi1[5];
+                    const i32 r2 = pi3[pi1[11] + c2 + pi4[middle * 3 + 2]];
+                    if (r2 < gone) gone = r2;
+                    place += r2 * pi1[9];
+                result = fma_f64(pi6[middle], gone < 0 ? pi7[0] : load_f64(from + place), result);
+            }
 #ifndef __OPENCL_VERSION__
 #pragma unroll 1
 #endif

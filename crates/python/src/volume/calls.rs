@@ -6,8 +6,39 @@ use super::memory::{self, Bytes};
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::{Coords, DType, Region};
 use arrayloom_volume::{Ctx, Op, Sink, Source, View, ViewMut, VolumeError, copy_box};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a function raised that is no failure of its work, such as Ctrl-C; it comes out of the run as itself.
+#[derive(Clone, Default)]
+pub(super) struct Raised(Arc<Mutex<Option<PyErr>>>);
+
+impl Raised {
+    /// Keeps `error`.
+    pub(super) fn keep(&self, error: PyErr) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    }
+
+    /// What was kept.
+    pub(super) fn take(&self) -> Option<PyErr> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Calls `work` with the interpreter; the text of what it raised, which is kept if it is no `Exception`.
+    pub(super) fn call(&self, work: impl FnOnce(Python<'_>) -> PyResult<()>) -> Result<(), String> {
+        Python::attach(|py| {
+            work(py).map_err(|error| {
+                let text = error.to_string();
+                if !error.is_instance_of::<PyException>(py) {
+                    self.keep(error);
+                }
+                text
+            })
+        })
+    }
+}
 
 /// The corners of a box.
 fn corners<'py>(py: Python<'py>, region: &Region) -> PyResult<Bound<'py, PyTuple>> {
@@ -44,16 +75,16 @@ impl Source for ArraySource {
 pub(super) struct CallSource {
     pub(super) function: Py<PyAny>,
     pub(super) granule: Option<Coords>,
+    pub(super) raised: Raised,
 }
 
 impl Source for CallSource {
     fn read(&self, region: &Region, to: &mut [u8]) -> Result<(), String> {
-        Python::attach(|py| -> PyResult<()> {
+        self.raised.call(|py| {
             let view = memory::writeable(py, to)?;
             let corners = corners(py, region)?;
             self.function.call1(py, (corners, view)).map(drop)
         })
-        .map_err(|error| error.to_string())
     }
 
     fn granule(&self) -> Option<Coords> {
@@ -62,15 +93,18 @@ impl Source for CallSource {
 }
 
 /// `function((lo, hi), view)` takes the voxels.
-pub(super) struct CallSink(pub(super) Py<PyAny>);
+pub(super) struct CallSink {
+    pub(super) function: Py<PyAny>,
+    pub(super) raised: Raised,
+}
 
 impl Sink for CallSink {
     fn write(&self, region: &Region, from: &[u8]) -> Result<(), String> {
-        Python::attach(|py| -> PyResult<()> {
+        self.raised.call(|py| {
             let view = memory::readable(py, from)?;
-            self.0.call1(py, (corners(py, region)?, view)).map(drop)
+            let corners = corners(py, region)?;
+            self.function.call1(py, (corners, view)).map(drop)
         })
-        .map_err(|error| error.to_string())
     }
 }
 
@@ -82,6 +116,7 @@ pub(super) struct CallOp {
     pub(super) needs: Vec<Vec<AxisNeed>>,
     /// Bytes of working memory for each voxel of the result.
     pub(super) work: u64,
+    pub(super) raised: Raised,
 }
 
 impl Op for CallOp {
@@ -97,7 +132,7 @@ impl Op for CallOp {
         self.needs[operand].clone()
     }
 
-    fn scratch(&self, extents: &[i64], _: usize) -> u64 {
+    fn scratch(&self, extents: &[i64], _: &[i64], _: usize) -> u64 {
         extents
             .iter()
             .map(|e| e.max(&0).unsigned_abs())
@@ -115,7 +150,7 @@ impl Op for CallOp {
 
     fn run(&self, _: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {
         let ViewMut { region, data, .. } = out;
-        Python::attach(|py| -> PyResult<()> {
+        let called = self.raised.call(|py| {
             let (boxes, views) = (PyList::empty(py), PyList::empty(py));
             for input in inputs {
                 boxes.append(corners(py, input.region)?)?;
@@ -125,10 +160,10 @@ impl Op for CallOp {
             self.function
                 .call1(py, (boxes, views, corners(py, region)?, to))
                 .map(drop)
-        })
-        .map_err(|error| VolumeError::Compute {
+        });
+        called.map_err(|message| VolumeError::Compute {
             region: region.clone(),
-            message: error.to_string(),
+            message,
         })
     }
 }

@@ -6,7 +6,7 @@
     reason = "arguments come from Python, which gives values of its own"
 )]
 
-use super::calls::{ArraySource, CallOp, CallSink, CallSource};
+use super::calls::{ArraySource, CallOp, CallSink, CallSource, Raised};
 use super::devices::{PyWorker, crew};
 use super::memory::Bytes;
 use super::running::{Extra, go, plan_dict, report_dict};
@@ -16,8 +16,8 @@ use crate::np::Arr;
 use arrayloom_plan::{AxisNeed, Window};
 use arrayloom_types::{DType, Region};
 use arrayloom_volume::ops::{
-    BoxExtremum, BoxRange, Correlate, Distance, Extremum, FootprintExtremum, Linear, LinearAxis,
-    Neighbourhood, NlMeans, Rank, WindowAxis, local,
+    BoxExtremum, BoxRange, Correlate, Distance, Extremum, FootprintExtremum, Heights, Linear,
+    LinearAxis, Neighbourhood, NlMeans, Rank, WindowAxis, local,
 };
 use arrayloom_volume::{Expr, Mode, Node, Op, Target, VolumeError, plan_for, run};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -78,6 +78,7 @@ fn which(maximum: bool) -> Extremum {
 #[derive(Default)]
 pub(crate) struct VolumeExpr {
     expr: Expr,
+    raised: Raised,
 }
 
 impl VolumeExpr {
@@ -143,7 +144,12 @@ impl VolumeExpr {
         granule: Option<Vec<i64>>,
     ) -> PyResult<usize> {
         let granule = granule.map(|g| g.as_slice().into());
-        let source = CallSource { function, granule };
+        let raised = self.raised.clone();
+        let source = CallSource {
+            function,
+            granule,
+            raised,
+        };
         let dtype = dtype_of(letter)?;
         Ok(self.expr.source(Arc::new(source), &shape, dtype))
     }
@@ -212,6 +218,22 @@ impl VolumeExpr {
                 self.add(py, op, input)
             }
         }
+    }
+
+    /// Minimum or maximum over the points of `mask`, each with its height, in double precision.
+    fn heights(
+        &mut self,
+        py: Python<'_>,
+        input: usize,
+        maximum: bool,
+        axes: Vec<PyAxis>,
+        mask: Vec<bool>,
+        heights: Vec<f64>,
+    ) -> PyResult<usize> {
+        self.check(input)?;
+        let window = Neighbourhood::new(window_axes(axes)?, &mask);
+        let op = window.and_then(|w| Heights::new(which(maximum), w, heights));
+        self.add(py, op, input)
     }
 
     /// The greatest value of a box minus the smallest one.
@@ -347,6 +369,7 @@ impl VolumeExpr {
             dtype: dtype_of(letter)?,
             needs,
             work,
+            raised: self.raised.clone(),
         };
         self.expr
             .apply(Arc::new(op), &inputs, &shape)
@@ -412,6 +435,9 @@ impl VolumeExpr {
             ));
         };
         let read = py.detach(|| source.read(&region, bytes.get_mut()));
+        if let Some(error) = self.raised.take() {
+            return Err(error);
+        }
         read.map_err(|message| to_python(py, &VolumeError::Read { region, message }))
     }
 
@@ -439,6 +465,7 @@ impl VolumeExpr {
             progress,
             written: None,
             workers: crew.workers,
+            raised: self.raised.clone(),
         };
         let ran = go(
             py,
@@ -464,7 +491,10 @@ impl VolumeExpr {
         workers: Vec<PyWorker>,
     ) -> PyResult<Py<PyDict>> {
         let crew = crew(py, workers)?;
-        let sink = CallSink(write);
+        let sink = CallSink {
+            function: write,
+            raised: self.raised.clone(),
+        };
         let done = done.iter().map(|(lo, hi)| Region::new(lo, hi)).collect();
         let extra = Extra {
             align,
@@ -472,6 +502,7 @@ impl VolumeExpr {
             progress,
             written,
             workers: crew.workers,
+            raised: self.raised.clone(),
         };
         let ran = go(
             py,

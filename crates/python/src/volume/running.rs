@@ -4,6 +4,7 @@
     reason = "errors of runs are rare, and are turned into exceptions here"
 )]
 
+use super::calls::Raised;
 use super::to_python;
 use arrayloom_plan::Plan;
 use arrayloom_types::Region;
@@ -19,9 +20,11 @@ pub(super) struct Extra {
     pub(super) progress: Option<Py<PyAny>>,
     pub(super) written: Option<Py<PyAny>>,
     pub(super) workers: Vec<Worker>,
+    pub(super) raised: Raised,
 }
 
-/// Runs without the interpreter lock; an exception of a callback comes back as it was raised.
+/// Runs without the interpreter lock; an exception of a callback that watches, and one that is no failure of its work,
+/// comes back as it was raised.
 pub(super) fn go(
     py: Python<'_>,
     work: impl FnOnce(&Options<'_>) -> Result<Report, VolumeError> + Send,
@@ -29,17 +32,14 @@ pub(super) fn go(
     threads: usize,
     extra: Extra,
 ) -> PyResult<Report> {
-    let raised: Mutex<Option<PyErr>> = Mutex::new(None);
-    let keep = |error: PyErr| {
-        *raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-    };
+    let raised = extra.raised.clone();
     let watch = |p: Progress| {
         Python::attach(|py| {
             let asked = py.check_signals().and_then(|()| match &extra.progress {
                 Some(f) => f.call1(py, (p.voxels, p.total, p.used)).map(drop),
                 None => Ok(()),
             });
-            asked.map_err(keep).is_ok()
+            asked.map_err(|error| raised.keep(error)).is_ok()
         })
     };
     let written = |region: &Region| -> Result<(), String> {
@@ -47,7 +47,7 @@ pub(super) fn go(
             return Ok(());
         };
         let (lo, hi) = (region.lo.to_vec(), region.hi.to_vec());
-        Python::attach(|py| f.call1(py, (lo, hi)).map(drop)).map_err(|e| e.to_string())
+        raised.call(|py| f.call1(py, (lo, hi)).map(drop))
     };
     let options = Options {
         budget,
@@ -60,10 +60,10 @@ pub(super) fn go(
         workers: extra.workers,
     };
     let result = py.detach(|| work(&options));
-    if let Some(error) = raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        return Err(error);
+    match raised.take() {
+        Some(error) => Err(error),
+        None => result.map_err(|e| to_python(py, &e)),
     }
-    result.map_err(|e| to_python(py, &e))
 }
 
 /// Works without the interpreter lock, and asks now and then for signals; an exception comes back as it was raised.

@@ -152,14 +152,19 @@ impl<W: Pod> Passes<'_, W> {
 }
 
 /// Bytes of device memory that passes take beside operand and result, with `size` bytes of a voxel between passes.
-pub(crate) fn scratch(passes: &[Pass], channels: u64, size: u64, extents: &[i64]) -> u64 {
+pub(crate) fn scratch(
+    passes: &[Pass],
+    channels: u64,
+    size: u64,
+    (extents, shape): (&[i64], &[i64]),
+) -> u64 {
     let mut grown: Vec<u64> = extents.iter().map(|e| e.max(&0).unsigned_abs()).collect();
     let mut tables = 0;
     for pass in passes {
         let (n, len) = (grown[pass.axis], pass.len as u64);
         let lists = 2 * (1 + n.min(len));
         tables += 8 * n + 4 * len + lists * 8 * (len + 2) + 64;
-        grown[pass.axis] += len;
+        grown[pass.axis] = n + len.min(shape[pass.axis].unsigned_abs().saturating_sub(n));
     }
     let mut between = Vec::new();
     for pass in passes.iter().take(passes.len().saturating_sub(1)) {

@@ -74,8 +74,9 @@ impl Recipe {
 
 /// An operation that devices can compute.
 pub trait OnDevice {
-    /// Bytes of device memory beside operands and result for a box of these extents; never less for a larger box.
-    fn device_scratch(&self, extents: &[i64]) -> u64;
+    /// Bytes of device memory beside operands and result for a box of these extents of a result with the extents
+    /// `shape`; never less for a larger box.
+    fn device_scratch(&self, extents: &[i64], shape: &[i64]) -> u64;
 
     /// What a device does for the box `region` of the result, given where its operands lie (without their voxels);
     /// nothing if the CPU has to.

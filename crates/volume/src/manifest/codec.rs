@@ -68,13 +68,12 @@ impl Decoder {
         for (number, codec) in codecs.iter().enumerate() {
             if skipped >> number & 1 == 0 {
                 let rest = &codecs[number + 1..];
-                let checksums = rest.iter().filter(|c| **c == Codec::Crc32c).count();
                 let needed = if rest.is_empty() {
                     needed.clone()
                 } else {
                     0..usize::MAX
                 };
-                self.step(*codec, bytes + 4 * checksums, &needed)?;
+                self.step(*codec, most_encoded(bytes, rest), &needed)?;
             }
         }
         let found = self.data.len();
@@ -141,6 +140,17 @@ impl Decoder {
         std::mem::swap(&mut self.data, &mut self.other);
         Ok(())
     }
+}
+
+/// The most bytes that a chunk of `bytes` bytes has before `codecs` decode it: what cannot be compressed becomes larger.
+fn most_encoded(bytes: usize, codecs: &[Codec]) -> usize {
+    codecs.iter().fold(bytes, |most, codec| match codec {
+        Codec::Zlib | Codec::Gzip | Codec::Zstd | Codec::Lz4 | Codec::Blosc => {
+            most + most / 4 + 4096
+        }
+        Codec::Crc32c => most + 4,
+        Codec::Shuffle(_) | Codec::Differences { .. } => most,
+    })
 }
 
 /// Reads all of `from`, one more than `bytes` bytes at most: checksums are compared at the end only.

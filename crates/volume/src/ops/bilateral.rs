@@ -198,7 +198,7 @@ impl<R: Exponential> Strips for &mut Row<'_, R> {
 }
 
 impl OnDevice for Bilateral {
-    fn device_scratch(&self, extents: &[i64]) -> u64 {
+    fn device_scratch(&self, extents: &[i64], _: &[i64]) -> u64 {
         windows::scratch(&self.window, extents)
     }
 
@@ -227,7 +227,7 @@ impl Op for Bilateral {
         window::needs(&self.window.axes)
     }
 
-    fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
+    fn scratch(&self, extents: &[i64], _: &[i64], threads: usize) -> u64 {
         window::scratch_in_either(
             (extents, threads, self.cost_ns()),
             self.out.size(),

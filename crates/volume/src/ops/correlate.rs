@@ -1,7 +1,7 @@
 //! Weighted sums over windows of any shape.
 
 use super::linear::{emit_f32, emit_f64, in_double};
-use super::window::{self, Fill, Neighbourhood, Tile, tile_elems, tiles};
+use super::window::{self, Fill, Neighbourhood, Span, Tile, tile_elems, tiles};
 use crate::VolumeError;
 use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::abroad::windows::{self, Windows};
@@ -13,7 +13,7 @@ use crate::rules::{Fir, is_odd};
 use crate::separable::Ctx;
 use arrayloom_device::{Gather, Keys};
 use arrayloom_plan::AxisNeed;
-use arrayloom_types::{Coords, DType, Region};
+use arrayloom_types::{DType, Region};
 
 /// A weighted sum over the points of a window, in C order.
 #[derive(Clone, Debug)]
@@ -89,7 +89,7 @@ impl Correlate {
         let fill = Fill {
             axes: &self.window.axes,
             nothing: W::of(self.constant()),
-            extra: window::row_elems(&out.region.extents(), size_of::<W>()),
+            extra: window::span_elems(&self.window.axes, &out.region.extents(), size_of::<W>()),
             load,
         };
         let rule = Fir::new(vec![self.weights.iter().map(|&w| W::of(w)).collect()]);
@@ -101,17 +101,19 @@ impl Correlate {
             &fill,
             |tile, sums, result| {
                 let offsets = tile.offsets(&self.window);
-                let len = tile.row_len();
-                let sums = &mut sums[..len];
                 let mut rows: Vec<&[W]> = Vec::with_capacity(offsets.len());
-                for (row, base, at) in tile.rows() {
+                for span in tile.spans() {
+                    let (base, len) = (span.base, span.elems());
+                    let sums = &mut sums[..len];
                     rows.clear();
                     rows.extend(offsets.iter().map(|o| &tile.data[base + o..base + o + len]));
                     rule.fold(0, &rows, Plain, &mut [&mut *sums]);
                     if tile.clipped {
-                        self.mend(tile, (base, &offsets), at, sums);
+                        self.mend(tile, (&span, &offsets), sums);
                     }
-                    emit(sums, &mut result[row * len * size..(row + 1) * len * size]);
+                    let place = span.row * span.len..(span.row + span.rows) * span.len;
+                    let to = &mut result[place.start * size..place.end * size];
+                    emit(span.joined(sums), to);
                 }
             },
         )
@@ -121,15 +123,12 @@ impl Correlate {
     fn mend<W: Real>(
         &self,
         tile: &Tile<'_, W>,
-        (base, offsets): (usize, &[usize]),
-        mut at: Coords,
+        (span, offsets): (&Span, &[usize]),
         sums: &mut [W],
     ) {
-        let last = at.len() - 1;
         let all: f64 = self.weights.iter().sum();
         let size: f64 = self.weights.iter().map(|w| w.abs()).sum();
-        for (i, sum) in sums.iter_mut().enumerate() {
-            at[last] = tile.region.lo[last] + i64::try_from(i).unwrap_or(0);
+        for (i, at) in span.voxels() {
             let Some(there) = tile.present(&self.window, &at) else {
                 continue;
             };
@@ -147,15 +146,15 @@ impl Correlate {
             };
             let each = there
                 .iter()
-                .map(|&p| (weight(p), tile.data[base + offsets[p] + i]));
+                .map(|&p| (weight(p), tile.data[span.base + offsets[p] + i]));
             let total: f64 = each.map(|(w, v)| w * v.to_f64()).sum();
-            *sum = W::of(total);
+            sums[i] = W::of(total);
         }
     }
 }
 
 impl OnDevice for Correlate {
-    fn device_scratch(&self, extents: &[i64]) -> u64 {
+    fn device_scratch(&self, extents: &[i64], _: &[i64]) -> u64 {
         windows::scratch(&self.window, extents)
     }
 
@@ -186,13 +185,13 @@ impl Op for Correlate {
         window::needs(&self.window.axes)
     }
 
-    fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
+    fn scratch(&self, extents: &[i64], _: &[i64], threads: usize) -> u64 {
         window::scratch_in_either(
             (extents, threads, self.cost_ns()),
             self.out.size(),
             |size| {
                 tile_elems(&self.window.axes, extents, size)
-                    + window::row_elems(extents, size) as u64
+                    + window::span_elems(&self.window.axes, extents, size) as u64
             },
         )
     }

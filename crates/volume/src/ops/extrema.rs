@@ -165,8 +165,8 @@ impl BoxExtremum {
 }
 
 impl OnDevice for BoxExtremum {
-    fn device_scratch(&self, extents: &[i64]) -> u64 {
-        passes::scratch(&self.passes, 1, self.dtype.size() as u64, extents)
+    fn device_scratch(&self, extents: &[i64], shape: &[i64]) -> u64 {
+        passes::scratch(&self.passes, 1, self.dtype.size() as u64, (extents, shape))
     }
 
     fn recipe(&self, inputs: &[View<'_>], region: &Region) -> Option<Recipe> {
@@ -197,15 +197,15 @@ impl Op for BoxExtremum {
         super::window::needs(&self.axes)
     }
 
-    fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
+    fn scratch(&self, extents: &[i64], shape: &[i64], threads: usize) -> u64 {
         let threads = worth(threads, voxels(extents), self.cost_ns()) as u64;
         let slow = self.which.keys(self.dtype).are_slow();
         let ring = if slow {
-            ring_elems(&self.passes, extents)
+            ring_elems(&self.passes, (extents, shape))
         } else {
             0
         };
-        let elems = scratch_elems(&self.passes, 1, extents) + ring;
+        let elems = scratch_elems(&self.passes, 1, (extents, shape)) + ring;
         threads * (self.dtype.size() as u64 * elems + 64)
     }
 

@@ -5,7 +5,7 @@
 //! each run: 29 of them for a ball of radius 3 with 123 points.
 
 use super::extrema::Extremum;
-use super::window::{self, Fill, Neighbourhood, Tile, tile_elems, tile_voxels, tiles};
+use super::window::{self, Fill, Neighbourhood, Span, Tile, tile_elems, tile_voxels, tiles};
 use crate::VolumeError;
 use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::abroad::windows;
@@ -17,7 +17,7 @@ use crate::pixel::Key;
 use crate::separable::Ctx;
 use arrayloom_device::Gather;
 use arrayloom_plan::AxisNeed;
-use arrayloom_types::{Coords, DType, Region};
+use arrayloom_types::{DType, Region};
 
 /// Minimum or maximum over the points of a window.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ impl FootprintExtremum {
             axes: &self.window.axes,
             nothing: constant.unwrap_or(K::MAX),
             extra: padded * (self.lengths.len() - 1)
-                + window::row_elems(&extents, self.dtype.size()),
+                + window::span_elems(&self.window.axes, &extents, self.dtype.size()),
             load: &|_, from: &[u8], to: &mut [K]| load::keys(keys, from, to),
         };
         let mixed = constant.is_some() && self.window.clips();
@@ -88,22 +88,20 @@ impl FootprintExtremum {
                 let (extra, lows) = extra.split_at_mut(padded * (self.lengths.len() - 1));
                 Self::doubling(&self.lengths, tile.data, extra);
                 let runs = self.runs_in(tile, extra);
-                let len = tile.row_len();
-                let lows = &mut lows[..len];
                 let mut rows: Vec<&[K]> = Vec::with_capacity(runs.len());
                 let offsets = tile.offsets(&self.window);
-                for (row, base, at) in tile.rows() {
+                for span in tile.spans() {
+                    let (base, len) = (span.base, span.elems());
+                    let lows = &mut lows[..len];
                     rows.clear();
                     rows.extend(runs.iter().map(|(o, data)| &data[base + o..base + o + len]));
                     lowest(&rows, lows);
                     if mixed {
-                        self.mend(tile, (base, &offsets), at, lows);
+                        self.mend(tile, (&span, &offsets), lows);
                     }
-                    emit_keys(
-                        keys,
-                        lows,
-                        &mut result[row * len * size..(row + 1) * len * size],
-                    );
+                    let place = span.row * span.len..(span.row + span.rows) * span.len;
+                    let to = &mut result[place.start * size..place.end * size];
+                    emit_keys(keys, span.joined(lows), to);
                 }
             },
         )
@@ -148,33 +146,23 @@ impl FootprintExtremum {
     }
 
     /// Clipped windows beside constant faces: the points that exist, one by one.
-    fn mend<K: Key>(
-        &self,
-        tile: &Tile<'_, K>,
-        (base, offsets): (usize, &[usize]),
-        mut at: Coords,
-        keys: &mut [K],
-    ) {
-        let last = at.len() - 1;
-        for (i, key) in keys.iter_mut().enumerate() {
-            at[last] = tile.region.lo[last] + i64::try_from(i).unwrap_or(0);
+    fn mend<K: Key>(&self, tile: &Tile<'_, K>, (span, offsets): (&Span, &[usize]), keys: &mut [K]) {
+        for (i, at) in span.voxels() {
             let Some(there) = tile.present(&self.window, &at) else {
                 continue;
             };
             let place = |&p: &usize| {
-                let at = base + offsets[p] + i;
+                let at = span.base + offsets[p] + i;
                 &tile.data[at..=at]
             };
             let rows: Vec<&[K]> = there.iter().map(place).collect();
-            lowest(&rows, std::slice::from_mut(key));
+            lowest(&rows, &mut keys[i..=i]);
         }
     }
 }
 
-impl FootprintExtremum {}
-
 impl OnDevice for FootprintExtremum {
-    fn device_scratch(&self, extents: &[i64]) -> u64 {
+    fn device_scratch(&self, extents: &[i64], _: &[i64]) -> u64 {
         windows::scratch(&self.window, extents)
     }
 
@@ -205,12 +193,12 @@ impl Op for FootprintExtremum {
         window::needs(&self.window.axes)
     }
 
-    fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
+    fn scratch(&self, extents: &[i64], _: &[i64], threads: usize) -> u64 {
         let tile =
             tile_elems(&self.window.axes, extents, self.dtype.size()) * self.lengths.len() as u64;
         let each = tile
             + tile_voxels(extents, self.dtype.size())
-            + window::row_elems(extents, self.dtype.size()) as u64;
+            + window::span_elems(&self.window.axes, extents, self.dtype.size()) as u64;
         worth(threads, voxels(extents), self.cost_ns()) as u64
             * (self.dtype.size() as u64 * each + 64)
     }

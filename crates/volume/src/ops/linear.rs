@@ -296,9 +296,14 @@ impl Linear {
 }
 
 impl OnDevice for Linear {
-    fn device_scratch(&self, extents: &[i64]) -> u64 {
+    fn device_scratch(&self, extents: &[i64], shape: &[i64]) -> u64 {
         let derives = self.axes.iter().any(|a| !a.derive.is_empty());
-        passes::scratch(&self.passes, if derives { 2 } else { 1 }, 8, extents)
+        passes::scratch(
+            &self.passes,
+            if derives { 2 } else { 1 },
+            8,
+            (extents, shape),
+        )
     }
 
     fn recipe(&self, inputs: &[View<'_>], region: &Region) -> Option<Recipe> {
@@ -326,9 +331,14 @@ fn near_face(taps: &[f64], mode: Mode, there: &[usize]) -> (f64, Vec<f64>) {
     let each = |tap: &dyn Fn(f64) -> f64| there.iter().map(|&t| tap(taps[t])).collect();
     match mode {
         Mode::Constant(value) => {
-            let outside = (0..taps.len()).filter(|t| !there.contains(t));
-            let weight: f64 = outside.map(|t| taps[t]).sum();
-            let bias = if weight == 0.0 { 0.0 } else { weight * value };
+            let outside = (0..taps.len()).filter(|t| there.binary_search(t).is_err());
+            let bias = if value.is_finite() {
+                let weight: f64 = outside.map(|t| taps[t]).sum();
+                if weight == 0.0 { 0.0 } else { weight * value }
+            } else {
+                // Weights that cancel, or are zero, do not make infinity or NaN vanish.
+                outside.map(|t| taps[t] * value).sum()
+            };
             (bias, each(&|t| t))
         }
         _ if all.abs() > 1e-12 * size && inside.abs() > 1e-12 * size => {
@@ -459,9 +469,9 @@ impl Op for Linear {
         needs
     }
 
-    fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
+    fn scratch(&self, extents: &[i64], shape: &[i64], threads: usize) -> u64 {
         let threads = worth(threads, voxels(extents), self.cost_ns()) as u64;
-        threads * (8 * scratch_elems(&self.passes, 2, extents) + 64)
+        threads * (8 * scratch_elems(&self.passes, 2, (extents, shape)) + 64)
     }
 
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]

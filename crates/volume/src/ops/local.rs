@@ -165,7 +165,7 @@ impl Op for Local {
         window::needs(&self.window.axes)
     }
 
-    fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
+    fn scratch(&self, extents: &[i64], _: &[i64], threads: usize) -> u64 {
         let elems = tile_elems(&self.window.axes, extents, 8) + self.extra(extents) as u64;
         let each = 8 * elems + self.out.size() as u64 * tile_voxels(extents, 8) + 64;
         worth(threads, voxels(extents), self.cost_ns()) as u64 * each

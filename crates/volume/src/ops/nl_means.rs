@@ -469,7 +469,7 @@ impl Op for NlMeans {
         window::needs(&self.axes)
     }
 
-    fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
+    fn scratch(&self, extents: &[i64], _: &[i64], threads: usize) -> u64 {
         let tiles = if self.distance == Distance::Fisher {
             3
         } else {

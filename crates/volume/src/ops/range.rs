@@ -192,12 +192,16 @@ impl Op for BoxRange {
         self.lowest.needs(operand)
     }
 
-    fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
+    fn scratch(&self, extents: &[i64], shape: &[i64], threads: usize) -> u64 {
         let threads = worth(threads, voxels(extents), self.cost_ns()) as u64;
         let passes = self.lowest.passes();
         let slow = Extremum::Minimum.keys(self.dtype()).are_slow();
-        let ring = if slow { ring_elems(passes, extents) } else { 0 };
-        let elems = scratch_elems(passes, 2, extents) + ring;
+        let ring = if slow {
+            ring_elems(passes, (extents, shape))
+        } else {
+            0
+        };
+        let elems = scratch_elems(passes, 2, (extents, shape)) + ring;
         threads * (self.dtype().size() as u64 * elems + 64)
     }
 

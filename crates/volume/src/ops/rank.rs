@@ -259,7 +259,7 @@ impl Rank {
 }
 
 impl OnDevice for Rank {
-    fn device_scratch(&self, extents: &[i64]) -> u64 {
+    fn device_scratch(&self, extents: &[i64], _: &[i64]) -> u64 {
         windows::scratch(&self.window, extents)
     }
 
@@ -292,7 +292,7 @@ impl Op for Rank {
         window::needs(&self.window.axes)
     }
 
-    fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
+    fn scratch(&self, extents: &[i64], _: &[i64], threads: usize) -> u64 {
         let size = self.dtype.size() as u64;
         let points = self.window.points.len();
         let work = match self.dtype.size() {

@@ -164,8 +164,8 @@ impl Spread {
 }
 
 impl OnDevice for Spread {
-    fn device_scratch(&self, extents: &[i64]) -> u64 {
-        passes::scratch(&self.passes, 3, 8, extents)
+    fn device_scratch(&self, extents: &[i64], shape: &[i64]) -> u64 {
+        passes::scratch(&self.passes, 3, 8, (extents, shape))
     }
 
     fn recipe(&self, inputs: &[View<'_>], region: &Region) -> Option<Recipe> {
@@ -220,9 +220,9 @@ impl Op for Spread {
         window::needs(&self.axes)
     }
 
-    fn scratch(&self, extents: &[i64], threads: usize) -> u64 {
+    fn scratch(&self, extents: &[i64], shape: &[i64], threads: usize) -> u64 {
         let threads = worth(threads, voxels(extents), self.cost_ns()) as u64;
-        threads * (8 * scratch_elems(&self.passes, 3, extents) + 64)
+        threads * (8 * scratch_elems(&self.passes, 3, (extents, shape)) + 64)
     }
 
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]

@@ -153,9 +153,30 @@ fn tile_extents(extents: &[i64], size: usize) -> Coords {
         _ => &[128, 16, 8],
     };
     let rank = extents.len();
-    (0..rank)
-        .map(|d| extents[d].min(*most.get(rank - 1 - d).unwrap_or(&1)).max(0))
-        .collect()
+    let room = extents[rank - 1].clamp(i64::try_from(SHORT).unwrap_or(1), most[0]);
+    // Where rows are short, there are more of them, with half of the voxels: more of a padded row is padding.
+    let more = 1 << (most[0] / room / 2).max(1).ilog2();
+    let limit = |d: usize| match rank - 1 - d {
+        1 => most[1] * more,
+        back => *most.get(back).unwrap_or(&1),
+    };
+    (0..rank).map(|d| extents[d].min(limit(d)).max(0)).collect()
+}
+
+/// The extents of tiles that are the largest ones of boxes up to these extents.
+fn largest_tiles(extents: &[i64], size: usize) -> impl Iterator<Item = Coords> {
+    let last = extents.len() - 1;
+    let shorter = (5..16).map(|bits| 1 << bits);
+    let each = shorter.take_while({
+        let most = extents[last];
+        move |&row| row < most
+    });
+    let extents: Coords = extents.into();
+    each.chain([extents[last]]).map(move |row| {
+        let mut extents = extents.clone();
+        extents[last] = row;
+        tile_extents(&extents, size)
+    })
 }
 
 /// Bytes of working memory of an operation that computes in single or in double precision, whichever needs more: of each
@@ -171,21 +192,81 @@ pub(crate) fn scratch_in_either(
         * each(size_of::<f32>()).max(each(size_of::<f64>()))
 }
 
-/// Elements of a padded tile.
+/// Elements of a padded tile, at most.
 pub(crate) fn tile_elems(axes: &[WindowAxis], extents: &[i64], size: usize) -> u64 {
-    let tile = tile_extents(extents, size);
-    tile.iter()
-        .zip(axes)
-        .map(|(&e, a)| e.unsigned_abs() + a.len as u64)
-        .product()
+    let elems = |tile: Coords| -> u64 {
+        let each = tile.iter().zip(axes);
+        each.map(|(&e, a)| e.unsigned_abs() + a.len as u64)
+            .product()
+    };
+    largest_tiles(extents, size).map(elems).max().unwrap_or(0)
 }
 
-/// Voxels of a tile of the output.
+/// Voxels of a tile of the output, at most.
 pub(crate) fn tile_voxels(extents: &[i64], size: usize) -> u64 {
-    tile_extents(extents, size)
-        .iter()
-        .map(|e| e.unsigned_abs())
-        .product()
+    let voxels = |tile: Coords| tile.iter().map(|e| e.unsigned_abs()).product();
+    largest_tiles(extents, size).map(voxels).max().unwrap_or(0)
+}
+
+/// Elements of a [`Span`], at most.
+pub(crate) fn span_elems(axes: &[WindowAxis], extents: &[i64], size: usize) -> usize {
+    let row = row_elems(extents, size);
+    let rows = match extents {
+        [.., rows, _] => usize::try_from(*rows).unwrap_or(0),
+        _ => 1,
+    };
+    let step = row.min(SHORT) + axes[axes.len() - 1].len;
+    row.max(rows.saturating_mul(step).min(SPAN + step))
+}
+
+/// Rows shorter than this are computed with those below them.
+const SHORT: usize = 32;
+/// Elements of rows that are computed together, roughly.
+const SPAN: usize = 1024;
+
+/// Rows of the output that follow each other: they are computed with what lies between them in the tile.
+pub(crate) struct Span {
+    /// The number of the first one.
+    pub(crate) row: usize,
+    /// How many.
+    pub(crate) rows: usize,
+    /// The first corner of the window of the first voxel.
+    pub(crate) base: usize,
+    /// From one row to the next, in the tile.
+    pub(crate) step: usize,
+    /// Voxels of a row.
+    pub(crate) len: usize,
+    /// The coordinates of the first voxel.
+    at: Coords,
+}
+
+impl Span {
+    /// Elements from the first voxel to the last one.
+    pub(crate) fn elems(&self) -> usize {
+        (self.rows - 1) * self.step + self.len
+    }
+
+    /// Each voxel: its place in the span, and its coordinates.
+    pub(crate) fn voxels(&self) -> impl Iterator<Item = (usize, Coords)> {
+        let each = (0..self.rows).flat_map(|row| (0..self.len).map(move |i| (row, i)));
+        each.map(|(row, i)| {
+            let mut at = self.at.clone();
+            let moved = [row, i].map(|by| i64::try_from(by).unwrap_or(0));
+            for (at, by) in at.iter_mut().rev().zip(moved.iter().rev()) {
+                *at += by;
+            }
+            (row * self.step + i, at)
+        })
+    }
+
+    /// What was computed for the voxels, without what lies between rows.
+    pub(crate) fn joined<'s, T: Copy>(&self, computed: &'s mut [T]) -> &'s [T] {
+        for row in 1..self.rows {
+            let from = row * self.step;
+            computed.copy_within(from..from + self.len, row * self.len);
+        }
+        &computed[..self.rows * self.len]
+    }
 }
 
 /// A padded tile of each operand.
@@ -225,6 +306,27 @@ impl<W> Tile<'_, W> {
                 rest /= n;
             }
             (row, base, at)
+        })
+    }
+
+    /// Rows of the output, several at a time where they are short.
+    pub(crate) fn spans(&self) -> impl Iterator<Item = Span> {
+        let (rank, len) = (self.region.rank(), self.row_len());
+        let short = rank > 1 && len < SHORT;
+        let (below, step) = match rank {
+            0 | 1 => (1, len),
+            rank => (axis_len(&self.region, rank - 2), self.steps[rank - 2]),
+        };
+        let most = if short { SPAN / step.max(1) + 1 } else { 1 };
+        let rows = self.rows();
+        let first = rows.filter(move |(row, ..)| row % below.max(1) % most == 0);
+        first.map(move |(row, base, at)| Span {
+            row,
+            rows: most.min(below - row % below.max(1)),
+            base,
+            step,
+            len,
+            at,
         })
     }
 
@@ -405,27 +507,78 @@ fn fill_tile<W: Pod>(input: &View<'_>, one: &Tile<'_, W>, fill: &Fill<'_, W>, to
     let row = places[rank - 1].len();
     let along = runs(&places[rank - 1]);
     let whole = along.iter().map(|r| r.at.len()).sum::<usize>() == row;
-    let rows: usize = places[..rank - 1].iter().map(Vec::len).product();
+    let above = rank.saturating_sub(2);
+    let below: &[isize] = if rank > 1 { &places[above] } else { &[0] };
+    let held = axis_len(input.region, rank - 1);
     let mut at = input.region.lo.clone();
-    for r in 0..rows {
-        let mut rest = r;
-        let mut missing = false;
-        for d in (0..rank - 1).rev() {
+    for (o, to) in to.chunks_exact_mut((below.len() * row).max(1)).enumerate() {
+        let mut rest = o;
+        let mut missing = input.data.is_empty();
+        for d in (0..above).rev() {
             let place = places[d][rest % places[d].len()];
             rest /= places[d].len();
             missing |= place < 0 && constant(d).is_some();
             at[d] = input.region.lo[d] + i64::try_from(place.max(0)).unwrap_or(0);
         }
-        let to = &mut to[r * row..(r + 1) * row];
-        if missing || input.data.is_empty() {
+        if rest > 0 {
+            break;
+        }
+        if missing {
             to.fill(fill.nothing);
             continue;
         }
         let from = &input.data[offset(input.region, &at) * input.dtype.size()..];
-        if !whole {
-            to.fill(fill.nothing);
+        if held <= NEAR / 4 {
+            let from = (from, input.dtype, held);
+            fill_short((below, &places[rank - 1]), from, fill, to);
+            continue;
         }
-        fill_row(&along, (from, input.dtype), fill, to);
+        for (&place, to) in below.iter().zip(to.chunks_exact_mut(row)) {
+            let missing = place < 0 && rank > 1 && constant(above).is_some();
+            if missing || !whole {
+                to.fill(fill.nothing);
+            }
+            if !missing {
+                let first = usize::try_from(place).unwrap_or(0) * held * input.dtype.size();
+                fill_row(&along, (&from[first..], input.dtype), fill, to);
+            }
+        }
+    }
+}
+
+/// Elements of short rows that are converted at once.
+const NEAR: usize = 256;
+
+/// Fills rows `below` each other, of which a box holds so many voxels: several are converted at once, and what stands
+/// at the places of a row is picked from them.
+fn fill_short<W: Pod>(
+    (below, places): (&[isize], &[isize]),
+    (from, dtype, held): (&[u8], DType, usize),
+    fill: &Fill<'_, W>,
+    to: &mut [W],
+) {
+    let mut near = [W::zeroed(); NEAR];
+    let step = NEAR / held.max(1);
+    let row = places.len();
+    for (_, to) in below
+        .iter()
+        .zip(to.chunks_exact_mut(row))
+        .filter(|(place, _)| **place < 0)
+    {
+        to.fill(fill.nothing);
+    }
+    for run in runs(below) {
+        let mut rows = to[run.at.start * row..run.at.end * row].chunks_exact_mut(row);
+        for first in (run.row..run.row + run.at.len()).step_by(step) {
+            let count = step.min(run.row + run.at.len() - first);
+            let bytes = first * held * dtype.size()..(first + count) * held * dtype.size();
+            (fill.load)(dtype, &from[bytes], &mut near[..count * held]);
+            for (near, to) in near.chunks_exact(held).zip(rows.by_ref().take(count)) {
+                for (to, &place) in to.iter_mut().zip(places) {
+                    *to = usize::try_from(place).map_or(fill.nothing, |place| near[place]);
+                }
+            }
+        }
     }
 }
 

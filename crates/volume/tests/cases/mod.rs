@@ -4,8 +4,8 @@
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::{Coords, DType, Region};
 use arrayloom_volume::ops::{
-    BoxExtremum, BoxRange, Correlate, Distance, Extremum, FootprintExtremum, Linear, LinearAxis,
-    Neighbourhood, NlMeans, Rank, Statistic, WindowAxis, local,
+    BoxExtremum, BoxRange, Correlate, Distance, Extremum, FootprintExtremum, Heights, Linear,
+    LinearAxis, Neighbourhood, NlMeans, Rank, Statistic, WindowAxis, local,
 };
 use arrayloom_volume::{Ctx, Expr, Mode, Op, Sink, Source, View, ViewMut, VolumeError, copy_box};
 use std::sync::{Arc, Mutex};
@@ -133,7 +133,7 @@ impl Op for Difference {
         (0..self.0).map(AxisNeed::same).collect()
     }
 
-    fn scratch(&self, _: &[i64], _: usize) -> u64 {
+    fn scratch(&self, _: &[i64], _: &[i64], _: usize) -> u64 {
         0
     }
 
@@ -284,6 +284,13 @@ fn random_op(random: &mut Random, rank: usize, dtype: DType) -> Arc<dyn Op> {
                 .map(|_| (random.small(3), random.small(2), random.pick(&MODES)))
                 .collect();
             Arc::new(NlMeans::new(&reach, 9.0, Distance::Squares, dtype).unwrap())
+        }
+        _ if dtype == DType::F64 && random.below(2) == 0 => {
+            let w = neighbourhood(random, rank);
+            let each = (0..w.points.len())
+                .map(|_| 0.5 - tenths(random, 9))
+                .collect();
+            Arc::new(Heights::new(Extremum::Minimum, w, each).unwrap())
         }
         _ => {
             let w = neighbourhood(random, rank);

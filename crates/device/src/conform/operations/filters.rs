@@ -332,7 +332,9 @@ impl Case {
                     let gap = real(work, &rounded(work, high - low));
                     fma(work, weight(0, middle + t), gap, sum)
                 };
-                vec![(1..=middle).fold(0.0, add)]
+                let center = value(0, middle).unwrap_or_default();
+                let start = fma(work, weight(0, middle), center, 0.0);
+                vec![(1..=middle).fold(start, add)]
             }
             Fold::Weights | Fold::Odd => {
                 vec![there().fold(0.0, |sum, (t, v)| fma(work, weight(0, t), v, sum))]
