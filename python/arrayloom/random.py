@@ -27,6 +27,10 @@ from arrayloom._ext import lifting, philox
 _numpy: Any = importlib.import_module("numpy.random")
 
 
+# Methods that change their argument. NumPy has a quick way for arrays of exactly its own type.
+_WRITES = ("shuffle",)
+
+
 class _Kind(type):
     """Classes whose instances are those of the class of NumPy that they extend."""
 
@@ -46,7 +50,7 @@ class _Kind(type):
 def _lazy(base: type) -> type:
     """Make the subclass of `base` whose methods give lazy arrays."""
     methods = {
-        name: lifting(method, method=True)
+        name: lifting(method, method=True, writes=name in _WRITES)
         for name, method in vars(base).items()
         if callable(method) and not name.startswith("_")
     }
@@ -61,7 +65,7 @@ def _fill(namespace: dict[str, Any]) -> None:
         if name.startswith("__"):
             continue
         drawn = isinstance(getattr(value, "__self__", None), _numpy.RandomState)
-        namespace[name] = lifting(value, method=False) if drawn else value
+        namespace[name] = lifting(value, method=False, writes=name in _WRITES) if drawn else value
 
 
 _fill(globals())

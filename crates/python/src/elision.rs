@@ -1,8 +1,8 @@
-//! In which order NumPy multiplies complex numbers.
+//! What shows that NumPy puts results into the memory of large temporaries that nobody else holds.
 //!
-//! NumPy computes `a * b` in the memory of `b`, as `b * a`, where `b` is a large temporary that nobody else
-//! holds and `a` is none. A complex product is rounded once less than its formula says (FMA), so its last
-//! bit depends on the order.
+//! It computes `a * b` as `b * a` in the memory of `b`, where `b` is such and `a` is none. A complex product is rounded
+//! once less than its formula says (FMA), so its last bit depends on the order. And the elements of a result lie in the
+//! order of the temporary's.
 #![expect(unsafe_code, reason = "looks at operands before they are held")]
 
 use crate::np::{self, Arr};
@@ -10,6 +10,7 @@ use crate::state;
 use arrayloom_types::{DType, can_cast_safely};
 use numpy::npyffi::flags;
 use pyo3::ffi::{self, PyObject};
+use smallvec::SmallVec;
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
@@ -29,6 +30,32 @@ pub(crate) fn swaps_factors(a: *mut PyObject, b: *mut PyObject) -> bool {
     // A temporary on the left is taken first.
     let taken = temporary(a).is_some_and(|(_, of_left)| of_left == dtype);
     fits && left.dtype().is_some_and(casts) && !taken
+}
+
+/// Where the result of an operator lies, if it is of this dtype.
+pub(crate) type Placed = (DType, SmallVec<[isize; 6]>);
+
+/// Where the result of an operator lies in the memory of a temporary; none where it lies so anyway. The interpreter
+/// lends both operands.
+pub(crate) fn placed(a: *mut PyObject, b: *mut PyObject, which: usize) -> Option<Placed> {
+    /// The remainder is computed anew.
+    const REMAINDER: usize = 5;
+    /// Operators whose operands may be exchanged: `+`, `*`, `&`, `|`, `^`.
+    const COMMUTE: [usize; 5] = [0, 2, 8, 9, 10];
+    let (left, right) = (exact(a)?, exact(b)?);
+    let plain = |array: Arr| array.has(flags::NPY_ARRAY_C_CONTIGUOUS);
+    if plain(left) && plain(right) || left.shape() != right.shape() || which == REMAINDER {
+        return None;
+    }
+    let of = |temporary: Option<(Arr, DType)>, other: Arr| {
+        let (array, dtype) = temporary?;
+        let casts = other
+            .dtype()
+            .is_some_and(|from| can_cast_safely(from, dtype));
+        casts.then(|| (dtype, array.strides().into()))
+    };
+    let second = || of(temporary(b).filter(|_| COMMUTE.contains(&which)), left);
+    of(temporary(a), right).or_else(second)
 }
 
 /// A large array with memory of its own that only the interpreter's stack holds.

@@ -106,7 +106,7 @@ fn fold_loop(entry: &OpEntry, op: ReduceOp, from: DType, asked: Option<DType>) -
 }
 
 /// The set of axes that `axis=` names; `None` where NumPy raises an error.
-fn axes_of(axis: Option<&Bound<'_, PyAny>>, rank: usize) -> Option<AxisMask> {
+pub(crate) fn axes_of(axis: Option<&Bound<'_, PyAny>>, rank: usize) -> Option<AxisMask> {
     if rank == 0 || rank > 31 {
         return None;
     }

@@ -10,10 +10,11 @@
 )]
 
 use crate::builtins::{few, most_elements};
-use crate::delegate;
 use crate::lazy_type::slot;
 use crate::lift::lift;
-use crate::slot::{object, owned};
+use crate::np::Arr;
+use crate::slot::{lend, object, owned};
+use crate::{delegate, sync};
 use pyo3::exceptions::PySystemError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -30,6 +31,8 @@ struct Lifting {
     function: *mut PyObject,
     /// Arguments before those of the user: 1 for a method, the object.
     first: usize,
+    /// True if it writes to the array that it is given, and is quicker with one of NumPy's own type.
+    writes: bool,
 }
 
 unsafe extern "C" {
@@ -40,11 +43,13 @@ unsafe extern "C" {
 static TYPE: OnceLock<Py<PyAny>> = OnceLock::new();
 
 /// A function that calls `function` and makes a large new array that it returns lazy. With `method` it binds to
-/// instances of the class in which it stands.
+/// instances of the class in which it stands. One that `writes` gets plain arrays.
 #[pyfunction]
+#[pyo3(signature = (function, method, *, writes=false))]
 pub(crate) fn lifting<'py>(
     function: &Bound<'py, PyAny>,
     method: bool,
+    writes: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = function.py();
     if TYPE.get().is_none() {
@@ -62,6 +67,8 @@ pub(crate) fn lifting<'py>(
     unsafe { (*lifting).function = function.clone().into_ptr() };
     // SAFETY: as above.
     unsafe { (*lifting).first = usize::from(method) };
+    // SAFETY: as above.
+    unsafe { (*lifting).writes = writes };
     Ok(made)
 }
 
@@ -120,7 +127,13 @@ unsafe extern "C" fn call(
     let function = unsafe { function_of(this) };
     // SAFETY: as above.
     let first = unsafe { (*this.cast::<Lifting>()).first };
+    // SAFETY: as above.
+    let writes = unsafe { (*this.cast::<Lifting>()).writes };
     object(|py| {
+        if writes {
+            // SAFETY: the arguments are those of this call.
+            return unsafe { call_on_plain(py, (function, first), args, count, names) };
+        }
         let run = || {
             // SAFETY: the function with the arguments as they came.
             let result = unsafe { ffi::PyObject_Vectorcall(function, args, count, names) };
@@ -134,6 +147,49 @@ unsafe extern "C" fn call(
         let result = delegate::in_arena(py, run)?;
         lift(&result);
         Ok(result)
+    })
+}
+
+/// Calls a function that writes to its first argument, if that is an array of ours as one of NumPy's type.
+///
+/// # Safety
+/// The arguments are those of a vector call of `function`, `first` of them before the user's.
+unsafe fn call_on_plain(
+    py: Python<'_>,
+    (function, first): (*mut PyObject, usize),
+    args: *const *mut PyObject,
+    count: usize,
+    names: *mut PyObject,
+) -> PyResult<Bound<'_, PyAny>> {
+    // SAFETY: only takes a flag off.
+    let positional = usize::try_from(unsafe { ffi::PyVectorcall_NARGS(count) }).unwrap_or(0);
+    let named = if names.is_null() {
+        0
+    } else {
+        // SAFETY: a tuple of names.
+        usize::try_from(unsafe { ffi::PyTuple_GET_SIZE(names) }).unwrap_or(0)
+    };
+    let mut all = Vec::with_capacity(positional + named);
+    for i in 0..positional + named {
+        // SAFETY: within the arguments.
+        let place = unsafe { args.add(i) };
+        // SAFETY: as above.
+        let arg = unsafe { *place };
+        // SAFETY: the interpreter lends them for the call.
+        let arg = unsafe { lend(py, arg) };
+        let array = Arr::of(&arg).filter(|a| i >= first && a.writeable());
+        all.push(match array {
+            Some(array) => {
+                sync::write(py, array)?;
+                delegate::plain(&arg)?
+            }
+            None => arg.clone(),
+        });
+    }
+    let given: Vec<*mut PyObject> = all.iter().map(Bound::as_ptr).collect();
+    // SAFETY: as many live arguments as before, with the same names.
+    owned(py, unsafe {
+        ffi::PyObject_Vectorcall(function, given.as_ptr(), positional, names)
     })
 }
 

@@ -2,6 +2,7 @@
 
 use crate::assign::copy_row;
 use crate::birth;
+use crate::elision::Placed;
 use crate::np::{self, Arr};
 use crate::operand::{Input, Reason, View, classify};
 use crate::ops::OpEntry;
@@ -47,6 +48,8 @@ pub(crate) struct Options<'a, 'py> {
     pub(crate) dtype: Option<DType>,
     /// True where results are cast without a check, as assignments do.
     pub(crate) unsafe_cast: bool,
+    /// The strides of a new result of this dtype, where they are not the usual ones.
+    pub(crate) placed: Option<Placed>,
 }
 
 /// Leaves the call to NumPy.
@@ -184,7 +187,7 @@ impl Call<'_> {
             leave!(ErrState)
         };
         let at_once = record::at_once(self.pending, site);
-        if at_once && self.is_numpys() {
+        if at_once && options.placed.is_none() && self.is_numpys() {
             leave!(Small)
         }
         let Some(draft) = self.draft(py)? else {
@@ -192,7 +195,9 @@ impl Call<'_> {
         };
         let (birth, run) = record::way(at_once);
         let op = (self.entry, &self.sig);
-        let Some(born) = record::results(py, op, &self.shape, &self.inputs, birth)? else {
+        let placed = options.placed.as_ref();
+        let Some(born) = record::results(py, op, (&self.shape, placed), &self.inputs, birth)?
+        else {
             leave!(Off)
         };
         let outs = born.iter().map(|b| (b.slot, b.layout.clone())).collect();

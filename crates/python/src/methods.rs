@@ -326,10 +326,22 @@ fn run<'py>(method: &Method, call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>
         }
         How::Fold(ufunc, _) => match ufunc.map_or(Ok(None), |ufunc| reduced(call, ufunc))? {
             Some(result) => Ok(result),
+            // NumPy's ufuncs lose a reference to an array that has an override and an axis that is not there.
+            None if misses_axis(call) => in_numpy(call, name, Reason::Mismatch, false),
             None => itself(call, name),
         },
         How::Look => look(call, name),
     }
+}
+
+/// True if the axis that a fold names is none of the array's.
+fn misses_axis(call: &Call<'_, '_>) -> bool {
+    let named = call.kwargs.and_then(|k| k.get_item("axis").ok().flatten());
+    let axis = call.args.first().cloned().or(named);
+    let none = |axis: &Bound<'_, PyAny>| {
+        Arr::of(call.this).is_some_and(|a| folds::axes_of(Some(axis), a.ndim()).is_none())
+    };
+    axis.as_ref().is_some_and(none)
 }
 
 fn look<'py>(call: &Call<'_, 'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {

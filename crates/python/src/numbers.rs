@@ -148,6 +148,7 @@ pub(crate) unsafe extern "C" fn binary<const WHICH: usize>(
     b: *mut PyObject,
 ) -> *mut PyObject {
     let swaps = WHICH == MULTIPLY && elision::swaps_factors(a, b);
+    let placed = elision::placed(a, b, WHICH);
     let (a, b) = if swaps { (b, a) } else { (a, b) };
     object(|py| {
         // SAFETY: the interpreter lends both operands.
@@ -155,7 +156,11 @@ pub(crate) unsafe extern "C" fn binary<const WHICH: usize>(
         let outcome = if both_small(&a, &b) {
             Outcome::Numpy(Reason::Small)
         } else {
-            map::call(py, table().binary[WHICH], &[&a, &b], &Options::default())?
+            let options = Options {
+                placed,
+                ..Options::default()
+            };
+            map::call(py, table().binary[WHICH], &[&a, &b], &options)?
         };
         let reason = match outcome {
             Outcome::Done(result) => return Ok(result),

@@ -1,6 +1,7 @@
 //! Recording nodes: operands of a call become operands of a node.
 
 use crate::birth::{self, Born};
+use crate::elision::Placed;
 use crate::np::Arr;
 use crate::operand::{Input, View};
 use crate::ops::OpEntry;
@@ -264,7 +265,7 @@ pub(crate) fn way<'py>(at_once: bool) -> (Birth<'py>, Run<'py>) {
 pub(crate) fn results<'py>(
     py: Python<'py>,
     (entry, sig): (&OpEntry, &LoopSig),
-    shape: &Shape,
+    (shape, placed): (&Shape, Option<&Placed>),
     inputs: &[Input],
     birth: Birth<'py>,
 ) -> PyResult<Option<SmallVec<[Born<'py>; 2]>>> {
@@ -288,7 +289,10 @@ pub(crate) fn results<'py>(
             });
     let mut born = SmallVec::new();
     for &dtype in &sig.outs {
-        let strides = elementwise_strides(shape, &views, direct, dtype.size());
+        let strides = match placed {
+            Some((of, strides)) if *of == dtype => strides.iter().copied().collect(),
+            _ => elementwise_strides(shape, &views, direct, dtype.size()),
+        };
         match birth(py, dtype, shape, &strides)? {
             Some(array) => born.push(array),
             None => return Ok(None),

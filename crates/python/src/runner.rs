@@ -122,13 +122,18 @@ fn defers_to_nobody(operand: *mut PyObject) -> bool {
 #[inline(never)]
 fn operate(which: usize, [a, b]: [*mut PyObject; 2], own: ffi::binaryfunc) -> *mut PyObject {
     let swaps = which == MULTIPLY && elision::swaps_factors(a, b);
+    let placed = elision::placed(a, b, which);
     // SAFETY: `ndarray`'s own slot with its own arguments.
     let own = || unsafe { own(a, b) };
     record_or(own, |py| {
         // SAFETY: the interpreter lends both operands.
         let (x, y) = (unsafe { lend(py, a) }, unsafe { lend(py, b) });
         let args = if swaps { [&y, &x] } else { [&x, &y] };
-        map::call(py, table().row(which), &args, &Options::default())
+        let options = Options {
+            placed,
+            ..Options::default()
+        };
+        map::call(py, table().row(which), &args, &options)
     })
 }
 

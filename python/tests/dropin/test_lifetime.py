@@ -157,3 +157,22 @@ def test_thresholds_mix(xp_default):
         row = grid[3] - plain_small.sum()
         plain_small = plain_small + row[:10]
     assert np.asarray(small).tobytes() == plain_small.tobytes()
+
+
+def test_folds_that_fail_let_go_of_their_array(xp_default):
+    a = xp_default.arange(120_000.0) * 2
+    calls = {
+        "sum": lambda: a.sum(axis=1),
+        "prod": lambda: a.prod(axis=-2),
+        "max": lambda: xp_default.max(a, axis=5),
+        "any": lambda: a.any((0, 1)),
+        "all": lambda: xp_default.all(a, axis=(0, 0)),
+        "text": lambda: a.sum(axis="x"),
+        "mean": lambda: a.mean(axis=3),
+    }
+    for name, call in calls.items():
+        before = sys.getrefcount(a)
+        for _ in range(5):
+            with pytest.raises((ValueError, TypeError)):
+                call()
+        assert sys.getrefcount(a) == before, name

@@ -147,3 +147,33 @@ def test_errors_are_numpys(xp_default):
                 call(rng)
             messages.append((caught.type, str(caught.value)))
         assert messages[0] == messages[1]
+
+
+@pytest.mark.parametrize("kind", ["Generator", "RandomState", "function"])
+def test_arrays_are_shuffled_in_place(xp_default, kind):
+
+    def shuffle(m):
+        if kind == "function":
+            m.random.seed(3)
+            return m.random.shuffle
+        made = m.random.default_rng(3) if kind == "Generator" else m.random.RandomState(3)
+        return made.shuffle
+
+    def body(m):
+        line, rows = m.arange(MANY) * 2, m.arange(3.0 * MANY).reshape(-1, 3) + 1
+        other, kept = m.arange(MANY) + 1, list(range(9))
+        plus = other * 2
+        move = shuffle(m)
+        for array in (line, rows, other[::2], kept):
+            move(array)
+        if kind == "Generator":
+            move(rows, axis=1)
+            move(x=line)
+        return line, rows, other, plus, kept
+
+    for ours, theirs in zip(body(xp_default), body(numpy), strict=True):
+        numpy.testing.assert_array_equal(ours, theirs)
+    fixed = xp_default.arange(MANY) * 2
+    fixed.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        shuffle(xp_default)(fixed)

@@ -357,3 +357,34 @@ def test_small_views_of_large_arrays_become_contiguous(xp_default):
         lambda m: m.ascontiguousarray(cube(m).repeat(300)[::-1][:9:2]).flags["C_CONTIGUOUS"],
         xp_default,
     )
+
+
+def test_results_lie_in_large_temporaries_as_numpys_do(xp_default):
+    """NumPy puts a result into the memory of a temporary of 256 KiB or more, in whose order its elements lie."""
+    forms = {
+        "left": lambda a, f: f * 2 + a,
+        "right": lambda a, f: a + f * 2,
+        "right, not exchanged": lambda a, f: a - f * 2,
+        "left, not exchanged": lambda a, f: f * 2 - a,
+        "turned": lambda a, f: (a.T + 1) * a,
+        "chain": lambda a, f: f + f + a,
+        "negative": lambda a, f: -f + a,
+        "both": lambda a, f: f * 2 + a * 2,
+        "named": lambda a, f: f + a,
+        "remainder": lambda a, f: (f + 3) % a,
+        "divided": lambda a, f: (f + 3) / a,
+        "another dtype": lambda a, f: f.astype("f4") * 2 + a,
+        "narrower": lambda a, f: f * 2 + a.astype("f4"),
+        "one row": lambda a, f: (f + 1)[:1] + a,
+        "integers": lambda a, f: f.astype(int) * 2 // a.astype(int),
+    }
+    for label, form in forms.items():
+        for n in (300, 100):
+
+            def lies(m, form=form, n=n):
+                a = m.array(np.random.default_rng(3).random((n, n))) + 1
+                found = form(a, m.asfortranarray(a) * 1.5)
+                return found, found.ravel("K"), found.mean()
+
+            found = differences(observe(lies, np), observe(lies, xp_default))
+            assert not found, (label, n, found)
