@@ -15,8 +15,8 @@ const PLANES: usize = 512;
 /// The same, at most.
 pub(crate) const MOST: usize = PLANES + SHORT_ROW;
 
-/// Fewest planes that are worth it.
-pub(crate) const FEWEST: usize = 8;
+/// Fewest planes that are worth it: small blocks of a volume do without the buffers.
+pub(crate) const FEWEST: usize = 32;
 
 /// Planes of so many elements that lie side by side, of `all` that are wanted.
 fn together(row: usize, all: usize) -> usize {
