@@ -328,6 +328,10 @@ class VolumeExpr:
         progress: Callable[[int, int, int], object] | None,
         workers: list[tuple[int, int, str | None, int | None]],
     ) -> dict[str, Any]: ...
+    def run_again(
+        self, array: ndarray[Any, Any], out: ndarray[Any, Any], budget: int, threads: int
+    ) -> None: ...
+    def let_go(self) -> None: ...
     def run_to_sink(
         self,
         write: Callable[..., object],

@@ -369,10 +369,13 @@ def elementwise(ufunc: np.ufunc, inputs: Sequence[object], dtype: DTypeLike | No
     volumes = [x for x in plain if isinstance(x, Volume)]
     shape = np.broadcast_shapes(*[v.shape for v in volumes])
 
+    # Operands of volumes come when it is called.
+    numbers = [None if isinstance(x, Volume) else x for x in plain]
+
     def one(result: np.dtype[Any], number: int | None) -> Volume:
         def call(*values: Array) -> Array:
             at = iter(values)
-            out: Any = ufunc(*[next(at) if isinstance(x, Volume) else x for x in plain], **kwargs)
+            out: Any = ufunc(*[next(at) if x is None else x for x in numbers], **kwargs)
             return out if number is None else out[number]
 
         return blockwise(call, volumes, shape, result, ufunc.__name__)
@@ -443,7 +446,7 @@ def as_volume(x: object) -> Volume:
         mapped = isinstance(x, np.memmap)
         if mapped and not (x.flags.c_contiguous and x.flags.aligned and x.dtype.isnative):
             return _read_volume(cast("Readable", x))
-        array = _plain(cast("Array", x))
+        array = plain(cast("Array", x))
 
         def build(expr: VolumeExpr, _: list[int]) -> int:
             return expr.array(array, array.dtype.char, mapped)
@@ -452,7 +455,7 @@ def as_volume(x: object) -> Volume:
     return _read_volume(cast("Readable", x))
 
 
-def _plain(x: Array) -> Array:
+def plain(x: Array) -> Array:
     """`x` as an array of no subclass, in C order and native bytes."""
     flags = x.flags
     if type(x) is np.ndarray and flags.c_contiguous and flags.aligned and x.dtype.isnative:

@@ -23,10 +23,10 @@ from arrayloom._volume import (
 from arrayloom._volume_limits import default_limit, nbytes, threads, workers
 from arrayloom._volume_targets import shares_voxels
 
-__all__ = ["compute"]
+__all__ = ["IN_MEMORY_LIMIT", "compute"]
 
 # What a block costs to begin with is small against a block of this size; it fits most caches of disks.
-_IN_MEMORY_LIMIT = 64 << 20
+IN_MEMORY_LIMIT = 64 << 20
 
 
 def compute(
@@ -36,6 +36,7 @@ def compute(
     memory_limit: int | str | None = None,
     progress: Progress | None = None,
     devices: str | Sequence[str] | None = None,
+    build: Build | None = None,
 ) -> Array:
     """The voxels of `volume` as an array.
 
@@ -51,6 +52,8 @@ def compute(
         Called as ``progress(voxels, total, used_bytes)`` after each block.
     devices
         Workers that share the blocks, as `arrayloom.volumes.save` takes them.
+    build
+        Where the native expression is built.
 
     Raises
     ------
@@ -66,11 +69,11 @@ def compute(
         return out
     if volume.ndim == 0:
         volume = _lifted(volume)
-    limit = _IN_MEMORY_LIMIT if memory_limit is None else nbytes(memory_limit)
+    limit = IN_MEMORY_LIMIT if memory_limit is None else nbytes(memory_limit)
     if memory_limit is None and (devices is not None or not reads_memory_only(volume)):
         limit = default_limit()
     shared = workers(devices, limit)
-    build = Build()
+    build = build or Build()
     straight = own or (out.flags.c_contiguous and out.flags.aligned and out.dtype.isnative)
     # What is read must not be written over.
     straight = straight and (own or not any(shares_voxels(out, v.source) for v in leaves(volume)))

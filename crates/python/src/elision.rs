@@ -6,6 +6,7 @@
 #![expect(unsafe_code, reason = "looks at operands before they are held")]
 
 use crate::np::{self, Arr};
+use crate::numbers::Elides;
 use crate::state;
 use arrayloom_types::{DType, can_cast_safely};
 use numpy::npyffi::flags;
@@ -37,14 +38,10 @@ pub(crate) type Placed = (DType, SmallVec<[isize; 6]>);
 
 /// Where the result of an operator lies in the memory of a temporary; none where it lies so anyway. The interpreter
 /// lends both operands.
-pub(crate) fn placed(a: *mut PyObject, b: *mut PyObject, which: usize) -> Option<Placed> {
-    /// The remainder is computed anew.
-    const REMAINDER: usize = 5;
-    /// Operators whose operands may be exchanged: `+`, `*`, `&`, `|`, `^`.
-    const COMMUTE: [usize; 5] = [0, 2, 8, 9, 10];
+pub(crate) fn placed(a: *mut PyObject, b: *mut PyObject, elides: Elides) -> Option<Placed> {
     let (left, right) = (exact(a)?, exact(b)?);
     let plain = |array: Arr| array.has(flags::NPY_ARRAY_C_CONTIGUOUS);
-    if plain(left) && plain(right) || left.shape() != right.shape() || which == REMAINDER {
+    if plain(left) && plain(right) || left.shape() != right.shape() || elides == Elides::None {
         return None;
     }
     let of = |temporary: Option<(Arr, DType)>, other: Arr| {
@@ -54,7 +51,7 @@ pub(crate) fn placed(a: *mut PyObject, b: *mut PyObject, which: usize) -> Option
             .is_some_and(|from| can_cast_safely(from, dtype));
         casts.then(|| (dtype, array.strides().into()))
     };
-    let second = || of(temporary(b).filter(|_| COMMUTE.contains(&which)), left);
+    let second = || of(temporary(b).filter(|_| elides == Elides::Either), left);
     of(temporary(a), right).or_else(second)
 }
 

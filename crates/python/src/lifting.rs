@@ -150,6 +150,31 @@ unsafe extern "C" fn call(
     })
 }
 
+/// The arguments of a vector call, and how many of them have no name.
+///
+/// # Safety
+/// They are those of a vector call that lasts as long as the slice.
+unsafe fn arguments<'a>(
+    args: *const *mut PyObject,
+    count: usize,
+    names: *mut PyObject,
+) -> (&'a [*mut PyObject], usize) {
+    // SAFETY: only takes a flag off.
+    let positional = usize::try_from(unsafe { ffi::PyVectorcall_NARGS(count) }).unwrap_or(0);
+    let named = if names.is_null() {
+        0
+    } else {
+        // SAFETY: a tuple of names.
+        usize::try_from(unsafe { ffi::PyTuple_GET_SIZE(names) }).unwrap_or(0)
+    };
+    if args.is_null() {
+        return (&[], 0);
+    }
+    // SAFETY: so many objects are passed.
+    let all = unsafe { std::slice::from_raw_parts(args, positional + named) };
+    (all, positional)
+}
+
 /// Calls a function that writes to its first argument, if that is an array of ours as one of NumPy's type.
 ///
 /// # Safety
@@ -161,20 +186,10 @@ unsafe fn call_on_plain(
     count: usize,
     names: *mut PyObject,
 ) -> PyResult<Bound<'_, PyAny>> {
-    // SAFETY: only takes a flag off.
-    let positional = usize::try_from(unsafe { ffi::PyVectorcall_NARGS(count) }).unwrap_or(0);
-    let named = if names.is_null() {
-        0
-    } else {
-        // SAFETY: a tuple of names.
-        usize::try_from(unsafe { ffi::PyTuple_GET_SIZE(names) }).unwrap_or(0)
-    };
-    let mut all = Vec::with_capacity(positional + named);
-    for i in 0..positional + named {
-        // SAFETY: within the arguments.
-        let place = unsafe { args.add(i) };
-        // SAFETY: as above.
-        let arg = unsafe { *place };
+    // SAFETY: promised by the caller.
+    let (args, positional) = unsafe { arguments(args, count, names) };
+    let mut all = Vec::with_capacity(args.len());
+    for (i, &arg) in args.iter().enumerate() {
         // SAFETY: the interpreter lends them for the call.
         let arg = unsafe { lend(py, arg) };
         let array = Arr::of(&arg).filter(|a| i >= first && a.writeable());
@@ -203,21 +218,11 @@ unsafe fn all_few(
     names: *mut PyObject,
     first: usize,
 ) -> bool {
-    let named = if names.is_null() {
-        0
-    } else {
-        // SAFETY: a tuple of names.
-        usize::try_from(unsafe { ffi::PyTuple_GET_SIZE(names) }).unwrap_or(0)
-    };
-    // SAFETY: only takes a flag off.
-    let positional = unsafe { ffi::PyVectorcall_NARGS(count) };
-    let all = usize::try_from(positional).unwrap_or(0) + named;
+    // SAFETY: promised by the caller.
+    let (args, _) = unsafe { arguments(args, count, names) };
     // Lengths may be given one by one, as in `rand(300, 300)`.
-    let product = (first..all).try_fold(1usize, |product, i| {
-        // SAFETY: within the arguments.
-        let place = unsafe { args.add(i) };
-        // SAFETY: as above.
-        Some(product.saturating_mul(most_elements(unsafe { *place })?.max(1)))
+    let product = args.iter().skip(first).try_fold(1usize, |product, &arg| {
+        Some(product.saturating_mul(most_elements(arg)?.max(1)))
     });
     product.is_some_and(few)
 }

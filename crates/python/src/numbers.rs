@@ -15,10 +15,23 @@ use pyo3::types::PyNotImplemented;
 use std::ffi::c_int;
 use std::sync::OnceLock;
 
+/// Whose memory an operator writes its result to, if nobody else holds that operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Elides {
+    /// No operand's.
+    None,
+    /// The left one's.
+    Left,
+    /// The left one's, or else the right one's: the operands may be exchanged.
+    Either,
+}
+
 /// An operator of two operands: NumPy's name for it and the slot of `ndarray`.
 pub(crate) struct Binary {
     /// The ufunc.
     pub(crate) name: &'static str,
+    /// What NumPy does with temporaries.
+    pub(crate) elides: Elides,
     plain: fn(&PyNumberMethods) -> Option<ffi::binaryfunc>,
     in_place: fn(&PyNumberMethods) -> Option<ffi::binaryfunc>,
 }
@@ -36,9 +49,10 @@ impl Binary {
 }
 
 macro_rules! binary {
-    ($name:literal, $plain:ident, $in_place:ident) => {
+    ($name:literal, $elides:ident, $plain:ident, $in_place:ident) => {
         Binary {
             name: $name,
+            elides: Elides::$elides,
             plain: |m| m.$plain,
             in_place: |m| m.$in_place,
         }
@@ -47,19 +61,24 @@ macro_rules! binary {
 
 /// The operators with a row in the op table. Their positions are the slots' const arguments.
 pub(crate) const BINARY: [Binary; 12] = [
-    binary!("add", nb_add, nb_inplace_add),
-    binary!("subtract", nb_subtract, nb_inplace_subtract),
-    binary!("multiply", nb_multiply, nb_inplace_multiply),
-    binary!("divide", nb_true_divide, nb_inplace_true_divide),
-    binary!("floor_divide", nb_floor_divide, nb_inplace_floor_divide),
-    binary!("remainder", nb_remainder, nb_inplace_remainder),
-    binary!("left_shift", nb_lshift, nb_inplace_lshift),
-    binary!("right_shift", nb_rshift, nb_inplace_rshift),
-    binary!("bitwise_and", nb_and, nb_inplace_and),
-    binary!("bitwise_or", nb_or, nb_inplace_or),
-    binary!("bitwise_xor", nb_xor, nb_inplace_xor),
+    binary!("add", Either, nb_add, nb_inplace_add),
+    binary!("subtract", Left, nb_subtract, nb_inplace_subtract),
+    binary!("multiply", Either, nb_multiply, nb_inplace_multiply),
+    binary!("divide", Left, nb_true_divide, nb_inplace_true_divide),
+    binary!(
+        "floor_divide",
+        Left,
+        nb_floor_divide,
+        nb_inplace_floor_divide
+    ),
+    binary!("remainder", None, nb_remainder, nb_inplace_remainder),
+    binary!("left_shift", Left, nb_lshift, nb_inplace_lshift),
+    binary!("right_shift", Left, nb_rshift, nb_inplace_rshift),
+    binary!("bitwise_and", Either, nb_and, nb_inplace_and),
+    binary!("bitwise_or", Either, nb_or, nb_inplace_or),
+    binary!("bitwise_xor", Either, nb_xor, nb_inplace_xor),
     // Only `divmod()` itself: there is no operator in place.
-    binary!("divmod", nb_divmod, nb_divmod),
+    binary!("divmod", None, nb_divmod, nb_divmod),
 ];
 
 /// The place of the multiplication in [`BINARY`].
@@ -148,7 +167,7 @@ pub(crate) unsafe extern "C" fn binary<const WHICH: usize>(
     b: *mut PyObject,
 ) -> *mut PyObject {
     let swaps = WHICH == MULTIPLY && elision::swaps_factors(a, b);
-    let placed = elision::placed(a, b, WHICH);
+    let placed = elision::placed(a, b, BINARY[WHICH].elides);
     let (a, b) = if swaps { (b, a) } else { (a, b) };
     object(|py| {
         // SAFETY: the interpreter lends both operands.

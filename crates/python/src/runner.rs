@@ -122,7 +122,7 @@ fn defers_to_nobody(operand: *mut PyObject) -> bool {
 #[inline(never)]
 fn operate(which: usize, [a, b]: [*mut PyObject; 2], own: ffi::binaryfunc) -> *mut PyObject {
     let swaps = which == MULTIPLY && elision::swaps_factors(a, b);
-    let placed = elision::placed(a, b, which);
+    let placed = elision::placed(a, b, BINARY[which].elides);
     // SAFETY: `ndarray`'s own slot with its own arguments.
     let own = || unsafe { own(a, b) };
     record_or(own, |py| {

@@ -105,6 +105,15 @@ impl Expr {
         self.nodes.len() - 1
     }
 
+    /// Puts `source`, which has the same extents and elements, in the place of the source `value`.
+    pub fn set_source(&mut self, value: usize, source: Arc<dyn Source>) {
+        debug_assert!(
+            matches!(self.nodes[value], Node::Source(_)),
+            "value {value} is no source"
+        );
+        self.nodes[value] = Node::Source(source);
+    }
+
     /// The values.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes

@@ -31,6 +31,7 @@ from arrayloom.filters._common import (
     one_each,
     turned_origins,
 )
+from arrayloom.filters._kept import kept
 from arrayloom.filters._rank import extremum
 from arrayloom.filters._steps import Step, Truth, repeated, truth
 
@@ -116,6 +117,7 @@ def _finished(
     return finish(x, as_output(as_volume(result), output), output, limit, devices)
 
 
+@kept
 def binary_erosion(
     input: Input,
     structure: Any = None,
@@ -155,6 +157,7 @@ def binary_erosion(
     return _finished(input, result, output, memory_limit, devices)
 
 
+@kept
 def binary_dilation(
     input: Input,
     structure: Any = None,
@@ -194,6 +197,7 @@ def binary_dilation(
     return _finished(input, result, output, memory_limit, devices)
 
 
+@kept
 def binary_opening(
     input: Input,
     structure: Any = None,
@@ -235,6 +239,7 @@ def binary_opening(
     return _finished(input, result, output, memory_limit, devices)
 
 
+@kept
 def binary_closing(
     input: Input,
     structure: Any = None,
@@ -340,6 +345,7 @@ def binary_fill_holes(
     return _finished(input, ~np.asarray(reached), output, memory_limit, devices)
 
 
+@kept
 def binary_hit_or_miss(
     input: Input,
     structure1: Any = None,

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from arrayloom._ext import VolumeExpr
-from arrayloom._volume import Volume, blockwise
+from arrayloom._volume import Build, Volume, blockwise
 from arrayloom._volume_compute import compute
+from arrayloom.filters import _kept
 
 Input: TypeAlias = ArrayLike | Volume
 Result: TypeAlias = Any
@@ -36,6 +37,9 @@ _HERE = str(Path(__file__).parent)
 
 # Lists of more points take more memory than what they are looked for in.
 _MOST_POINTS = 1 << 26
+
+# Windows of more points are built anew each time.
+_MANY_POINTS = 1 << 12
 
 _MODES = (
     "reflect",
@@ -71,8 +75,11 @@ def finish(
     if out is not None and out.shape != result.shape:
         message = f"output shape not correct: {out.shape} for a result of shape {result.shape}"
         raise RuntimeError(message)
-    array = compute(result, out=out, memory_limit=memory_limit, devices=devices)
+    build = Build()
+    array = compute(result, out=out, memory_limit=memory_limit, devices=devices, build=build)
     named = np.dtype(output) if output is not None and out is None else array.dtype
+    if out is None and memory_limit is None and devices is None and named.isnative:
+        _kept.built(result, build.expr, array)
     return array if named.isnative else array.astype(named)
 
 
@@ -236,6 +243,8 @@ class Footprint:
                 f"give a smaller size, up to {_MOST_POINTS} points"
             )
             raise MemoryError(message)
+        if self.count > _MANY_POINTS:
+            _kept.forgo()
         if self.mask is None:
             return [True] * self.count
         return spread_mask(self.mask, volume, axes).ravel().tolist()
@@ -269,6 +278,7 @@ def warn_caller(text: str) -> None:
     level, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_code.co_filename.startswith(_HERE):
         level, frame = level + 1, frame.f_back
+    _kept.forgo()
     warnings.warn(text, UserWarning, stacklevel=level)
 
 

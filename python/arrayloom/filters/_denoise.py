@@ -35,6 +35,7 @@ from arrayloom.filters._common import (
     spread_mask,
     wanted_dtype,
 )
+from arrayloom.filters._kept import kept
 from arrayloom.filters._statistics import local_statistic
 
 
@@ -86,6 +87,7 @@ def wiener_filter(
     return finish(input, result, output, memory_limit, devices)
 
 
+@kept
 def bilateral_filter(
     input: Input,
     sigma_color: float,
@@ -141,6 +143,7 @@ def bilateral_filter(
     return finish(input, result, output, memory_limit, devices)
 
 
+@kept
 def nl_means(
     input: Input,
     h: float,
@@ -215,6 +218,7 @@ def nl_means(
     return finish(input, result, output, memory_limit, devices)
 
 
+@kept
 def anisotropic_diffusion(
     input: Input,
     iterations: int = 1,

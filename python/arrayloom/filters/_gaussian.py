@@ -30,6 +30,7 @@ from arrayloom.filters._common import (
     rounded,
     wanted_dtype,
 )
+from arrayloom.filters._kept import kept
 from arrayloom.filters._sums import Taps, laplacian_sums, linear_sums, sum_of
 
 
@@ -102,6 +103,7 @@ def _gaussian(
     return linear_sums(volume, taps, dtype)
 
 
+@kept
 def gaussian_filter(
     input: Input,
     sigma: Numbers,
@@ -150,6 +152,7 @@ def gaussian_filter(
     return finish(input, result, output, memory_limit, devices)
 
 
+@kept
 def gaussian_filter1d(
     input: Input,
     sigma: float,
@@ -189,6 +192,7 @@ def gaussian_filter1d(
     )
 
 
+@kept
 def gaussian_laplace(
     input: Input,
     sigma: Numbers,
@@ -244,6 +248,7 @@ def gaussian_laplace(
     return finish(input, result, output, memory_limit, devices)
 
 
+@kept
 def gaussian_gradient_magnitude(
     input: Input,
     sigma: Numbers,
@@ -293,6 +298,7 @@ def _length(parts: list[Volume], dtype: np.dtype[Any]) -> Volume:
     return rounded(blockwise(length, parts, parts[0].shape, parts[0].dtype, "length"), dtype)
 
 
+@kept
 def difference_of_gaussians(
     input: Input,
     low_sigma: Numbers,
@@ -329,6 +335,7 @@ def difference_of_gaussians(
     )
 
 
+@kept
 def high_pass(
     input: Input,
     sigma: Numbers,
@@ -363,6 +370,7 @@ def high_pass(
     )
 
 
+@kept
 def unsharp_mask(
     input: Input,
     sigma: Numbers,

@@ -33,9 +33,11 @@ from arrayloom.filters._common import (
     wanted_dtype,
     warn_caller,
 )
+from arrayloom.filters._kept import kept
 from arrayloom.filters._sums import Taps, complex_sums, linear_sums, sum_of, weighted_sums
 
 
+@kept
 def uniform_filter(
     input: Input,
     size: Integers = 3,
@@ -74,6 +76,7 @@ def uniform_filter(
     return finish(input, result, output, memory_limit, devices)
 
 
+@kept
 def uniform_filter1d(
     input: Input,
     size: int,
@@ -107,6 +110,7 @@ def uniform_filter1d(
     )
 
 
+@kept
 def mean_filter(
     input: Input,
     size: Any = None,
@@ -170,6 +174,7 @@ def _weighted_dtype(volume: Volume, weights: NDArray[Any]) -> np.dtype[Any]:
     return float_of(volume.dtype) if (weights < 0).any() else linear_of(volume.dtype)
 
 
+@kept
 def correlate(
     input: Input,
     weights: ArrayLike,
@@ -205,6 +210,7 @@ def correlate(
     return finish(input, result, output, memory_limit, devices)
 
 
+@kept
 def convolve(
     input: Input,
     weights: ArrayLike,
@@ -239,6 +245,7 @@ def convolve(
     )
 
 
+@kept
 def correlate1d(
     input: Input,
     weights: ArrayLike,
@@ -274,6 +281,7 @@ def correlate1d(
     return finish(input, result, output, memory_limit, devices)
 
 
+@kept
 def convolve1d(
     input: Input,
     weights: ArrayLike,
@@ -322,6 +330,7 @@ def _derivative(
     return linear_sums(volume, steep + flat, dtype)
 
 
+@kept
 def sobel(
     input: Input,
     axis: int = -1,
@@ -351,6 +360,7 @@ def sobel(
     )
 
 
+@kept
 def prewitt(
     input: Input,
     axis: int = -1,
@@ -379,6 +389,7 @@ def prewitt(
     )
 
 
+@kept
 def laplace(
     input: Input,
     output: Output = None,

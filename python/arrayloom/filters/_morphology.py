@@ -41,6 +41,7 @@ from arrayloom.filters._common import (
     warn_caller,
     window_of,
 )
+from arrayloom.filters._kept import kept
 from arrayloom.filters._pointwise import subtracted
 from arrayloom.filters._rank import extremum, reached
 
@@ -132,6 +133,7 @@ def _compared(
     return finish(x, as_output(result, output), output, limit, devices)
 
 
+@kept
 def grey_erosion(
     input: Input,
     size: Any = None,
@@ -161,6 +163,7 @@ def grey_erosion(
     return finish(input, as_output(result, output), output, memory_limit, devices)
 
 
+@kept
 def grey_dilation(
     input: Input,
     size: Any = None,
@@ -188,6 +191,7 @@ def grey_dilation(
     return finish(input, as_output(result, output), output, memory_limit, devices)
 
 
+@kept
 def grey_opening(
     input: Input,
     size: Any = None,
@@ -216,6 +220,7 @@ def grey_opening(
     return finish(input, as_output(result, output), output, memory_limit, devices)
 
 
+@kept
 def grey_closing(
     input: Input,
     size: Any = None,
@@ -244,6 +249,7 @@ def grey_closing(
     return finish(input, as_output(result, output), output, memory_limit, devices)
 
 
+@kept
 def white_tophat(
     input: Input,
     size: Any = None,
@@ -271,6 +277,7 @@ def white_tophat(
     return _compared(input, volume, opened, output, memory_limit, devices)
 
 
+@kept
 def black_tophat(
     input: Input,
     size: Any = None,
@@ -298,6 +305,7 @@ def black_tophat(
     return _compared(input, closed, volume, output, memory_limit, devices)
 
 
+@kept
 def morphological_gradient(
     input: Input,
     size: Any = None,
@@ -330,6 +338,7 @@ def morphological_gradient(
     return _compared(input, high, low, output, memory_limit, devices)
 
 
+@kept
 def morphological_laplace(
     input: Input,
     size: Any = None,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from arrayloom._volume import Volume, as_volume, blockwise
 from arrayloom.filters._common import Devices, Input, Limit, Result, finish, is_lazy, saturated
+from arrayloom.filters._kept import kept
 
 
 def difference(
@@ -62,6 +63,7 @@ def subtracted(left: Volume, right: Volume) -> Volume:
     return blockwise(call, [left, right], shape, kind, "difference", writes=writes)
 
 
+@kept
 def identity(input: Input, *, memory_limit: Limit = None, devices: Devices = None) -> Result:
     """The same voxels; for tests of what happens around them.
 

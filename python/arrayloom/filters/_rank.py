@@ -30,6 +30,7 @@ from arrayloom.filters._common import (
     points_before,
     window_of,
 )
+from arrayloom.filters._kept import kept
 
 
 def extremum(
@@ -88,6 +89,7 @@ def _reached(n: int, points: int, before: int, mode: str, cval: float) -> Window
     return before + 1 + after, before, mode, cval
 
 
+@kept
 def minimum_filter(
     input: Input,
     size: Any = None,
@@ -114,6 +116,7 @@ def minimum_filter(
     return finish(input, as_output(result, output), output, memory_limit, devices)
 
 
+@kept
 def maximum_filter(
     input: Input,
     size: Any = None,
@@ -140,6 +143,7 @@ def maximum_filter(
     return finish(input, as_output(result, output), output, memory_limit, devices)
 
 
+@kept
 def minimum_filter1d(
     input: Input,
     size: int,
@@ -174,6 +178,7 @@ def minimum_filter1d(
     )
 
 
+@kept
 def maximum_filter1d(
     input: Input,
     size: int,
@@ -250,6 +255,7 @@ def _within(rank: int, points: int) -> int:
     return at
 
 
+@kept
 def median_filter(
     input: Input,
     size: Any = None,
@@ -284,6 +290,7 @@ def median_filter(
     )
 
 
+@kept
 def rank_filter(
     input: Input,
     rank: int,
@@ -314,6 +321,7 @@ def rank_filter(
     )
 
 
+@kept
 def percentile_filter(
     input: Input,
     percentile: float,

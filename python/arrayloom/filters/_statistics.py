@@ -27,6 +27,7 @@ from arrayloom.filters._common import (
     wanted_dtype,
     window_of,
 )
+from arrayloom.filters._kept import kept
 
 
 def local_statistic(
@@ -74,6 +75,7 @@ def _spread_of(
     return finish(x, result, output, limit, devices)
 
 
+@kept
 def var_filter(
     input: Input,
     size: Any = 3,
@@ -101,6 +103,7 @@ def var_filter(
     )
 
 
+@kept
 def std_filter(
     input: Input,
     size: Any = 3,
@@ -126,6 +129,7 @@ def std_filter(
     )
 
 
+@kept
 def cv_filter(
     input: Input,
     size: Any = 3,
@@ -153,6 +157,7 @@ def cv_filter(
     )
 
 
+@kept
 def entropy_filter(
     input: Input,
     size: Any = None,

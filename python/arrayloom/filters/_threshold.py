@@ -21,9 +21,11 @@ from arrayloom.filters._common import (
     footprint_of,
     wanted_dtype,
 )
+from arrayloom.filters._kept import kept
 from arrayloom.filters._statistics import local_statistic
 
 
+@kept
 def threshold_niblack(
     input: Input,
     window_size: Any = 15,
@@ -53,6 +55,7 @@ def threshold_niblack(
     return finish(input, result, output, memory_limit, devices)
 
 
+@kept
 def threshold_sauvola(
     input: Input,
     window_size: Any = 15,

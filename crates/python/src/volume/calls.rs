@@ -6,7 +6,7 @@ use super::memory::{self, Bytes};
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::{Coords, DType, Region};
 use arrayloom_volume::{Ctx, Op, Sink, Source, View, ViewMut, VolumeError, copy_box};
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -49,10 +49,36 @@ fn corners<'py>(py: Python<'py>, region: &Region) -> PyResult<Bound<'py, PyTuple
 
 /// An array in memory.
 pub(super) struct ArraySource {
-    pub(super) bytes: Bytes,
-    pub(super) shape: Vec<i64>,
-    pub(super) size: usize,
-    pub(super) mapped: bool,
+    bytes: Bytes,
+    shape: Vec<i64>,
+    size: usize,
+    mapped: bool,
+}
+
+impl ArraySource {
+    /// An array of extents `shape` over `bytes`; `mapped` if it is a file.
+    pub(super) fn new(
+        bytes: Bytes,
+        shape: Vec<i64>,
+        dtype: DType,
+        mapped: bool,
+    ) -> PyResult<ArraySource> {
+        let size = dtype.size();
+        let voxels = shape.iter().try_fold(1i64, |all, n| all.checked_mul(*n));
+        let wanted = voxels.and_then(|n| usize::try_from(n).ok()?.checked_mul(size));
+        if wanted != Some(bytes.get().len()) {
+            return Err(PyValueError::new_err(format!(
+                "an array of {} bytes for a volume of extents {shape:?} and dtype {dtype:?}",
+                bytes.get().len()
+            )));
+        }
+        Ok(ArraySource {
+            bytes,
+            shape,
+            size,
+            mapped,
+        })
+    }
 }
 
 impl Source for ArraySource {
@@ -68,6 +94,15 @@ impl Source for ArraySource {
 
     fn is_mapped(&self) -> bool {
         self.mapped
+    }
+}
+
+/// The place of an array that was let go.
+pub(super) struct NoArray;
+
+impl Source for NoArray {
+    fn read(&self, _: &Region, _: &mut [u8]) -> Result<(), String> {
+        Err("its array was let go".to_owned())
     }
 }
 

@@ -6,7 +6,7 @@
     reason = "arguments come from Python, which gives values of its own"
 )]
 
-use super::calls::{ArraySource, CallOp, CallSink, CallSource, Raised};
+use super::calls::{ArraySource, CallOp, CallSink, CallSource, NoArray, Raised};
 use super::devices::{PyWorker, crew};
 use super::memory::Bytes;
 use super::running::{Extra, go, plan_dict, report_dict};
@@ -19,7 +19,7 @@ use arrayloom_volume::ops::{
     BoxExtremum, BoxRange, Correlate, Distance, Extremum, FootprintExtremum, Heights, Linear,
     LinearAxis, Neighbourhood, NlMeans, Rank, WindowAxis, local,
 };
-use arrayloom_volume::{Expr, Mode, Node, Op, Target, VolumeError, plan_for, run};
+use arrayloom_volume::{Expr, Mode, Node, Op, Report, Target, VolumeError, plan_for, run};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -99,6 +99,47 @@ impl VolumeExpr {
         self.same_shape(py, Arc::new(op), input)
     }
 
+    /// The number of the only source.
+    fn only_array(&self) -> PyResult<usize> {
+        let sources = self.expr.nodes().iter().enumerate();
+        let mut sources = sources.filter(|(_, node)| matches!(node, Node::Source(_)));
+        match (sources.next(), sources.next()) {
+            (Some((value, _)), None) => Ok(value),
+            _ => Err(PyValueError::new_err(
+                "an expression of one array is needed",
+            )),
+        }
+    }
+
+    fn to_array(
+        &self,
+        py: Python<'_>,
+        out: &Bound<'_, PyAny>,
+        budget: u64,
+        threads: usize,
+        progress: Option<Py<PyAny>>,
+        workers: Vec<PyWorker>,
+    ) -> PyResult<Report> {
+        let crew = crew(py, workers)?;
+        let mut bytes = Bytes::of(out, true)?;
+        let last = self.expr.nodes().len().checked_sub(1);
+        let extra = Extra {
+            align: vec![1; last.map_or(0, |v| self.expr.shape(v).len())],
+            done: Vec::new(),
+            progress,
+            written: None,
+            workers: crew.workers,
+            raised: self.raised.clone(),
+        };
+        go(
+            py,
+            |options| run(&self.expr, &mut Target::Memory(bytes.get_mut()), options),
+            budget,
+            threads,
+            extra,
+        )
+    }
+
     fn check(&self, input: usize) -> PyResult<()> {
         if input < self.expr.nodes().len() {
             return Ok(());
@@ -126,12 +167,7 @@ impl VolumeExpr {
             .iter()
             .map(|&n| i64::try_from(n))
             .collect::<Result<_, _>>()?;
-        let source = ArraySource {
-            bytes,
-            shape: shape.clone(),
-            size: dtype.size(),
-            mapped,
-        };
+        let source = ArraySource::new(bytes, shape.clone(), dtype, mapped)?;
         Ok(self.expr.source(Arc::new(source), &shape, dtype))
     }
 
@@ -451,30 +487,34 @@ impl VolumeExpr {
         progress: Option<Py<PyAny>>,
         workers: Vec<PyWorker>,
     ) -> PyResult<Py<PyDict>> {
-        let crew = crew(py, workers)?;
-        let mut bytes = Bytes::of(out, true)?;
-        let rank = self
-            .expr
-            .nodes()
-            .len()
-            .checked_sub(1)
-            .map_or(0, |v| self.expr.shape(v).len());
-        let extra = Extra {
-            align: vec![1; rank],
-            done: Vec::new(),
-            progress,
-            written: None,
-            workers: crew.workers,
-            raised: self.raised.clone(),
-        };
-        let ran = go(
-            py,
-            |options| run(&self.expr, &mut Target::Memory(bytes.get_mut()), options),
-            budget,
-            threads,
-            extra,
-        )?;
+        let ran = self.to_array(py, out, budget, threads, progress, workers)?;
         Ok(report_dict(py, &ran)?.unbind())
+    }
+
+    /// Computes the result of the same expression on another array, `array`, into the array `out`, and lets go of it.
+    /// The expression has one source, an array of that shape and dtype.
+    fn run_again(
+        &mut self,
+        py: Python<'_>,
+        array: &Bound<'_, PyAny>,
+        out: &Bound<'_, PyAny>,
+        budget: u64,
+        threads: usize,
+    ) -> PyResult<()> {
+        let (value, bytes) = (self.only_array()?, Bytes::of(array, false)?);
+        let shape = self.expr.shape(value).to_vec();
+        let source = ArraySource::new(bytes, shape, self.expr.dtype(value), false)?;
+        self.expr.set_source(value, Arc::new(source));
+        let ran = self.to_array(py, out, budget, threads, None, Vec::new());
+        self.expr.set_source(value, Arc::new(NoArray));
+        ran.map(drop)
+    }
+
+    /// Lets go of its array; `run_again` gives it another.
+    fn let_go(&mut self) -> PyResult<()> {
+        let value = self.only_array()?;
+        self.expr.set_source(value, Arc::new(NoArray));
+        Ok(())
     }
 
     /// Computes the result; `write((lo, hi), view)` takes each block.

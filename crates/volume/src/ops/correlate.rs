@@ -128,10 +128,7 @@ impl Correlate {
     ) {
         let all: f64 = self.weights.iter().sum();
         let size: f64 = self.weights.iter().map(|w| w.abs()).sum();
-        for (i, at) in span.voxels() {
-            let Some(there) = tile.present(&self.window, &at) else {
-                continue;
-            };
+        for (i, there, rows) in tile.clipped_windows(&self.window, span, offsets) {
             let left: f64 = there.iter().map(|&p| self.weights[p]).sum();
             #[expect(clippy::cast_precision_loss, reason = "windows are small")]
             let count = there.len() as f64;
@@ -144,10 +141,8 @@ impl Correlate {
                     w - left / count
                 }
             };
-            let each = there
-                .iter()
-                .map(|&p| (weight(p), tile.data[span.base + offsets[p] + i]));
-            let total: f64 = each.map(|(w, v)| w * v.to_f64()).sum();
+            let each = there.iter().zip(rows);
+            let total: f64 = each.map(|(&p, row)| weight(p) * row[0].to_f64()).sum();
             sums[i] = W::of(total);
         }
     }

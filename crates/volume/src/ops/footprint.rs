@@ -147,15 +147,7 @@ impl FootprintExtremum {
 
     /// Clipped windows beside constant faces: the points that exist, one by one.
     fn mend<K: Key>(&self, tile: &Tile<'_, K>, (span, offsets): (&Span, &[usize]), keys: &mut [K]) {
-        for (i, at) in span.voxels() {
-            let Some(there) = tile.present(&self.window, &at) else {
-                continue;
-            };
-            let place = |&p: &usize| {
-                let at = span.base + offsets[p] + i;
-                &tile.data[at..=at]
-            };
-            let rows: Vec<&[K]> = there.iter().map(place).collect();
+        for (i, _, rows) in tile.clipped_windows(&self.window, span, offsets) {
             lowest(&rows, &mut keys[i..=i]);
         }
     }

@@ -77,15 +77,7 @@ impl Heights {
 
     /// Clipped windows beside constant faces: the points that exist, one by one.
     fn mend(&self, tile: &Tile<'_, f64>, (span, offsets): (&Span, &[usize]), found: &mut [f64]) {
-        for (i, at) in span.voxels() {
-            let Some(there) = tile.present(&self.window, &at) else {
-                continue;
-            };
-            let place = |&p: &usize| {
-                let at = span.base + offsets[p] + i;
-                &tile.data[at..=at]
-            };
-            let rows: Vec<&[f64]> = there.iter().map(place).collect();
+        for (i, there, rows) in tile.clipped_windows(&self.window, span, offsets) {
             let heights: Vec<f64> = there.iter().map(|&p| self.each[p]).collect();
             self.found(&rows, &heights, &mut found[i..=i]);
         }

@@ -356,6 +356,25 @@ impl<W> Tile<'_, W> {
         let points = window.points.iter().enumerate().filter(|(_, p)| exists(p));
         Some(points.map(|(i, _)| i).collect())
     }
+
+    /// The voxels of rows whose windows are clipped: the place of each in its span, which points exist, and a row of one
+    /// voxel for each of these. `offsets` are the places of the window's points.
+    pub(crate) fn clipped_windows<'t>(
+        &'t self,
+        window: &'t Neighbourhood,
+        span: &'t Span,
+        offsets: &'t [usize],
+    ) -> impl Iterator<Item = (usize, Vec<usize>, Vec<&'t [W]>)> {
+        span.voxels().filter_map(move |(i, at)| {
+            let there = self.present(window, &at)?;
+            let place = |&p: &usize| {
+                let at = span.base + offsets[p] + i;
+                &self.data[at..=at]
+            };
+            let rows = there.iter().map(place).collect();
+            Some((i, there, rows))
+        })
+    }
 }
 
 /// Converts elements of a dtype.

@@ -1,0 +1,255 @@
+"""Filters use what they have built for one array for others like it."""
+
+# pyright: reportPrivateUsage=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false, reportUnknownParameterType=false, reportUnknownLambdaType=false
+# The table of kept expressions is looked at.
+
+import gc
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arrayloom import filters
+from arrayloom.filters import _kept
+
+# What filters need beside the array.
+_ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "anisotropic_diffusion": (2, 30.0),
+    "bilateral_filter": (30.0,),
+    "black_tophat": (3,),
+    "closing": (3,),
+    "convolve": ([[1.0, 2.0, 0.5], [0.0, 1.0, -1.0]],),
+    "convolve1d": ([1.0, 2.0, 0.5],),
+    "correlate": (np.arange(9.0).reshape(3, 3),),
+    "correlate1d": ([1, 2, 3], 0),
+    "cv_filter": (3,),
+    "difference_of_gaussians": (1.0, 2.0),
+    "entropy_filter": (3,),
+    "gaussian_filter": (1.5,),
+    "gaussian_filter1d": (1.5,),
+    "gaussian_gradient_magnitude": (1.0,),
+    "gaussian_laplace": (1.0,),
+    "grey_closing": ((2, 3),),
+    "grey_dilation": (3,),
+    "grey_erosion": (3,),
+    "grey_opening": (3,),
+    "high_pass": (2.0,),
+    "maximum_filter": (3,),
+    "maximum_filter1d": (3,),
+    "mean_filter": (3,),
+    "median_filter": (3,),
+    "minimum_filter": (3,),
+    "minimum_filter1d": (3,),
+    "morphological_gradient": (3,),
+    "morphological_laplace": (3,),
+    "nl_means": (10.0,),
+    "opening": (3,),
+    "percentile_filter": (30.0, 3),
+    "rank_filter": (2, 3),
+    "std_filter": (3,),
+    "threshold_niblack": (3,),
+    "threshold_sauvola": (3,),
+    "uniform_filter1d": (3,),
+    "unsharp_mask": (1.0,),
+    "var_filter": (3,),
+    "white_tophat": (3,),
+    "wiener_filter": (3,),
+}
+_WORDS: dict[str, dict[str, Any]] = {"entropy_filter": {"range": (0.0, 256.0)}}
+_NO_FILTERS = {"ball", "ellipsoid", "generate_binary_structure", "iterate_structure", "difference"}
+_FILTERS = sorted(set(filters.__all__) - _NO_FILTERS)
+
+
+@pytest.fixture(autouse=True)
+def _empty_table() -> Iterator[None]:
+    _kept._table.clear()
+    yield
+    _kept._table.clear()
+
+
+def images(dtype: str = "f4", shape: tuple[int, ...] = (9, 8)) -> Iterator[Any]:
+    random = np.random.default_rng(5)
+    while True:
+        yield (random.random(shape) * 200).astype(dtype)
+
+
+def apply(name: str, image: Any) -> Any:
+    return getattr(filters, name)(image, *_ARGUMENTS.get(name, ()), **_WORDS.get(name, {}))
+
+
+def fresh(call: Callable[[], Any]) -> Any:
+    """What `call` gives while nothing is kept."""
+    old = dict(_kept._table)
+    _kept._table.clear()
+    try:
+        return call()
+    finally:
+        _kept._table.clear()
+        _kept._table.update(old)
+
+
+def same(a: Any, b: Any) -> bool:
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["f4", "u1", "f8", "i8", "?"])
+@pytest.mark.parametrize("name", _FILTERS)
+def test_other_arrays_get_their_own_results(name: str, dtype: str) -> None:
+    each = images(dtype)
+    for _ in range(3):
+        image = next(each)
+        found = apply(name, image)
+        assert same(found, fresh(lambda x=image: apply(name, x)))
+
+
+@pytest.mark.parametrize("name", _FILTERS)
+def test_no_array_is_held(name: str) -> None:
+    each = images()
+    for _ in range(2):
+        image = next(each)
+        gone = weakref.ref(image)
+        result = apply(name, image)
+        result_gone = weakref.ref(result)
+        del image, result
+        gc.collect()
+        assert gone() is None
+        assert result_gone() is None
+
+
+def test_most_filters_are_kept() -> None:
+    image = next(images())
+    for name in _FILTERS:
+        apply(name, image)
+    names = {key[0].__name__ for key in _kept._table if isinstance(key, tuple)}
+    assert set(_FILTERS) - names <= {
+        "binary_fill_holes",
+        "binary_propagation",
+        "closing",
+        "opening",
+        "uniform_filter1d",
+        "wiener_filter",
+    }
+
+
+def test_arguments_are_told_apart_by_type_and_sign() -> None:
+    image = next(images())
+    for keys in (
+        [{"mode": "constant", "cval": 0.0}, {"mode": "constant", "cval": -0.0}],
+        [{"mode": "constant", "cval": c} for c in (1.0, 2.0, np.inf, np.nan)],
+        [{"axes": a} for a in (None, 0, 1, (0, 1), [0])],
+        [{"output": o} for o in (None, "f8", np.float64, np.dtype("f8"), np.uint8, ">f4", float)],
+        [{"size": s} for s in (1, 2, 3, (3, 1), [1, 3], np.array([2, 2]))],
+    ):
+        for _ in range(2):
+            for words in keys:
+                given: dict[str, Any] = {"size": 3} | words
+                found = filters.uniform_filter(image, **given)
+                wanted = fresh(lambda given=given: filters.uniform_filter(image, **given))
+                assert same(found, wanted), words
+
+
+def test_layouts_and_other_types_of_arrays() -> None:
+    each = images()
+    for _ in range(2):
+        image = next(each)
+        wanted = fresh(lambda image=image: filters.gaussian_filter(image.copy(), 1.0))
+        backwards = np.ascontiguousarray(image[:, ::-1])[:, ::-1]
+        for x in (image, np.asfortranarray(image), backwards, image.astype(">f4")):
+            assert same(filters.gaussian_filter(x, 1.0), wanted)
+        matrix = image.view(np.matrix)
+        assert same(np.asarray(filters.gaussian_filter(matrix, 1.0)), wanted)
+
+
+def test_an_output_array_a_limit_and_devices_are_no_part_of_it() -> None:
+    each = images()
+    filters.gaussian_filter(next(each), 1.0)
+    for _ in range(2):
+        image = next(each)
+        wanted = fresh(lambda image=image: filters.gaussian_filter(image, 1.0))
+        out = np.empty_like(image)
+        filters.gaussian_filter(image, 1.0, output=out)
+        assert same(out, wanted)
+        assert same(filters.gaussian_filter(image, 1.0, memory_limit="1MiB"), wanted)
+        assert same(filters.gaussian_filter(image, 1.0, devices="cpu*2"), wanted)
+
+
+def test_errors_and_warnings_come_each_time() -> None:
+    image = next(images())
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="mode"):
+            filters.gaussian_filter(image, 1.0, mode="round")
+        with pytest.warns(UserWarning, match="ignoring size"):
+            filters.minimum_filter(image, 3, np.ones((3, 3), bool))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            filters.minimum_filter(image, None, np.ones((3, 3), bool))
+
+
+def test_a_second_array_that_is_read_is_no_part_of_it() -> None:
+    each = images("?")
+    for _ in range(3):
+        image, mask = next(each), next(each)
+        mask[::2] = False
+        found = filters.binary_dilation(image[::-1], None, 2, mask)
+        wanted = fresh(lambda i=image, m=mask: filters.binary_dilation(i[::-1], None, 2, m))
+        assert same(found, wanted)
+
+
+def test_changed_weights_are_others() -> None:
+    image, weights = next(images()), np.ones((3, 3))
+    before = filters.correlate(image, weights)
+    weights[1, 1] = 5
+    assert same(filters.correlate(image, weights), fresh(lambda: filters.correlate(image, weights)))
+    assert not same(filters.correlate(image, weights), before)
+
+
+def test_the_table_is_small_and_forgets_what_was_not_used() -> None:
+    each = images()
+    filters.gaussian_filter(next(each), 1.0)
+    first = next(iter(_kept._table))
+    for number in range(_kept._MOST + 40):
+        filters.gaussian_filter(next(each), 1.0)
+        filters.gaussian_filter(next(each), 1.1 + number / 1000)
+    assert len(_kept._table) == _kept._MOST
+    assert first in _kept._table
+
+
+def test_large_windows_are_not_kept() -> None:
+    image = next(images(shape=(80, 90)))
+    for _ in range(2):
+        filters.median_filter(image, 71)
+        filters.correlate(image, np.ones((40, 40)))
+    assert not _kept._table
+
+
+def test_threads_have_their_own() -> None:
+    each = images(shape=(40, 41))
+    pairs = []
+    for image, _ in zip(each, range(8), strict=False):
+        pairs.append((image, fresh(lambda image=image: filters.median_filter(image, 5))))
+    wrong = []
+
+    def work(pair: tuple[Any, Any]) -> None:
+        for _ in range(50):
+            if not same(filters.median_filter(pair[0], 5), pair[1]):
+                wrong.append(1)
+
+    workers = [threading.Thread(target=work, args=(pair,)) for pair in pairs]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+def test_without_memory_the_call_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    image = next(images())
+    wanted = filters.gaussian_filter(image, 1.0)
+    monkeypatch.setattr(_kept, "IN_MEMORY_LIMIT", 1)
+    assert same(filters.gaussian_filter(image, 1.0), wanted)
