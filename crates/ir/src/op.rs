@@ -1,6 +1,6 @@
 //! The row type of the op table.
 
-use crate::{Builder, Ins, ReduceOp, Value};
+use crate::{Builder, Ins, Prim, ReduceOp, Value};
 use arrayloom_types::DType;
 use smallvec::SmallVec;
 
@@ -101,6 +101,12 @@ impl OpDef {
     pub fn is_quick(&self, sig: &LoopSig) -> bool {
         let code = self.code(sig);
         code.len() <= QUICK_CODE && code.iter().all(|ins| ins.prim.is_quick())
+    }
+
+    /// True if a choice is part of it: loops that branch for it, as NumPy's, take ten times as long where choices change
+    /// from element to element.
+    pub fn chooses(&self, sig: &LoopSig) -> bool {
+        self.code(sig).iter().any(|ins| ins.prim == Prim::Select)
     }
 }
 

@@ -344,13 +344,14 @@ impl Call<'_> {
         self.sig.outs[0] == target.layout.dtype && self.is_plain()
     }
 
-    /// True for a quick operation that casts nothing.
+    /// True for an operation that casts nothing, and for which NumPy takes a few instructions too.
     fn is_plain(&self) -> bool {
         let alike = |(input, &dtype): (&Input, &DType)| match input {
             Input::View(view) => view.layout.dtype == dtype,
             Input::Scalar(_) | Input::Weak(_) => true,
         };
-        self.inputs.iter().zip(&self.sig.ins).all(alike) && self.entry.def.is_quick(&self.sig)
+        let (op, sig) = (self.entry.def, &self.sig);
+        self.inputs.iter().zip(&sig.ins).all(alike) && op.is_quick(sig) && !op.chooses(sig)
     }
 
     /// True if every Python number is in the range of the loop's dtype.

@@ -275,6 +275,18 @@ def test_new_arrays_that_a_cache_holds_are_left_to_numpy(xp_default):
             numpy.testing.assert_array_equal(plain_view(c), expected, name)
 
 
+def test_choices_are_never_left_to_numpy(xp_default):
+    """NumPy branches for each element, which takes ten times as long where the mask is at random."""
+    a = xp_default.arange(float(CACHED)) * 3
+    mask = numpy.random.default_rng(3).random(CACHED) > 0.5
+    for _ in range(20):
+        assert xp_default.where(mask, a, 1.0).item(0) == (0.0 if mask[0] else 1.0)
+    before = _ext.stats()["recorded"]
+    found = xp_default.where(mask, a, 1.0)
+    assert _ext.stats()["recorded"] > before
+    numpy.testing.assert_array_equal(plain_view(found), numpy.where(mask, plain_view(a), 1.0))
+
+
 def test_new_arrays_that_meet_others_stay_lazy(xp_default):
     for _ in range(20):
         found = float((xp_default.arange(CACHED) * 2.0).sum())
