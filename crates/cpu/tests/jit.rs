@@ -1,8 +1,12 @@
 //! Compiled kernels against interpreted ones and the oracle: random kernels over all dtypes that have
-//! code, sizes around the borders of vectors and tiles, unaligned memory, special values. Results and
-//! conditions must be equal bit for bit; only a NaN may differ in its bits.
+//! code, sizes around the borders of vectors and tiles, unaligned memory and memory that ends where a page does,
+//! special values. Results and conditions must be equal bit for bit; only a NaN may differ in its bits.
 
 #![expect(clippy::unwrap_used, reason = "a failure here fails the test")]
+#![expect(
+    unsafe_code,
+    reason = "pages that nobody may touch come from the system"
+)]
 
 use arrayloom_cpu::{Cpu, CpuConfig, Isa};
 use arrayloom_device::{Arg, Buf, Device, Launch, Queue, ReduceArgs};
@@ -320,6 +324,92 @@ fn memory(bytes: &[u8], skip: usize) -> Vec<u64> {
         .collect()
 }
 
+/// Memory whose last byte is the last one before a page that nobody may touch.
+struct Fenced {
+    start: *mut u8,
+    /// Bytes of the pages that may be touched.
+    pages: usize,
+    /// Bytes at their end that are used.
+    len: usize,
+}
+
+impl Fenced {
+    const PAGE: usize = 4096;
+
+    fn new(bytes: &[u8]) -> Fenced {
+        let pages = bytes.len().next_multiple_of(Fenced::PAGE);
+        let (read_write, private) = (
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+        );
+        let whole = pages + Fenced::PAGE;
+        // SAFETY: new pages at a place of the system's choice.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), whole, read_write, private, -1, 0) };
+        assert_ne!(start, libc::MAP_FAILED, "pages");
+        let start: *mut u8 = start.cast();
+        let fence = start.wrapping_add(pages);
+        // SAFETY: the last one of these pages, which holds nothing.
+        let refused = unsafe { libc::mprotect(fence.cast(), Fenced::PAGE, libc::PROT_NONE) };
+        assert_eq!(refused, 0, "a fence");
+        let fenced = Fenced {
+            start,
+            pages,
+            len: bytes.len(),
+        };
+        // SAFETY: as many bytes before the fence, which nobody else knows yet.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), fenced.first(), bytes.len()) };
+        fenced
+    }
+
+    fn first(&self) -> *mut u8 {
+        self.start.wrapping_add(self.pages - self.len)
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        // SAFETY: the bytes before the fence, set when it was made; no kernel runs any more.
+        unsafe { std::slice::from_raw_parts(self.first(), self.len) }.to_vec()
+    }
+}
+
+impl Drop for Fenced {
+    fn drop(&mut self) {
+        // SAFETY: the pages of `new`; no kernel runs any more.
+        unsafe { libc::munmap(self.start.cast(), self.pages + Fenced::PAGE) };
+    }
+}
+
+/// The memory of an input.
+enum Room {
+    Free(Vec<u64>),
+    Fenced(Fenced),
+}
+
+impl Room {
+    /// Where the kernel finds the input, and its memory.
+    fn new(elements: &[u8], place: u8, dtype: DType) -> (Arg, Room) {
+        let skip = in_skip(place, dtype);
+        let size = if is_single(place) { 0 } else { dtype.size() };
+        if is_fenced(place) {
+            let fenced = Fenced::new(elements);
+            let arg = Arg::View {
+                buf: Buf(fenced.first().expose_provenance() as u64),
+                offset: 0,
+                strides: Strides::from_slice(&[size.cast_signed()]),
+            };
+            return (arg, Room::Fenced(fenced));
+        }
+        let mut block = memory(elements, skip);
+        (view(&mut block, skip, size), Room::Free(block))
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        match self {
+            Room::Free(block) => bytes(block),
+            Room::Fenced(fenced) => fenced.bytes(),
+        }
+    }
+}
+
 fn bytes(memory: &[u64]) -> Vec<u8> {
     memory.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
@@ -329,8 +419,16 @@ fn is_single(place: u8) -> bool {
     place.is_multiple_of(7)
 }
 
+/// True for inputs with a fence behind them.
+fn is_fenced(place: u8) -> bool {
+    place.is_multiple_of(2)
+}
+
 /// Bytes in front of an input: some are aligned, some are not.
 fn in_skip(place: u8, dtype: DType) -> usize {
+    if is_fenced(place) {
+        return 0;
+    }
     usize::from(place % 3) * 4 / dtype.size() * dtype.size() + usize::from(place.is_multiple_of(5))
 }
 
@@ -342,16 +440,13 @@ fn out_skip(plan: &Plan, i: usize) -> usize {
 fn execute(device: &dyn Device, plan: &Plan, flags: bool) -> Made {
     let (kernel, outs) = kernel(plan);
     let mut noise = Noise(plan.noise);
-    let mut ins: Vec<Vec<u64>> = Vec::new();
+    let mut ins: Vec<Room> = Vec::new();
     let mut in_args = Vec::new();
     for (&dtype, &(_, place)) in kernel.inputs.iter().zip(&plan.inputs) {
-        let skip = in_skip(place, dtype);
-        let single = is_single(place);
-        let count = if single { 1 } else { plan.n };
-        let mut block = memory(&elements(dtype, count, &mut noise), skip);
-        let size = if single { 0 } else { dtype.size() };
-        in_args.push(view(&mut block, skip, size));
-        ins.push(block);
+        let count = if is_single(place) { 1 } else { plan.n };
+        let (arg, room) = Room::new(&elements(dtype, count, &mut noise), place, dtype);
+        in_args.push(arg);
+        ins.push(room);
     }
     let mut out_args = Vec::new();
     let mut blocks: Vec<Vec<u64>> = Vec::new();
@@ -393,9 +488,9 @@ fn execute(device: &dyn Device, plan: &Plan, flags: bool) -> Made {
     };
     device.run(Queue(0), &kernel, &launch).unwrap();
     let mut made: Vec<Vec<u8>> = blocks.iter().map(|block| bytes(block)).collect();
-    for (at, block) in ins.iter().enumerate() {
+    for (at, room) in ins.iter().enumerate() {
         let changed = on_top == Some(at);
-        made.push(if changed { bytes(block) } else { Vec::new() });
+        made.push(if changed { room.bytes() } else { Vec::new() });
     }
     let conditions = noted.iter().map(|byte| byte.load(Ordering::Relaxed));
     (same_nans(&kernel, &outs, made, plan), conditions.collect())

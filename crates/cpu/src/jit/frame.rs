@@ -300,8 +300,9 @@ impl Frame<'_> {
             }
             let leaf = self.code.values[operand];
             memory = match leaf.node {
-                // Memory operands are read whole, which the tail must not do.
-                Node::Load(_) if self.asm.masked => {
+                // Memory operands are read whole, which the tail must not do, nor fewer elements than a register has
+                // beside larger ones: behind the last of them there may be nothing.
+                Node::Load(_) if self.asm.masked || !self.asm.fills_register(leaf.ty) => {
                     self.fetch(operand, turn)?;
                     None
                 }

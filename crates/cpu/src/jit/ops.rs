@@ -81,6 +81,11 @@ impl Asm {
         }
     }
 
+    /// True if the elements of a vector fill a register, the least that a memory operand reads.
+    pub(super) fn fills_register(&self, ty: Ty) -> bool {
+        self.lanes * ty.size() >= 16
+    }
+
     /// Brings elements into a register.
     pub(super) fn load(
         &mut self,
