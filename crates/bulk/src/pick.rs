@@ -87,10 +87,8 @@ trait Values {
     /// The value of a number.
     fn one(&self, number: usize) -> Self::Value;
 
-    /// Eight values from a number on.
-    fn eight(&self, number: usize) -> [Self::Value; 8] {
-        std::array::from_fn(|i| self.one(number + i))
-    }
+    /// Of eight values from a number on, those that are chosen.
+    fn chosen(&self, number: usize, which: &[u8; 8]) -> [Self::Value; 8];
 
     /// Values from a number on, as many as `out` takes.
     fn run(&self, number: usize, out: &mut [Self::Value]) {
@@ -107,13 +105,14 @@ impl<T: Copy> Values for &[T] {
         self[number]
     }
 
-    fn eight(&self, number: usize) -> [T; 8] {
-        let eight = self[number..].first_chunk();
+    fn chosen(&self, number: usize, which: &[u8; 8]) -> [T; 8] {
+        let eight = self[number..].first_chunk::<8>();
         #[expect(
             clippy::expect_used,
             reason = "there is a value for each of eight truth values"
         )]
-        *eight.expect("eight values")
+        let eight = eight.expect("eight values");
+        which.map(|i| eight[usize::from(i & 7)])
     }
 
     fn run(&self, number: usize, out: &mut [T]) {
@@ -130,53 +129,85 @@ impl Values for Places {
     fn one(&self, number: usize) -> i64 {
         whole(self.0 + number)
     }
+
+    fn chosen(&self, number: usize, which: &[u8; 8]) -> [i64; 8] {
+        let first = whole(self.0 + number);
+        which.map(|i| first + i64::from(i))
+    }
 }
 
-/// Eight true values.
-const ALL: [u8; 8] = [1; 8];
+/// Truth values that are looked at together.
+const BLOCK: usize = 64;
 
-/// Writes the values of the true ones to `out`. Runs of true values are copied. Where they change, truth values are
-/// seldom foreseeable, so they do not decide which way the program goes: of eight, a table tells the true ones; as
-/// many results are written, and the next ones go over those that were too many.
+/// True if all truth values of a block are stored as `value`. It looks at all of them: a first one that differs is as little
+/// foreseeable.
+fn are_all(block: &[u8; BLOCK], value: u8) -> bool {
+    block.iter().fold(0, |unlike, &m| unlike | (m ^ value)) == 0
+}
+
+/// Writes the values of the true ones to `out`. Blocks that are false are skipped, runs of those that are true copied.
+/// Elsewhere truth values are seldom foreseeable, so they do not decide which way the program goes: of eight, a table
+/// tells the true ones; as many results are written, and the next ones go over those that were too many.
 fn fill<V: Values>(mask: &[u8], out: &mut [V::Value], values: &V) {
     let mut place = 0;
-    let (words, rest) = mask.as_chunks::<8>();
+    let (blocks, rest) = mask.as_chunks::<BLOCK>();
     let mut number = 0;
-    while let Some(&word) = words.get(number) {
-        let first = 8 * number;
+    while let Some(block) = blocks.get(number) {
+        let first = BLOCK * number;
         number += 1;
-        if word == [0; 8] {
+        if are_all(block, 0) {
             continue;
         }
         let room = out.get_mut(place..).unwrap_or_default();
-        if word == ALL {
-            let more = words[number..].iter().take_while(|&&word| word == ALL);
-            number += more.count();
-            let length = (8 * number - first).min(room.len());
+        if are_all(block, 1) {
+            let more = blocks[number..].iter();
+            number += more.take_while(|&block| are_all(block, 1)).count();
+            let length = (BLOCK * number - first).min(room.len());
             values.run(first, &mut room[..length]);
             place += length;
             continue;
         }
-        let (set, count) = set_of(word);
-        if let Some(room) = room.first_chunk_mut::<8>() {
-            let eight = values.eight(first);
-            *room = CHOSEN[usize::from(set)].map(|i| eight[usize::from(i & 7)]);
-            place += count;
-            continue;
-        }
-        for (i, &m) in word.iter().enumerate() {
-            if let Some(o) = out.get_mut(place) {
-                *o = values.one(first + i);
-            }
-            place += usize::from(m != 0);
-        }
+        place += match room.first_chunk_mut::<BLOCK>() {
+            Some(room) => fill_block(block, room, (first, values)),
+            None => fill_one_by_one(block, room, (first, values)),
+        };
     }
-    for (i, &m) in rest.iter().enumerate() {
-        if let Some(o) = out.get_mut(place) {
-            *o = values.one(8 * words.len() + i);
+    let room = out.get_mut(place..).unwrap_or_default();
+    fill_one_by_one(rest, room, (BLOCK * blocks.len(), values));
+}
+
+/// Writes the values of the true ones from a number on, with room for all, and tells how many there are.
+fn fill_block<V: Values>(
+    block: &[u8; BLOCK],
+    room: &mut [V::Value; BLOCK],
+    (first, values): (usize, &V),
+) -> usize {
+    let mut place = 0;
+    for (i, &word) in block.as_chunks::<8>().0.iter().enumerate() {
+        let (set, count) = set_of(word);
+        // Before each word there are at most as many true ones as places.
+        if let Some(room) = room[place.min(8 * i)..].first_chunk_mut::<8>() {
+            *room = values.chosen(first + 8 * i, &CHOSEN[usize::from(set)]);
+        }
+        place += count;
+    }
+    place
+}
+
+/// Writes the values of the true ones from a number on as far as there is room, and tells how many there are.
+fn fill_one_by_one<V: Values>(
+    mask: &[u8],
+    room: &mut [V::Value],
+    (first, values): (usize, &V),
+) -> usize {
+    let mut place = 0;
+    for (i, &m) in mask.iter().enumerate() {
+        if let Some(o) = room.get_mut(place) {
+            *o = values.one(first + i);
         }
         place += usize::from(m != 0);
     }
+    place
 }
 
 /// The elements whose mask is true, in order; `out` has room for exactly as many.

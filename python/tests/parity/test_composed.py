@@ -156,6 +156,19 @@ def test_sums_of_products(xp_both, dtype):
             assert np.all(np.abs(np.asarray(found) - expected) <= bound), subscripts
 
 
+def test_batches_of_short_vectors_have_the_bits_of_numpy(xp_both):
+    for subscripts, *shapes in (
+        ("nij,nj->ni", (9000, 3, 4), (9000, 4)),
+        ("ni,ni->n", (30_000, 2), (30_000, 2)),
+        ("ni,nij,nj->n", (9000, 3), (9000, 3, 3), (9000, 3)),
+        ("ni , ni->n", (600, 100), (600, 100)),
+        ("...i,...i", (600, 100), (600, 100)),
+    ):
+        plain = [ordinary("d", int(np.prod(s)), seed=3).reshape(s) for s in shapes]
+        found = xp_both.einsum(subscripts, *(xp_both.array(a) for a in plain))
+        assert np.array_equal(found, np.einsum(subscripts, *plain)), subscripts
+
+
 def test_errors_of_einsum_are_those_of_numpy(xp_both):
     failures = []
     calls = {
