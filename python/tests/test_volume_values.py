@@ -158,7 +158,33 @@ def test_differences_of_morphology_saturate():
     x = np.array([-128, 127], np.int8)
     assert f.morphological_gradient(x, 3).tolist() == [127, 127]
     raised = f.white_tophat(np.array([0, 5, 0], np.uint8), structure=[3, 3, 3])
-    assert raised.tolist() == [0, 2, 0]
+    assert raised.tolist() == [0, 5, 0]
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i4"])
+def test_integers_are_rounded_once_behind_all_steps_with_heights(dtype):
+    info = np.iinfo(dtype)
+    random = np.random.default_rng(5)
+    x = np.array([info.min, info.min + 1, info.max, info.max - 1, 7, 3], dtype)
+    x = np.concatenate([x, random.integers(info.min, info.max, 40, dtype, endpoint=True)])
+    heights = [2.0, 3.0, 1.5]
+    wide = x.astype("f8")
+    for name in ("grey_opening", "grey_closing", "white_tophat", "black_tophat"):
+        exact = getattr(f, name)(wide, structure=heights)
+        found = getattr(f, name)(x, structure=heights)
+        assert found.dtype == x.dtype
+        np.testing.assert_array_equal(found, np.clip(np.rint(exact), info.min, info.max), name)
+    assert np.all(f.grey_opening(x, structure=[3.0, 3.0]) <= x)
+    assert np.all(f.grey_closing(x, structure=[3.0, 3.0]) >= x)
+    gradient = f.morphological_gradient(np.zeros(4, dtype), structure=[2, 2, 2])
+    assert gradient.tolist() == [4, 4, 4, 4]
+
+
+def test_lengths_of_gradients_fit_half_precision():
+    step = np.array([0, 0, 1000, 1000], "f2")
+    found = f.gaussian_gradient_magnitude(step, 1)
+    assert found.dtype == step.dtype
+    np.testing.assert_allclose(found, f.gaussian_gradient_magnitude(step.astype("f4"), 1), 1e-3)
 
 
 @pytest.mark.parametrize(

@@ -280,8 +280,10 @@ def gaussian_gradient_magnitude(
     kind = float_of(volume.dtype)
     dtype = wanted_dtype(output, kind)
     modes = modes_of(mode, len(which))
+    # Squares of half precision soon have no room in it.
+    wide = np.promote_types(kind, np.float32)
     parts = [
-        _gaussian(volume, sigma, o, m, cval, truncate, radius, which, kind)
+        _gaussian(volume, sigma, o, m, cval, truncate, radius, which, wide)
         for o, m in zip(orders, modes, strict=True)
     ]
     result = _length(parts, dtype) if parts else rounded(volume, dtype)

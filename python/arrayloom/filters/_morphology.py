@@ -26,7 +26,6 @@ from arrayloom.filters._common import (
     Modes,
     Output,
     Result,
-    as_output,
     box_or_points,
     finish,
     float_of,
@@ -58,7 +57,7 @@ class _Element:
     axes: Any
 
     def step(self, volume: Volume, kind: str) -> Volume:
-        """An erosion, ``"e"``, or a dilation, ``"d"``."""
+        """An erosion, ``"e"``, or a dilation, ``"d"``; by heights of whole numbers in double precision."""
         points, heights, origin = self.points, self.heights, self.origin
         dilates = kind == "d"
         if dilates:
@@ -74,7 +73,8 @@ class _Element:
         def build(expr: VolumeExpr, of: list[int]) -> int:
             return expr.heights(of[0], dilates, window, flat, each)
 
-        return rounded(native([volume], np.dtype(np.float64), build), volume.dtype)
+        result = native([volume], np.dtype(np.float64), build)
+        return result if volume.dtype.kind in "iu" else rounded(result, volume.dtype)
 
     def range(self, volume: Volume) -> Volume | None:
         """The dilation minus the erosion, both found together; for boxes with the voxel in their middle only."""
@@ -126,11 +126,20 @@ def _element(
     return _Element(box_or_points(mask), heights, mode, cval, origin, axes)
 
 
-def _compared(
-    x: Input, a: Volume, b: Volume, output: Output, limit: Limit, devices: Devices
+def _difference(a: Volume, b: Volume) -> Volume:
+    """`a` minus `b`, in double precision if one of them is."""
+    if a.dtype.kind == "b":
+        return elementwise(np.bitwise_xor, [a, b])
+    if a.dtype == b.dtype:
+        return subtracted(a, b)
+    return a.astype(np.float64) - b.astype(np.float64)
+
+
+def _rounded(
+    x: Input, kind: np.dtype[Any], result: Volume, output: Output, limit: Limit, devices: Devices
 ) -> Result:
-    result = elementwise(np.bitwise_xor, [a, b]) if a.dtype.kind == "b" else subtracted(a, b)
-    return finish(x, as_output(result, output), output, limit, devices)
+    """The result in `kind`, the dtype of the input, or in the one that was asked for."""
+    return finish(x, rounded(result, wanted_dtype(output, kind)), output, limit, devices)
 
 
 @kept
@@ -160,7 +169,7 @@ def grey_erosion(
     volume = as_volume(input)
     element = _element(volume, (size, footprint, structure), mode, cval, origin, axes)
     result = element.step(volume, "e")
-    return finish(input, as_output(result, output), output, memory_limit, devices)
+    return _rounded(input, volume.dtype, result, output, memory_limit, devices)
 
 
 @kept
@@ -188,7 +197,7 @@ def grey_dilation(
     volume = as_volume(input)
     element = _element(volume, (size, footprint, structure), mode, cval, origin, axes)
     result = element.step(volume, "d")
-    return finish(input, as_output(result, output), output, memory_limit, devices)
+    return _rounded(input, volume.dtype, result, output, memory_limit, devices)
 
 
 @kept
@@ -217,7 +226,7 @@ def grey_opening(
     volume = as_volume(input)
     element = _element(volume, (size, footprint, structure), mode, cval, origin, axes)
     result = element.steps(volume, "e" * iterations + "d" * iterations)
-    return finish(input, as_output(result, output), output, memory_limit, devices)
+    return _rounded(input, volume.dtype, result, output, memory_limit, devices)
 
 
 @kept
@@ -246,7 +255,7 @@ def grey_closing(
     volume = as_volume(input)
     element = _element(volume, (size, footprint, structure), mode, cval, origin, axes)
     result = element.steps(volume, "d" * iterations + "e" * iterations)
-    return finish(input, as_output(result, output), output, memory_limit, devices)
+    return _rounded(input, volume.dtype, result, output, memory_limit, devices)
 
 
 @kept
@@ -274,7 +283,8 @@ def white_tophat(
     volume = as_volume(input)
     element = _element(volume, (size, footprint, structure), mode, cval, origin, axes)
     opened = element.steps(volume, "ed")
-    return _compared(input, volume, opened, output, memory_limit, devices)
+    result = _difference(volume, opened)
+    return _rounded(input, volume.dtype, result, output, memory_limit, devices)
 
 
 @kept
@@ -302,7 +312,8 @@ def black_tophat(
     volume = as_volume(input)
     element = _element(volume, (size, footprint, structure), mode, cval, origin, axes)
     closed = element.steps(volume, "de")
-    return _compared(input, closed, volume, output, memory_limit, devices)
+    result = _difference(closed, volume)
+    return _rounded(input, volume.dtype, result, output, memory_limit, devices)
 
 
 @kept
@@ -333,9 +344,10 @@ def morphological_gradient(
     if devices is None and not is_lazy(input):
         both = element.range(volume)
         if both is not None:
-            return finish(input, as_output(both, output), output, memory_limit)
+            return _rounded(input, volume.dtype, both, output, memory_limit, None)
     high, low = element.step(volume, "d"), element.step(volume, "e")
-    return _compared(input, high, low, output, memory_limit, devices)
+    result = _difference(high, low)
+    return _rounded(input, volume.dtype, result, output, memory_limit, devices)
 
 
 @kept
