@@ -60,6 +60,21 @@ def test_bad_options_are_refused(argv, capsys):
     assert "usage" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("argv", "text"),
+    [
+        (["--threads=x", "x.py"], "argument --threads: 'x' is no whole number from 1 on"),
+        (["--threads=0", "x.py"], "argument --threads: '0' is no whole number from 1 on"),
+        (["--min-bytes=-1", "x.py"], "argument --min-bytes: '-1' is no whole number from 0 on"),
+        (["--scope=", "x.py"], "argument --scope: nobody is named"),
+    ],
+)
+def test_a_bad_option_is_named(argv, text, capsys):
+    with pytest.raises(SystemExit):
+        _cli.parse(argv)
+    assert text in capsys.readouterr().err
+
+
 def test_profile_text():
     text = _profile.profile_text(STATS, 2.0)
     lines = text.splitlines()

@@ -88,7 +88,7 @@ trait Values {
     fn one(&self, number: usize) -> Self::Value;
 
     /// Of eight values from a number on, those that are chosen.
-    fn chosen(&self, number: usize, which: &[u8; 8]) -> [Self::Value; 8];
+    fn chosen(&self, number: usize, which: [u8; 8]) -> [Self::Value; 8];
 
     /// Values from a number on, as many as `out` takes.
     fn run(&self, number: usize, out: &mut [Self::Value]) {
@@ -105,7 +105,7 @@ impl<T: Copy> Values for &[T] {
         self[number]
     }
 
-    fn chosen(&self, number: usize, which: &[u8; 8]) -> [T; 8] {
+    fn chosen(&self, number: usize, which: [u8; 8]) -> [T; 8] {
         let eight = self[number..].first_chunk::<8>();
         #[expect(
             clippy::expect_used,
@@ -130,7 +130,7 @@ impl Values for Places {
         whole(self.0 + number)
     }
 
-    fn chosen(&self, number: usize, which: &[u8; 8]) -> [i64; 8] {
+    fn chosen(&self, number: usize, which: [u8; 8]) -> [i64; 8] {
         let first = whole(self.0 + number);
         which.map(|i| first + i64::from(i))
     }
@@ -187,7 +187,7 @@ fn fill_block<V: Values>(
         let (set, count) = set_of(word);
         // Before each word there are at most as many true ones as places.
         if let Some(room) = room[place.min(8 * i)..].first_chunk_mut::<8>() {
-            *room = values.chosen(first + 8 * i, &CHOSEN[usize::from(set)]);
+            *room = values.chosen(first + 8 * i, CHOSEN[usize::from(set)]);
         }
         place += count;
     }

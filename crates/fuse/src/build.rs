@@ -40,6 +40,21 @@ pub(crate) struct Step {
     outs: SmallVec<[DType; 2]>,
 }
 
+impl Step {
+    /// A number for which the operation meets no condition.
+    fn quiet(&self) -> f64 {
+        let What::Map(Row(op)) = self.what else {
+            return 1.0;
+        };
+        let code = op.code(&self.sig);
+        if code.iter().any(|ins| ins.prim.has_pole_at_one()) {
+            0.0
+        } else {
+            1.0
+        }
+    }
+}
+
 /// An action without its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum What {
@@ -217,10 +232,10 @@ impl Writer<'_> {
         for (&arg, &dtype) in step.args.iter().zip(&step.sig.ins) {
             let value = self.value(arg);
             let value = self.builder.cast(value, dtype);
-            // Points that the mask leaves out compute with one, so that they raise no condition.
+            // Points that the mask leaves out compute with a number that raises no condition.
             operands.push(mask.map_or(value, |mask| {
-                let one = self.builder.constant(dtype, 1.0);
-                self.builder.select(mask, value, one)
+                let quiet = self.builder.constant(dtype, step.quiet());
+                self.builder.select(mask, value, quiet)
             }));
         }
         let What::Map(row) = step.what else {

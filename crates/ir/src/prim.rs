@@ -222,6 +222,11 @@ impl Prim {
         matches!(self, Prim::Min | Prim::Max | Prim::Fmin | Prim::Fmax)
     }
 
+    /// True for functions that are infinite at one, where all others meet no condition.
+    pub const fn has_pole_at_one(self) -> bool {
+        matches!(self, Prim::Atanh)
+    }
+
     /// True for primitives of about one machine instruction, which cost less than a trip to memory.
     pub const fn is_quick(self) -> bool {
         use Prim::{

@@ -149,9 +149,10 @@ const METHODS: [Method; 55] = [
         name: c"__dlpack__",
         how: How::Ours(bridge::dlpack),
     },
+    // It gives the array other memory.
     Method {
         name: c"__setstate__",
-        how: How::Write(Reason::Library),
+        how: How::Look,
     },
     export(c"__complex__"),
     export(c"__format__"),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from arrayloom._ext import flood
 from arrayloom._volume import Volume, as_volume, blockwise
-from arrayloom._volume_compute import compute
+from arrayloom._volume_compute import IN_MEMORY_LIMIT, compute
 from arrayloom._volume_limits import default_limit, nbytes
 from arrayloom.filters._common import (
     Devices,
@@ -30,6 +30,9 @@ Truth = NDArray[np.bool_]
 
 # So many steps take less than looking for what the first one changes; with a mask fewer.
 _FEW, _FEW_IN_MASK = 7, 2
+
+# Bytes for each voxel that changes in one step, and more.
+_PER_VOXEL = 64
 
 
 @dataclass(frozen=True)
@@ -80,13 +83,18 @@ class Step:
             return False
         volume = as_volume(new)
         points = self.points.points(volume, self.axes)
-        budget = default_limit() if limit is None else nbytes(limit)
+        budget = _budget(new) if limit is None else nbytes(limit)
         window = self._window(volume)
         return flood(old, new, mask, window, points, self.dilates, steps, budget)
 
     def _window(self, volume: Volume) -> list[WindowAxis]:
         border = float(self.border)
         return window_of(volume, self.points.shape, "constant", border, self.origin, self.axes)
+
+
+def _budget(array: Truth) -> int:
+    """Bytes for following changes through an array: asking the system takes longer than small arrays do."""
+    return IN_MEMORY_LIMIT if array.size <= IN_MEMORY_LIMIT // _PER_VOXEL else default_limit()
 
 
 def truth(x: object) -> Volume:

@@ -148,3 +148,17 @@ CASES = {
 def test_contract(xp, name):
     found = differences(observe(CASES[name], np), observe(CASES[name], xp))
     assert not found, "\n".join(found)
+
+
+def test_a_state_is_taken(xp_both):
+    for count in (0, 2, 70_000):
+        a = xp_both.ones(70_000)
+        twice = a * 2
+        state = np.arange(float(count)).__reduce__()[2]
+        a.__setstate__(state)
+        assert a.shape == (count,)
+        assert a.tolist() == list(range(count))
+        assert (a + 1).tolist() == list(range(1, count + 1))
+        assert float(twice.sum()) == 140_000
+        del a
+        assert float(twice[-1]) == 2

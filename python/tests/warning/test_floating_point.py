@@ -245,6 +245,30 @@ def test_operation(xp_both, name, mode, capfd):
     assert sorted(capfd.readouterr().err.splitlines()) == sorted(printed.splitlines())
 
 
+UFUNCS = [name for name in dir(np) if isinstance(getattr(np, name), np.ufunc)]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "D"])
+def test_places_that_a_mask_leaves_out_meet_no_condition(xp_both, dtype):
+    size = 40_000
+    mask = xp_both.zeros(size, bool)
+    operands = [xp_both.full(size, x, dtype) for x in (-3.0, 0.0)]
+    for name in UFUNCS:
+        ufunc = getattr(xp_both, name)
+        if ufunc.signature is not None or ufunc.nout > 1:
+            continue
+        out = xp_both.full(size, 7.0, dtype)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("error", RuntimeWarning)
+            warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
+            try:
+                ufunc(*operands[: ufunc.nin], out=out, where=mask)
+            except TypeError:
+                continue
+            assert out.tolist() == [7.0] * size, name
+
+
 def test_errstate_belongs_to_the_line_and_not_to_the_moment(xp_both):
     def outside(m):
         a = m.arange(20000.0)
