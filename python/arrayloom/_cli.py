@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from arrayloom import _hook, _native, _preload
@@ -24,7 +24,7 @@ _WITH_VALUE = frozenset(
 )
 _COMMANDS = frozenset({"backends", "replay", "filter", "convert", "plan", "view"})
 _USAGE = """python -m arrayloom [options] (script.py | -m module | -c code | -) [args ...]
-       python -m arrayloom info [--json]
+       python -m arrayloom info [--json] [FILE]
        python -m arrayloom backends
        python -m arrayloom replay TRACE [--limit SIZE]
        python -m arrayloom (filter | convert | plan | view) --help"""
@@ -46,12 +46,23 @@ class Options(argparse.Namespace):
     verbose: bool
 
 
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        message = f"{value} is not a positive number"
+def _whole(least: int) -> Callable[[str], int]:
+    """Give the reader of whole numbers from `least` on."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            message = f"{text!r} is no whole number from {least} on"
+            raise argparse.ArgumentTypeError(message)
+        return int(text)
+
+    return read
+
+
+def _who(text: str) -> str:
+    if not text.strip():
+        message = "nobody is named; give user, all, or modules and folders"
         raise argparse.ArgumentTypeError(message)
-    return value
+    return text
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -59,8 +70,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="arrayloom",
         usage=_USAGE,
         description="Run a NumPy program as it is: fused, on all cores.",
-        epilog="commands: info shows versions, devices and a self-test; filter, convert, plan and view "
-        "work on volumes in files.",
+        epilog="commands: info shows versions, devices and a self-test, or what a file holds; filter, convert, plan "
+        "and view work on volumes in files.",
         allow_abbrev=False,
     )
     add = parser.add_argument
@@ -69,12 +80,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--output", metavar="FILE", help="write the profile to FILE instead")
     add("--backend", metavar="NAME", help="the device (default: cpu); `backends` lists them")
     add("--dump-kernels", metavar="DIR", help="write what was fused, and why not more, to DIR")
-    add("--threads", type=_positive, metavar="N", help="threads to use (default: all cores)")
-    add("--min-bytes", type=int, metavar="N", help="smaller results stay plain NumPy arrays")
+    add("--threads", type=_whole(1), metavar="N", help="threads to use (default: all cores)")
+    add("--min-bytes", type=_whole(0), metavar="N", help="smaller results stay plain NumPy arrays")
     add("--no-lazy", dest="lazy", action="store_false", help="record nothing: plain NumPy")
     add("--no-shim", dest="shim", action="store_false", help="do not restart with the shim")
     add(
         "--scope",
+        type=_who,
         default="user",
         metavar="WHO",
         help="whose imports: user, all, or modules and folders",
@@ -209,10 +221,16 @@ def _command(name: str, words: Sequence[str]) -> int:
     return _volume_cli.main(name, words)
 
 
+def _is_command(words: Sequence[str]) -> bool:
+    """Tell a command from a program; ``info`` is one if it names a file."""
+    file = any(not word.startswith("-") for word in words[1:])
+    return words[0] in _COMMANDS or (words[0] == "info" and (file or "--help" in words))
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` and return the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
-    if words and words[0] in _COMMANDS and not os.path.exists(words[0]):
+    if words and not os.path.exists(words[0]) and _is_command(words):
         return _command(words[0], words[1:])
     options, program = parse(words)
     if options.backend is not None:

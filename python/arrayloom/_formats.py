@@ -32,6 +32,7 @@ __all__ = [
     "check_place",
     "check_words",
     "create",
+    "is_image",
     "kind_of",
     "open_reader",
     "partial_of",
@@ -61,7 +62,8 @@ _READ = {
     "hdf5": {"dataset"},
 }
 _WRITTEN = {
-    "zarr": {"chunks", "shards", "zarr_format", "levels", "axes", "spacing"},
+    "zarr": {"chunks", "shards", "zarr_format", "levels", "axes", "spacing", "units"},
+    "tiff": {"axes", "spacing", "units"},
     "hdf5": {"chunks", "dataset", "compression"},
 }
 
@@ -75,11 +77,17 @@ def check_words(path: Path, words: Mapping[str, Any], *, written: bool) -> None:
             others = " and ".join(k for k, found in known.items() if name in found)
             message = f"{path} is {kind}, and {name}= is for {others} only; leave it out"
             raise ValueError(message)
-    if written and "levels" not in words and words.keys() & {"axes", "spacing"}:
-        message = (
-            f"{path}: axes and spacing are written for images with levels; give levels=1 for one"
-        )
+    if not written or "levels" in words or is_image(path):
+        return
+    for name in sorted(words.keys() & {"axes", "spacing", "units"}):
+        cure = "end its name with .ome.tif" if kind == "tiff" else "give levels=1 for one"
+        message = f"{path}: {name}= is written for images of OME; {cure}"
         raise ValueError(message)
+
+
+def is_image(path: Path) -> bool:
+    """True if the name of a file says that it is an image of OME, which has axes and spacing."""
+    return path.name.lower().endswith((".ome.zarr", ".ome.tif", ".ome.tiff"))
 
 
 def kind_of(path: Path) -> str:
@@ -188,7 +196,7 @@ def _open_described(
     if kind == "npy":
         return np.lib.format.open_memmap(path, mode="r"), None
     if kind == "tiff":
-        return open_tiff(_module("tifffile", "tifffile imagecodecs"), path, level), None
+        return open_tiff(_module("tifffile", "tifffile imagecodecs"), path, level)
     if kind == "zarr":
         return _open_zarr(path, dataset, level)
     return _open_hdf5(path, dataset), None
@@ -412,7 +420,8 @@ def _create(
     if not old and kind != "zarr" and not options.get("compression"):
         _check_space(path, int(np.prod(shape, dtype=object)) * dtype.itemsize)
     if kind in {"npy", "raw", "tiff"}:
-        memory = _create_mapped(partial, path.name, kind, shape, dtype, old=old)
+        told = options.get("scale")
+        memory = _create_mapped(partial, path.name, kind, shape, dtype, told, old=old)
         if not old:
             _reserve(partial)
         return Writer(path, partial, memory, (1,) * len(shape))
@@ -429,7 +438,14 @@ def _create(
 
 
 def _create_mapped(
-    partial: Path, name: str, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any], *, old: bool
+    partial: Path,
+    name: str,
+    kind: str,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    scale: Scale | None,
+    *,
+    old: bool,
 ) -> Any:
     """A file whose voxels lie at fixed places, mapped into memory."""
     if kind == "npy":
@@ -440,4 +456,4 @@ def _create_mapped(
             return np.empty(shape, dtype)
         return np.memmap(partial, dtype, "r+" if old else "w+", shape=shape)
     tifffile = _module("tifffile", "tifffile")
-    return create_tiff(tifffile, partial, name, shape, dtype, old=old)
+    return create_tiff(tifffile, partial, name, shape, dtype, scale, old=old)

@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from arrayloom._volume_zarr import ZarrTarget, parts
+
 __all__ = [
     "Pyramid",
     "Scale",
@@ -32,6 +34,10 @@ __all__ = [
 
 Array = NDArray[Any]
 _NAMES = "tczyx"
+# Bytes for each voxel while means are taken.
+_MEAN_BYTES = 24
+# Axes of TIFF files such as angles, phases, lifetimes, exposures, samples and what has no name.
+_OTHER = "aehilmpqrsv"
 
 
 class Scale:
@@ -46,7 +52,10 @@ class Scale:
 
 
 def default_scale(
-    rank: int, spacing: Sequence[float] | None = None, axes: Sequence[str] | None = None
+    rank: int,
+    spacing: Sequence[float] | None = None,
+    axes: Sequence[str] | None = None,
+    units: Sequence[str | None] | None = None,
 ) -> Scale:
     """Axes named from the last ones of ``tczyx``."""
     names = tuple(axes) if axes is not None else tuple(_NAMES[len(_NAMES) - rank :])
@@ -60,7 +69,10 @@ def default_scale(
     if len(set(names)) < rank or not all(0 < d < math.inf for d in distances):
         message = f"axes {names} with distances {distances}; give names that differ, and positive distances"
         raise ValueError(message)
-    return Scale(names, distances, (None,) * rank)
+    if units is not None and (isinstance(units, str) or len(units) != rank):
+        message = f"units {units!r} for {rank} axes; give one for each, or None"
+        raise ValueError(message)
+    return Scale(names, distances, units or (None,) * rank)
 
 
 def attributes_of(path: Path) -> dict[str, Any]:
@@ -103,7 +115,9 @@ def _scale_in(image: dict[str, Any], level: dict[str, Any]) -> tuple[str, Scale]
 
 
 def _kind(name: str) -> str:
-    return {"t": "time", "c": "channel"}.get(name, "space")
+    """The type of an axis; one letter that TIFF has for something else is neither space, time nor channel."""
+    other = "other" if len(name) == 1 and name in _OTHER else "space"
+    return {"t": "time", "c": "channel"}.get(name, other)
 
 
 def _metadata(
@@ -189,7 +203,7 @@ class Pyramid:
         Bytes of unfinished chunks that are kept; others wait in their file.
     """
 
-    def __init__(self, targets: Sequence[Any], chunks: Sequence[int], room: int) -> None:
+    def __init__(self, targets: Sequence[Any], chunks: Sequence[int], room: int = 0) -> None:
         self.targets = list(targets)
         self.chunks = tuple(chunks)
         self.room = room
@@ -197,9 +211,23 @@ class Pyramid:
         # Level and place of a chunk: its voxels, or None if they wait in the file; how many are missing.
         self._open: OrderedDict[tuple[int, tuple[int, ...]], list[Any]] = OrderedDict()
 
+    def within(self, limit: int) -> int:
+        """Keep unfinished chunks in a quarter of `limit`; the bytes that this and writing take."""
+        taken = [target.within(limit) for target in self.targets]
+        if len(taken) == 1:
+            return taken[0]
+        self.room = limit // 4
+        means = math.prod(self.chunks) * _MEAN_BYTES
+        return self.room + min(max(taken) + means, 3 * limit // 8)
+
     def __setitem__(self, key: tuple[slice, ...], values: Array) -> None:
         self.targets[0][key] = values
-        self.feed(0, [s.start for s in key], values)
+        if len(self.targets) == 1 or not values.size:
+            return
+        first = [s.start for s in key]
+        for part in parts(key, self.chunks, 1):
+            at = [slice(s.start - f, s.stop - f) for s, f in zip(part, first, strict=True)]
+            self.feed(0, [s.start for s in part], values[tuple(at)])
 
     def feed(self, level: int, lo: Sequence[int], values: Array) -> None:
         """Tell the levels below that a box of `level` is written."""
@@ -258,8 +286,9 @@ class Pyramid:
     def again(self, boxes: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:
         """Feed boxes of the largest level that an earlier run wrote."""
         for lo, hi in boxes:
-            box = tuple(slice(a, b) for a, b in zip(lo, hi, strict=True))
-            self.feed(0, lo, np.asarray(self.targets[0][box]))
+            box = [slice(a, b) for a, b in zip(lo, hi, strict=True)]
+            for part in parts(box, self.chunks, 1):
+                self.feed(0, [s.start for s in part], np.asarray(self.targets[0][part]))
 
 
 def create_image(
@@ -289,14 +318,14 @@ def create_image(
     zarr_format = options.get("zarr_format") or 3
     if old:
         group = zarr.open_group(str(partial), mode="r+")
-        targets = [group[str(level)] for level in range(len(shapes))]
+        nodes = [group[str(level)] for level in range(len(shapes))]
     else:
         group = zarr.open_group(str(partial), mode="w", zarr_format=zarr_format)
         group.attrs.update(_metadata(scale, shapes, name, zarr_format))
         extra: dict[str, Any] = (
             {"shards": tuple(options["shards"])} if options.get("shards") else {}
         )
-        targets = [
+        nodes = [
             group.create_array(
                 str(level),
                 shape=tuple(extents),
@@ -312,5 +341,5 @@ def create_image(
             )
             for level, extents in enumerate(shapes)
         ]
-    granule = list(getattr(targets[0], "shards", None) or chunks)
-    return Pyramid(targets, chunks, int(options.get("room", 64 << 20))), granule
+    targets = [ZarrTarget(node) for node in nodes]
+    return Pyramid(targets, chunks), list(targets[0].granule)

@@ -20,11 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arrayloom._manifest import ManifestSource, of_tiff
+from arrayloom._ome import Scale
+from arrayloom._tiff_scale import letters_of, ome_sizes, scale_in_tiff
 
 __all__ = ["create_tiff", "open_tiff"]
 
-# The tag in which files of OME keep their shape; numbers from 65000 on are free for everyone.
+# The tags in which files of OME keep their shape and its letters; numbers from 65000 on are free for everyone.
 _SHAPE_TAG = 65042
+_LETTERS_TAG = 65043
 
 
 class _Pages:
@@ -85,8 +88,8 @@ def _outer_axes(shape: tuple[int, ...], page: int) -> int:
     return next((d for d in ends if math.prod(shape[d:]) == page), max(len(shape) - 2, 0))
 
 
-def open_tiff(tifffile: Any, path: Path, level: int) -> Any:
-    """What a TIFF file holds: mapped, by a manifest, or page by page."""
+def open_tiff(tifffile: Any, path: Path, level: int) -> tuple[Any, Scale | None]:
+    """What a TIFF file holds, mapped, by a manifest or page by page, and its scale if it tells its axes."""
     file = tifffile.TiffFile(path)
     series = file.series[0]
     if not 0 <= level < len(series.levels):
@@ -95,7 +98,8 @@ def open_tiff(tifffile: Any, path: Path, level: int) -> Any:
         raise ValueError(message)
     _check_whole(file)
     series = series.levels[level]
-    shape = _shape_of(series)
+    letters, shape = _layout_of(series)
+    scale = scale_in_tiff(file, letters, shape, level)
     if level == 0 and series.dataoffset is not None:
         kind = np.dtype(file.byteorder + series.dtype.char)
         with contextlib.suppress(
@@ -103,20 +107,23 @@ def open_tiff(tifffile: Any, path: Path, level: int) -> Any:
         ):  # a file that is cut short tells so when a page is read
             mapped = np.memmap(path, kind, "r", series.dataoffset, shape)
             file.close()
-            return mapped
+            return mapped, scale
     pages = _Pages(file, series, shape, path)
     facts = of_tiff(series, shape, path)
-    return pages if facts is None else ManifestSource(facts, pages)
+    return (pages if facts is None else ManifestSource(facts, pages)), scale
 
 
-def _shape_of(series: Any) -> tuple[int, ...]:
-    """Extents of an image, those of one among them if the file tells."""
-    shape = tuple(series.shape)
-    if len(shape) < 2:
-        shape = tuple(series.keyframe.shape)
-    tag = series.keyframe.tags.get(_SHAPE_TAG)
-    told = () if tag is None else tuple(int(n) for n in np.atleast_1d(tag.value))
-    return told if [n for n in told if n != 1] == [n for n in shape if n != 1] else shape
+def _layout_of(series: Any) -> tuple[str, tuple[int, ...]]:
+    """Letters and extents of an image, those of one among them if the file tells."""
+    one = series if len(series.shape) >= 2 else series.keyframe
+    letters, shape = str(one.axes), tuple(one.shape)
+    tags = series.keyframe.tags
+    told = tuple(int(n) for n in np.atleast_1d(tags.valueof(_SHAPE_TAG, default=())))
+    if not told or [n for n in told if n != 1] != [n for n in shape if n != 1]:
+        return letters, shape
+    long = iter(letter for letter, n in zip(letters, shape, strict=True) if n != 1)
+    found = "".join("Q" if n == 1 else next(long) for n in told)
+    return tags.valueof(_LETTERS_TAG, default=found), told
 
 
 def _check_whole(file: Any) -> None:
@@ -139,6 +146,7 @@ def create_tiff(
     name: str,
     shape: Sequence[int],
     dtype: np.dtype[Any],
+    scale: Scale | None,
     *,
     old: bool,
 ) -> Any:
@@ -154,21 +162,40 @@ def create_tiff(
         raise ValueError(message)
     if not old:
         ome = name.lower().endswith((".ome.tif", ".ome.tiff"))
-        axes = {"axes": "TCZYX"[-len(shape) :]} if ome and len(shape) <= 5 else {}
-        # Single voxels have no metadata of tifffile, which does not read them.
-        told = ome or math.prod(shape) == 1
         try:
+            letters = None if scale is None else letters_of(scale, ome=ome)
             tifffile.imwrite(
                 partial,
                 shape=tuple(shape),
                 dtype=np.uint8 if dtype.kind == "b" else dtype,
                 bigtiff=math.prod(shape) * dtype.itemsize > 3 << 30,
                 ome=ome,
-                metadata=axes if ome or not told else None,
-                photometric="minisblack",
-                extratags=[(_SHAPE_TAG, "Q", len(shape), tuple(shape), True)] if told else [],
+                **_words(shape, letters, scale if ome else None),
             )
         except tifffile.OmeXmlError as error:
             message = f"{name}: {error} by OME; write .tif without .ome"
             raise ValueError(message) from None
+        except ValueError as error:
+            message = f"{name}: {error}"
+            raise ValueError(message) from error
     return tifffile.memmap(partial, mode="r+").reshape(tuple(shape))
+
+
+def _words(shape: Sequence[int], letters: str | None, scale: Scale | None) -> dict[str, Any]:
+    """What tifffile is told of the axes, and with a `scale` for OME of distances."""
+    single = math.prod(shape) == 1
+    tags: list[tuple[Any, ...]] = []
+    if single or scale is not None:
+        tags.append((_SHAPE_TAG, "Q", len(shape), tuple(shape), True))
+    if tags and letters is not None:
+        tags.append((_LETTERS_TAG, "s", 0, letters, True))
+    axes = {} if letters is None else {"axes": letters}
+    sizes = {} if scale is None else ome_sizes(scale)
+    colours = letters is not None and letters.endswith("S")
+    return {
+        # Single voxels have no metadata of tifffile, which does not read them.
+        "metadata": None if single and scale is None else {**axes, **sizes},
+        "extratags": tags,
+        "photometric": "rgb" if colours and shape[-1] in {3, 4} else "minisblack",
+        **({"planarconfig": "contig"} if colours and shape[-1] > 1 else {}),
+    }

@@ -20,6 +20,7 @@ from arrayloom._ext import VolumeExpr
 from arrayloom._manifest import ManifestSource, manifest_of
 from arrayloom._volume_limits import default_limit, nbytes, threads
 from arrayloom._volume_number import Numbers
+from arrayloom._volume_stamp import Stamp, check_length
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,10 +79,20 @@ class Build:
                 waiting.extend(reversed(missing))
                 continue
             if id(at) not in self._done:
+                if at.source is not None:
+                    _check_source(at)
                 inputs = [self._done[id(v)] for v in at.inputs]
                 self._done[id(at)] = at.build(self.expr, inputs)
                 self._alive.append(at)
         return self._done[id(volume)]
+
+
+def _check_source(volume: "Volume") -> None:
+    """Refuse to read a file that is not what it was when it was opened."""
+    if volume.stamp is not None:
+        volume.stamp.check()
+    elif isinstance(volume.source, np.memmap):
+        check_length(volume.source)
 
 
 class _NoFilter:
@@ -134,6 +145,8 @@ class Volume(Numbers, np.lib.mixins.NDArrayOperatorsMixin):
         self.path: Path | None = None
         # How `arrayloom.volumes.open` opened it: the file, and what was said of it.
         self.opened: tuple[Path, dict[str, Any]] | None = None
+        # Of a file that `arrayloom.volumes.open` opened: what it was then.
+        self.stamp: Stamp | None = None
         self.axes: tuple[str, ...] | None = None
         self.spacing: tuple[float, ...] | None = None
         self.units: tuple[str | None, ...] = ()
@@ -503,7 +516,14 @@ def _read_volume(x: Readable | ManifestSource) -> Volume:
 
     def read(box: Box, view: memoryview) -> None:
         to = np.frombuffer(view, native).reshape([hi - lo for lo, hi in zip(*box, strict=True)])
-        to[...] = np.asarray(x[tuple(slice(lo, hi) for lo, hi in zip(*box, strict=True))])
+        found = np.asarray(x[tuple(slice(lo, hi) for lo, hi in zip(*box, strict=True))])
+        if found.dtype != native and not np.can_cast(found.dtype, native):
+            message = (
+                f"slices of the {type(x).__name__} are {found.dtype}, and its dtype is {native}; "
+                "give an object whose slices have the dtype that it names"
+            )
+            raise TypeError(message)
+        to[...] = found
 
     def build(expr: VolumeExpr, _: list[int]) -> int:
         return expr.reader(read, list(x.shape), native.char, granule_of(x))

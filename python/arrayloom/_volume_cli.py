@@ -1,4 +1,4 @@
-"""The commands ``arrayloom filter``, ``convert``, ``plan`` and ``view``.
+"""The commands ``arrayloom filter``, ``convert``, ``plan``, ``view`` and ``info FILE``.
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 no plan fits the memory, 130 interrupted.
 """
@@ -13,7 +13,6 @@ import inspect
 import json
 import re
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,11 @@ import numpy as np
 
 from arrayloom import filters, volumes
 from arrayloom._plan_picture import write_png
-from arrayloom._volume import Volume, nbytes
+from arrayloom._volume import Build, Volume, as_volume, nbytes
+from arrayloom._volume_about import about, about_json, about_text
 from arrayloom._volume_compute import compute
-from arrayloom.errors import BudgetError
+from arrayloom._volume_limits import workers
+from arrayloom.errors import ArrayloomError, BudgetError
 
 __all__ = ["COMMANDS", "main"]
 
@@ -74,35 +75,37 @@ def _levels(text: str) -> Any:
     return text if text == "auto" else int(text)
 
 
+def _dtype(text: str) -> np.dtype[Any]:
+    try:
+        return np.dtype(text)
+    except (TypeError, ValueError) as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _devices(text: str) -> str:
+    try:
+        workers(text, 0)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
+def _picture(text: str) -> str:
+    if not text.lower().endswith((".svg", ".png")):
+        message = f"{text}: a plan is drawn as .svg or .png"
+        raise argparse.ArgumentTypeError(message)
+    return text
+
+
 class _UsageError(ValueError):
     """A command that names what is not there, or leaves out what is needed."""
 
 
-class _Bar:
-    """Progress on standard error: share, rate, time left, memory."""
-
-    def __init__(self, itemsize: int) -> None:
-        self.start = time.monotonic()
-        self.itemsize = itemsize
-
-    def __call__(self, voxels: int, total: int, used: int) -> None:
-        seconds = max(time.monotonic() - self.start, 1e-6)
-        rate = voxels * self.itemsize / seconds
-        left = seconds * (total - voxels) / max(voxels, 1)
-        filled = "#" * (30 * voxels // max(total, 1))
-        sys.stderr.write(
-            f"\r[{filled:<30}] {100 * voxels / max(total, 1):3.0f} %  {rate / 1e6:.0f} MB/s  "
-            f"{left:.0f} s left  {used / 1e6:.0f} MB "
-        )
-        if voxels == total:
-            sys.stderr.write("\n")
-
-
-def _source(options: argparse.Namespace) -> Volume:
+def _source(options: argparse.Namespace, level: int | None = None) -> Volume:
     return volumes.open(
         options.source,
         dataset=options.dataset,
-        level=options.level,
+        level=options.level if level is None else level,
         shape=options.shape,
         dtype=options.dtype,
     )
@@ -144,7 +147,7 @@ def _filtered(options: argparse.Namespace) -> Volume:
         "size": options.size,
         "percentile": options.percentile,
         "mode": options.mode,
-        "output": None if options.output_dtype is None else np.dtype(options.output_dtype),
+        "output": options.output_dtype,
         **dict(options.set or []),
     }
     arguments = {k: v for k, v in given.items() if v is not None}
@@ -159,12 +162,15 @@ def _filtered(options: argparse.Namespace) -> Volume:
             plain = option in {"--sigma", "--size", "--percentile"}
             message = f"{options.name} needs {option if plain else f'--set {key}=...'}"
             raise _UsageError(message)
-    return getattr(filters, name)(_source(options), **arguments)
-
-
-def _progress(volume: Volume, options: argparse.Namespace) -> _Bar | None:
-    shown = sys.stderr.isatty() or options.verbose
-    return _Bar(volume.dtype.itemsize) if shown else None
+    source = _source(options)
+    try:
+        result = as_volume(getattr(filters, name)(source, **arguments))
+        Build().add(result)  # which judges the arguments
+    except (ValueError, TypeError, RuntimeError) as error:
+        if isinstance(error, ArrayloomError):
+            raise
+        raise _UsageError(str(error)) from error
+    return result
 
 
 def _save(volume: Volume, options: argparse.Namespace) -> int:
@@ -174,7 +180,7 @@ def _save(volume: Volume, options: argparse.Namespace) -> int:
         options.target,
         volume,
         memory_limit=options.memory,
-        progress=_progress(volume, options),
+        progress=sys.stderr.isatty() or options.verbose,
         resume=options.resume,
         chunks=options.chunks,
         devices=options.devices,
@@ -226,7 +232,7 @@ def _view(options: argparse.Namespace) -> int:
     target = Path(options.target)
     if target.suffix.lower() != ".png":
         message = f"{target}: pictures are written as .png"
-        raise ValueError(message)
+        raise _UsageError(message)
     volume = _source(options)
     while volume.ndim > 3:
         volume = volume[0]
@@ -258,11 +264,19 @@ def _grey(values: Any) -> Any:
     return (255 * scaled).round().astype(np.uint8)
 
 
+def _info(options: argparse.Namespace) -> int:
+    volume = _source(options)
+    found = about(volume, lambda level: _source(options, level))
+    sys.stdout.write(about_json(found) if options.json else about_text(found))
+    return 0
+
+
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "filter": _filter,
     "convert": _convert,
     "plan": _plan,
     "view": _view,
+    "info": _info,
 }
 
 
@@ -272,13 +286,14 @@ def _parser(command: str) -> argparse.ArgumentParser:
         "convert": "Copy a volume to another format.",
         "plan": "Say how a filter would run; nothing is computed.",
         "view": "Draw the middle slice and the projection of a volume as PNG.",
+        "info": "Say what a file holds: extents, axes, chunks and levels. Without a file: versions and devices.",
     }
     parser = argparse.ArgumentParser(prog=f"arrayloom {command}", description=texts[command])
     add = parser.add_argument
     if command in {"filter", "plan"}:
         add("name", help="a function of arrayloom.filters, such as gaussian or median")
     add("source", help="the file that is read")
-    if command != "plan":
+    if command not in {"plan", "info"}:
         add("target", help="the file that is written")
     if command in {"filter", "plan"}:
         add("--sigma", type=_numbers, help="standard deviation, or one for each axis: 2,1,1")
@@ -287,7 +302,7 @@ def _parser(command: str) -> argparse.ArgumentParser:
         add(
             "--mode", type=_words, help="what lies outside, or one for each axis (default: reflect)"
         )
-        add("--output-dtype", metavar="DTYPE", help="element type of the result")
+        add("--output-dtype", type=_dtype, metavar="DTYPE", help="element type of the result")
         add(
             "--set",
             type=_setting,
@@ -295,24 +310,29 @@ def _parser(command: str) -> argparse.ArgumentParser:
             metavar="NAME=VALUE",
             help="any other parameter of the function: --set iterations=2",
         )
-    add("--memory", type=_size, metavar="SIZE", help="most bytes of buffers, such as 2GiB")
+    if command != "info":
+        add("--memory", type=_size, metavar="SIZE", help="most bytes of buffers, such as 2GiB")
     if command in {"filter", "convert"}:
         add(
             "--devices",
+            type=_devices,
             help="workers that share the blocks: cpu*2, cpu:0=1GiB, opencl:0, cuda:0,cuda:1,cpu",
         )
         add("--levels", type=_levels, help="write a pyramid of so many levels to .zarr, or auto")
     add("--dataset", help="which array of a file that holds several")
     add("--level", type=int, default=0, help="level of a pyramid")
     add("--shape", type=_extents, help="extents of a raw file: 100,512,512")
-    add("--dtype", help="element type of a raw file")
+    add("--dtype", type=_dtype, help="element type of a raw file")
+    if command == "info":
+        add("--json", action="store_true", help="as JSON")
+        return parser
     if command != "view":
         add("--chunks", type=_extents, help="chunks of the file that is written: 64,64,64")
     if command in {"filter", "convert"}:
         add("--resume", action="store_true", help="go on where an earlier run was stopped")
     add("-v", "--verbose", action="store_true", help="progress and a summary on standard error")
     if command == "plan":
-        add("--draw", metavar="FILE", help="draw the plan as .svg or .png")
+        add("--draw", type=_picture, metavar="FILE", help="draw the plan as .svg or .png")
     return parser
 
 

@@ -21,6 +21,7 @@ from arrayloom._volume import (
     window_of,
 )
 from arrayloom._volume_limits import default_limit, nbytes, threads, workers
+from arrayloom._volume_stamp import check_read
 from arrayloom._volume_targets import shares_voxels
 
 __all__ = ["IN_MEMORY_LIMIT", "compute"]
@@ -92,6 +93,8 @@ def compute(
             if memory_limit is not None or limit >= default_limit():
                 raise
             run(target.reshape(volume.shape), default_limit(), threads(), progress, shared)
+    if own:
+        check_read(leaves(volume))
     if target is not out:
         out[...] = target
     return out

@@ -17,6 +17,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from arrayloom._volume_stamp import mapped_in
+
 __all__ = ["Earlier", "Journal", "check_same", "earlier_in", "fingerprint", "journal_of"]
 
 Box: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
@@ -66,11 +68,18 @@ def _words(value: object) -> Iterator[bytes]:
 
 def _words_of_array(value: Any) -> Iterator[bytes]:
     yield repr((value.shape, value.dtype.str, value.strides)).encode()
-    if isinstance(value, np.memmap) and value.filename is not None:
-        yield repr(value.offset).encode()
-        yield from _words_of_file(Path(value.filename))
+    mapped = mapped_in(value)
+    if mapped is not None:
+        # Voxels of a file are not read, which may be shorter than its mapping by now.
+        place = _address(value) - _address(mapped)
+        yield repr((mapped.offset, place)).encode()
+        yield from _words_of_file(Path(str(mapped.filename)))
     elif value.nbytes <= _LOOKED_AT and not value.dtype.hasobject:
         yield value.tobytes()
+
+
+def _address(value: Any) -> int:
+    return int(value.__array_interface__["data"][0])
 
 
 def _parts(value: Any) -> Sequence[Any]:

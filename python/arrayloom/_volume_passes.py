@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arrayloom._volume import Box, Build, Volume, default_limit, threads
+from arrayloom._volume import Box, Build, Volume, default_limit, leaves, threads
 from arrayloom._volume_compute import compute
+from arrayloom._volume_stamp import check_read
 
 __all__ = ["each_block", "in_order"]
 
@@ -38,6 +39,7 @@ def each_block(
     build = Build()
     build.add(volume)
     build.expr.run_to_sink(write, limit, threads(), [1] * volume.ndim, [], None, None, [])
+    check_read(leaves(volume))
 
 
 def in_order(volume: Volume) -> Iterator[Array]:

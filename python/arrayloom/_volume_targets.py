@@ -13,6 +13,7 @@ import numpy as np
 from arrayloom._manifest import ManifestSource
 from arrayloom._volume import Build, Volume, leaves
 from arrayloom._volume_limits import threads
+from arrayloom._volume_stamp import mapped_in
 
 __all__ = ["check_target", "is_overwritten", "shares_voxels", "written_together"]
 
@@ -111,11 +112,8 @@ def _places(x: Any) -> set[str]:
 
 def _mapped_file(x: Any) -> set[str]:
     """The file that an array is mapped from, if it is."""
-    while isinstance(x, np.ndarray):
-        if isinstance(x, np.memmap) and x.filename is not None:
-            return {os.path.realpath(x.filename)}
-        x = x.base
-    return set()
+    mapped = mapped_in(x)
+    return set() if mapped is None else {os.path.realpath(str(mapped.filename))}
 
 
 def _is_in_place(target: Any, source: Volume, read: Sequence[Volume]) -> bool:

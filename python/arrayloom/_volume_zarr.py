@@ -6,16 +6,72 @@
 
 import asyncio
 import importlib
-from collections.abc import Sequence
+import itertools
+import math
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["create_zarr", "settle"]
+__all__ = ["ZarrTarget", "create_zarr", "parts", "settle"]
 
 # Seconds for what was begun; a write of one chunk that takes longer hangs.
 _PATIENCE = 60.0
+# Copies of a chunk while zarr encodes it, and how many the threads that did so keep.
+_COPIES, _KEPT = 3, 6
+
+
+def parts(box: Sequence[slice], granule: Sequence[int], count: int) -> Iterator[tuple[slice, ...]]:
+    """Boxes that tile `box`, of at most `count` granules each, cut where granules end.
+
+    Examples
+    --------
+    >>> list(parts([slice(2, 9)], [4], 1))
+    [(slice(2, 4, None),), (slice(4, 8, None),), (slice(8, 9, None),)]
+    """
+    cuts: list[list[slice]] = []
+    for span, g in zip(reversed(box), reversed(granule), strict=True):
+        first, last = span.start // g, (span.stop - 1) // g
+        step = min(count, last - first + 1)
+        count //= step
+        places = [g * n for n in range(first + step, last + 1, step)]
+        bounds = itertools.pairwise([span.start, *places, span.stop])
+        cuts.append([slice(lo, hi) for lo, hi in bounds])
+    return itertools.product(*reversed(cuts))
+
+
+class ZarrTarget:
+    """An array of Zarr that is written a few chunks at a time, or shards if it has them.
+
+    Zarr encodes what it is given on several threads, and copies it: a large box at once takes several times its bytes.
+    """
+
+    def __init__(self, node: Any) -> None:
+        self.node = node
+        self.shape, self.dtype = tuple(node.shape), node.dtype
+        self.granule: tuple[int, ...] = getattr(node, "shards", None) or node.chunks
+        self.together = 1
+
+    def within(self, limit: int) -> int:
+        """Write as many granules together as fit a quarter of `limit`; the bytes that this takes."""
+        granule = math.prod(self.granule) * self.dtype.itemsize
+        most = int(importlib.import_module("zarr").config.get("async.concurrency", 10))
+        fit = (limit // 4 // max(granule, 1) - _KEPT) // _COPIES
+        self.together = min(max(fit, 1), most)
+        return min((_COPIES * self.together + _KEPT) * granule, limit // 2)
+
+    def __getitem__(self, key: tuple[slice, ...]) -> NDArray[Any]:
+        return np.asarray(self.node[key])
+
+    def __setitem__(self, key: tuple[slice, ...], values: NDArray[Any]) -> None:
+        if not values.size:
+            return
+        first = [span.start for span in key]
+        for part in parts(key, self.granule, self.together):
+            at = [slice(s.start - f, s.stop - f) for s, f in zip(part, first, strict=True)]
+            self.node[part] = values[tuple(at)]
 
 
 def create_zarr(
@@ -26,7 +82,7 @@ def create_zarr(
     options: dict[str, Any],
     *,
     old: bool,
-) -> tuple[Any, Sequence[int]]:
+) -> tuple[ZarrTarget, Sequence[int]]:
     """An array and the box that it replaces as a whole."""
     if old:
         node = zarr.open(str(partial), mode="r+")
@@ -40,7 +96,8 @@ def create_zarr(
         node = zarr.create_array(
             store=str(partial), shape=tuple(shape), chunks=tuple(chunks), dtype=dtype, **extra
         )
-    return node, getattr(node, "shards", None) or node.chunks
+    target = ZarrTarget(node)
+    return target, target.granule
 
 
 def settle() -> None:

@@ -22,12 +22,13 @@ from arrayloom._formats import (
     check_place,
     check_words,
     create,
+    is_image,
     kind_of,
     open_reader,
     partial_of,
 )
 from arrayloom._ome import Pyramid, Scale, default_scale
-from arrayloom._volume import Box, Build, Progress, Volume, as_volume, leaves
+from arrayloom._volume import Box, Build, Volume, as_volume, leaves
 from arrayloom._volume_held import held
 from arrayloom._volume_journal import (
     Earlier,
@@ -40,7 +41,10 @@ from arrayloom._volume_journal import (
 from arrayloom._volume_limits import default_limit, nbytes, threads, workers
 from arrayloom._volume_measures import histogram, min_max, otsu, sum
 from arrayloom._volume_plan import Plan
+from arrayloom._volume_progress import Shown, check_progress, reported
+from arrayloom._volume_stamp import ChangedError, check_read, stamp_of
 from arrayloom._volume_targets import check_target, is_overwritten, written_together
+from arrayloom._volume_zarr import ZarrTarget
 from arrayloom.errors import BudgetError
 
 __all__ = ["Plan", "convert", "histogram", "min_max", "open", "otsu", "plan", "save", "sum"]
@@ -83,9 +87,10 @@ def open(
             raise ValueError(message)
         return as_volume(path)
     file = Path(path)
+    stamp = stamp_of(file)
     found, scale = open_reader(file, dataset, level, shape, dtype)
     volume = as_volume(found)
-    volume.path = file.resolve()
+    volume.path, volume.stamp = file.resolve(), stamp
     words = {
         "dataset": dataset,
         "level": level or None,
@@ -171,7 +176,7 @@ def save(
     volume: object,
     *,
     memory_limit: _Limit = None,
-    progress: Progress | None = None,
+    progress: Shown | None = None,
     resume: bool = False,
     chunks: Sequence[int] | None = None,
     shards: Sequence[int] | None = None,
@@ -181,6 +186,7 @@ def save(
     levels: int | Literal["auto"] | None = None,
     axes: Sequence[str] | None = None,
     spacing: Sequence[float] | None = None,
+    units: Sequence[str | None] | None = None,
     devices: str | Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Compute `volume` into a file, within `memory_limit`.
@@ -196,7 +202,9 @@ def save(
     memory_limit
         Most bytes of buffers, such as ``"2GiB"``; half of the available memory by default.
     progress
-        Called as ``progress(voxels, total, used_bytes)`` after each block.
+        True shows a bar on standard error. A function is called as ``progress(voxels, total, used_bytes)`` after
+        each block. Of a class such as ``tqdm.tqdm`` one object is made for the run, with ``total=`` voxels, and
+        ``update`` is called for each block.
     resume
         Go on where an earlier call with the same arguments was stopped; `memory_limit` and `devices` may differ.
     chunks, shards, zarr_format
@@ -205,10 +213,11 @@ def save(
         For ``.h5``: the name of the data set, and a filter of h5py such as ``"gzip"``.
     levels
         For ``.zarr``: an OME-Zarr image with so many levels, each half of the one above; ``"auto"`` ends at
-        one chunk. All levels are made while the first one is written.
-    axes, spacing
-        For OME-Zarr: names of axes (``t``, ``c``, ``z``, ``y``, ``x``) and the distance of voxels along each;
-        by default those of `volume`, if it was opened from an image.
+        one chunk. All levels are made while the first one is written. ``.ome.zarr`` has one level by default.
+    axes, spacing, units
+        For OME-Zarr and ``.ome.tif``: names of axes (``t``, ``c``, ``z``, ``y``, ``x``), the distance of voxels
+        along each, and its unit, such as ``"micrometer"``; by default those of `volume`, if it was opened from an
+        image.
     devices
         Workers that share the blocks: ``"cpu*2"``, or ``["cpu:0", "cpu:1=256MiB"]`` with a memory limit of its
         own. Those without one share `memory_limit`. ``"opencl:0"`` and ``"cuda:0=8GiB"`` are devices, which take so
@@ -245,6 +254,7 @@ def save(
     [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 8.0]
     """
     source = as_volume(volume)
+    check_progress(progress)
     limit = default_limit() if memory_limit is None else nbytes(memory_limit)
     words: dict[str, Any] = {
         "chunks": chunks,
@@ -255,6 +265,7 @@ def save(
         "levels": levels,
         "axes": axes,
         "spacing": spacing,
+        "units": units,
     }
     words = {k: v for k, v in words.items() if v is not None}
     said = dict(words)
@@ -277,10 +288,10 @@ def save(
     if zarr_format not in {None, 2, 3}:
         message = f"zarr_format {zarr_format}; there are 2 and 3"
         raise ValueError(message)
-    if levels is not None:
-        words["room"] = limit // 4
-        words["scale"] = _scale(source, words.pop("spacing", None), words.pop("axes", None))
-        limit -= limit // 4
+    if kind_of(file) == "zarr" and is_image(file):
+        words.setdefault("levels", 1)
+    if "levels" in words or is_image(file) or (kind_of(file) == "tiff" and source.axes is not None):
+        words["scale"] = _scale(source, spacing, axes, units)
     workers(devices, limit)
     # What the expression cannot do is told before there is a file.
     Build().add(source)
@@ -289,19 +300,13 @@ def save(
         facts = _facts(source, said)
         earlier = _earlier(file, facts) if resume else None
         writer = create(file, source.shape, source.dtype, old=earlier is not None, **words)
-        try:
-            return _save_to(writer, source, limit, progress, devices, (facts, earlier))
-        except BudgetError as error:
-            if levels is None:
-                raise
-            message = f"{error}; a quarter of the memory limit is for the levels of the pyramid"
-            raise BudgetError(message) from None
+        return _save_to(writer, source, limit, progress, devices, (facts, earlier))
 
 
 def _facts(source: Volume, said: Mapping[str, Any]) -> dict[str, Any]:
     """What a file is made of and how: what has to be the same for a run that goes on with it."""
-    names = ("chunks", "shards", "zarr_format", "dataset", "compression", "levels", "axes")
-    words = {name: _plain(said.get(name)) for name in (*names, "spacing")}
+    names = ("chunks", "shards", "zarr_format", "dataset", "compression", "levels")
+    words = {name: _plain(said.get(name)) for name in (*names, "axes", "spacing", "units")}
     facts = {"shape": list(source.shape), "dtype": source.dtype.str, **words}
     return {**facts, "of": fingerprint(source)}
 
@@ -332,25 +337,32 @@ def _earlier(file: Path, facts: Mapping[str, Any]) -> Earlier | None:
     return found
 
 
-def _scale(source: Volume, spacing: Sequence[float] | None, axes: Sequence[str] | None) -> Scale:
-    """Axes and distances as they are given, or else those of `source`."""
-    scale = default_scale(source.ndim, spacing or source.spacing, axes or source.axes)
-    if source.axes is not None and axes is None:
-        scale.units = source.units
-    return scale
+def _scale(
+    source: Volume,
+    spacing: Sequence[float] | None,
+    axes: Sequence[str] | None,
+    units: Sequence[str | None] | None,
+) -> Scale:
+    """Axes, distances and units as they are given, or else those of `source`."""
+    if units is None and axes is None and source.axes is not None:
+        units = source.units or None
+    distances = source.spacing if spacing is None else spacing
+    return default_scale(source.ndim, distances, source.axes if axes is None else axes, units)
 
 
 def _save_to_object(
     target: Any,
     source: Volume,
     limit: int,
-    progress: Progress | None,
+    progress: Shown | None,
     devices: str | Sequence[str] | None,
 ) -> dict[str, Any]:
     check_target(target, source)
     align = _align(written_together(target), source.ndim)
     waits = is_overwritten(target, source)
     to = np.empty(source.shape, source.dtype) if waits else target
+    if type(target).__module__.split(".")[0] == "zarr":
+        to = ZarrTarget(target)
     report = _stream(source, to, align, limit, progress, None, devices)
     if waits:
         target[...] = to
@@ -361,7 +373,7 @@ def _save_to(
     writer: Writer,
     source: Volume,
     limit: int,
-    progress: Progress | None,
+    progress: Shown | None,
     devices: str | Sequence[str] | None,
     of: tuple[dict[str, Any], Earlier | None],
 ) -> dict[str, Any]:
@@ -378,13 +390,15 @@ def _save_to(
             writer.target.again(journal.done)
         align = _align(writer.granule, source.ndim)
         report = _stream(source, writer.target, align, limit, progress, journal, devices)
+        check_read(leaves(source))
         writer.finish()
     except BaseException as error:
         # If the memory is not enough for the first block, there is nothing to go on with.
-        keep = not (isinstance(error, BudgetError) and journal.is_empty)
+        nothing = isinstance(error, BudgetError) and journal.is_empty
+        keep = not (nothing or isinstance(error, ChangedError))
         writer.abandon(keep=keep)
         journal.close(remove=not keep)
-        if isinstance(error, OSError) and str(writer.path) not in str(error):
+        if keep and isinstance(error, OSError) and str(writer.path) not in str(error):
             message = (
                 f"{error}; what {writer.path} has so far is kept, and resume=True goes on with it"
             )
@@ -399,7 +413,7 @@ def _stream(
     target: Any,
     align: list[int],
     limit: int,
-    progress: Progress | None,
+    progress: Shown | None,
     journal: Journal | None,
     devices: str | Sequence[str] | None,
 ) -> dict[str, Any]:
@@ -416,16 +430,38 @@ def _stream(
     build = Build()
     build.add(source)
     done = [] if journal is None else journal.done
+    taken = _taken(target, build, align, limit, devices)
+    limit -= taken
     shared = workers(devices, limit)
     try:
-        return build.expr.run_to_sink(
-            write, limit, threads(), align, done, progress, written, shared
-        )
+        with reported(progress, source.itemsize) as told:
+            report = build.expr.run_to_sink(
+                write, limit, threads(), align, done, told, written, shared
+            )
     except BudgetError as error:
         if len(shared) < 2:
             raise
         message = f"{error}; {len(shared)} workers share {limit} bytes"
         raise BudgetError(message) from None
+    return {**report, "peak": report["peak"] + taken}
+
+
+def _taken(
+    target: Any, build: Build, align: list[int], limit: int, devices: str | Sequence[str] | None
+) -> int:
+    """Bytes of a memory limit that are left to `target` for what it makes of a block while it is written.
+
+    None where the smallest block needs them.
+    """
+    if not hasattr(target, "within"):
+        return 0
+    taken = target.within(limit)
+    shares = [room for room, *_ in workers(devices, limit - taken)]
+    try:
+        build.expr.plan(min(shares, default=limit - taken), threads(), align)
+    except BudgetError:
+        return 0
+    return taken
 
 
 def convert(source: _File, target: _File, **options: Any) -> dict[str, Any]:

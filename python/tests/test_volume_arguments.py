@@ -156,3 +156,11 @@ def test_a_window_with_more_points_than_a_list_holds_is_refused():
 def test_masks_of_other_shapes_are_told_with_both_shapes():
     with pytest.raises(RuntimeError, match=r"\(2, 2\) for an array of shape \(5, 6\)"):
         f.binary_erosion(np.ones((5, 6), bool), mask=np.ones((2, 2), bool))
+
+
+@pytest.mark.parametrize("radius", [-1, float("nan"), float("inf")])
+def test_shapes_have_radii_from_0_on(radius):
+    with pytest.raises(ValueError, match="give finite numbers from 0 on"):
+        f.ball(radius)
+    with pytest.raises(ValueError, match="give finite numbers from 0 on"):
+        f.ellipsoid([1, radius])

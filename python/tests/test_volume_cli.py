@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import json
 import pkgutil
 import re
 import shutil
@@ -72,7 +73,9 @@ def test_workers_and_levels(folder, capsys):
         np.asarray(volumes.open(folder / "out.zarr")), filters.maximum_filter(x, 3)
     )
     assert volumes.open(folder / "out.zarr", level=1).shape == (10, 15, 13)
-    assert run("convert", folder / "in.npy", folder / "no.npy", "--devices", "cuda:0") == 1
+    with pytest.raises(SystemExit) as stopped:
+        run("convert", folder / "in.npy", folder / "no.npy", "--devices", "cuda:0")
+    assert stopped.value.code == 2
     assert "no device 'cuda:0'" in capsys.readouterr().err
 
 
@@ -146,13 +149,15 @@ def test_plan_and_view(folder, capsys):
         (["filter", "ball", "in.npy", "out.npy"], 2, "no filter 'ball'"),
         (["filter", "nl_means", "in.npy", "out.npy"], 2, "needs --set h=..."),
         (["filter", "laplace", "in.npy", "out.npy", "--size", "3"], 2, "has no parameter size"),
-        (["filter", "median", "in.npy", "out.npy", "--mode", "far"], 1, "mode 'far'"),
-        (["filter", "median", "in.npy", "out.npy", "--size", "1,2"], 1, "2 entries for 3"),
+        (["filter", "median", "in.npy", "out.npy", "--mode", "far"], 2, "mode 'far'"),
+        (["filter", "median", "in.npy", "out.npy", "--size", "1,2"], 2, "2 entries for 3"),
         (["filter", "median", "in.npy", "nowhere/out.npy"], 1, "does not exist"),
         (["filter", "median", "in.npy", "in.npy"], 1, "another name"),
         (["filter", "median", "in.npy", "out.xyz"], 1, "unknown format"),
         (["filter", "median", "in.npy", "out.npy", "--memory", "500"], 3, "smallest block"),
-        (["filter", "mean", "in.npy", "out.npy", "--size", "3.5"], 1, "whole numbers"),
+        (["filter", "gaussian", "in.npy", "out.npy", "--sigma", "1,2"], 2, "2 entries for 3"),
+        (["plan", "gaussian", "in.npy", "--sigma", "1,2"], 2, "2 entries for 3"),
+        (["filter", "mean", "in.npy", "out.npy", "--size", "3.5"], 2, "whole numbers"),
         (
             ["filter", "median", "in.npy", "out.zarr", "--chunks", "8,8"],
             1,
@@ -168,7 +173,7 @@ def test_plan_and_view(folder, capsys):
         ),
         (["filter", "percentile", "in.npy", "out.npy"], 2, "needs --percentile"),
         (["convert", "in.npy", "out.npy", "--level", "1"], 1, "--level is for"),
-        (["view", "in.npy", "view.jpg"], 1, "written as .png"),
+        (["view", "in.npy", "view.jpg"], 2, "written as .png"),
         (["filter", "rank_filter", "in.npy", "out.npy"], 2, "needs --set rank=..."),
         (["convert", "in.raw", "out.npy"], 1, "give --shape and --dtype"),
         (["convert", "groups.h5", "out.npy"], 1, "say which one with --dataset"),
@@ -202,6 +207,23 @@ def test_errors_have_a_line_and_an_exit_code(folder, monkeypatch, capsys, words,
         (["filter", "gaussian", "in.npy", "out.npy", "--set", "order"], "write NAME=VALUE"),
         (["filter", "median", "in.npy", "out.npy", "--memory", "inf"], "no number of bytes"),
         (["convert", "in.npy", "out.zarr", "--levels", "two"], "no number of levels"),
+        (["convert", "in.npy", "out.npy", "--devices", "gpu"], "no device 'gpu'"),
+        (
+            ["convert", "in.npy", "out.npy", "--devices", "cpu:0=lots"],
+            "'lots' is no number of bytes",
+        ),
+        (
+            ["filter", "median", "in.npy", "out.npy", "--output-dtype", "flot"],
+            "'flot' not understood",
+        ),
+        (
+            ["convert", "in.raw", "out.npy", "--shape", "3", "--dtype", "flot"],
+            "'flot' not understood",
+        ),
+        (
+            ["plan", "median", "in.npy", "--draw", "plan.jpg"],
+            "plan.jpg: a plan is drawn as .svg or .png",
+        ),
     ],
 )
 def test_usage_is_exit_code_2(capsys, words, text):
@@ -229,6 +251,35 @@ def test_memory_that_costs_time_is_told_with_what_is_enough(folder, capsys):
     assert "0.00 % more than once" in capsys.readouterr().out
     assert run("filter", words[0], words[1], folder / "out.npy", "--memory", enough) == 0
     assert "times" not in capsys.readouterr().err
+
+
+def test_info_says_what_a_file_holds(folder, capsys):
+    pytest.importorskip("zarr")
+    x = np.load(folder / "in.npy")
+    assert run("info", folder / "in.npy") == 0
+    text = capsys.readouterr().out
+    assert "shape    (20, 30, 25)\ndtype    uint16\nbytes    30,000\ncodecs   none\n" in text
+    told = {"spacing": (2, 0.5, 0.5), "units": ("micrometer",) * 3, "chunks": (8, 8, 8)}
+    volumes.save(folder / "in.ome.zarr", x, levels=2, shards=(16, 16, 16), **told)
+    assert run("info", folder / "in.ome.zarr", "--level", "0") == 0
+    assert capsys.readouterr().out.splitlines()[4:] == [
+        "axes     z, y, x",
+        "spacing  2 micrometer, 0.5 micrometer, 0.5 micrometer",
+        "chunks   (8, 8, 8)",
+        "shards   (16, 16, 16)",
+        "codecs   zstd",
+        "levels   2: (20, 30, 25), (10, 15, 13)",
+    ]
+    assert run("info", "--json", folder / "in.ome.zarr", "--level", "1") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["shape"], facts["spacing"], facts["shards"]) == ([10, 15, 13], [4, 1, 1], None)
+    assert run("info", folder / "nothing.npy") == 1
+    assert "does not exist" in capsys.readouterr().err
+
+
+def test_info_without_a_file_is_about_the_installation(capsys):
+    assert run("--no-shim", "info") == 0
+    assert "self-test" in capsys.readouterr().out
 
 
 def test_pictures_show_the_middle_and_the_greatest_values(folder):

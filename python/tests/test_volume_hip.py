@@ -240,3 +240,10 @@ def test_complex_images_and_kernels_are_refused(name):
     if isinstance(words[0], np.ndarray):
         with pytest.raises(TypeError, match="kernel of complex numbers"):
             call(image("f4"), words[0] * 1j)
+
+
+@pytest.mark.parametrize("sigmas", [[1], [1, 1], [1, 1, 1, 1], [1, 1, -1], []])
+@pytest.mark.parametrize("operation", [hip.Gaussian, hip.HighPassFilter, hip.LoG])
+def test_sigmas_that_are_not_x_y_and_z_are_told(operation, sigmas):
+    with pytest.raises(ValueError, match=r"sigmas .* for 3 spatial axes; give one for each"):
+        operation(image(), sigmas)

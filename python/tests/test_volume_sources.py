@@ -152,3 +152,29 @@ def test_an_error_of_one_worker_stops_all(tmp_path):
             memory_limit="200KiB",
         )
     assert not (tmp_path / "out.npy").exists()
+
+
+class Duck:
+    """An object whose slices have a dtype of their own."""
+
+    shape = X.shape
+
+    def __init__(self, dtype, of_slices):
+        self.dtype, self.of_slices = np.dtype(dtype), of_slices
+
+    def __getitem__(self, key):
+        return X[key].astype(self.of_slices)
+
+
+@pytest.mark.parametrize(("dtype", "of_slices"), [("u1", "f8"), ("f4", "f8"), ("u2", "i2")])
+def test_slices_of_another_dtype_than_the_object_says_are_refused(dtype, of_slices):
+    told = rf"Duck are {np.dtype(of_slices)}, and its dtype is {np.dtype(dtype)}; give"
+    with pytest.raises(OSError, match=told):
+        np.asarray(v.open(Duck(dtype, of_slices)) + 1)
+
+
+@pytest.mark.parametrize(("dtype", "of_slices"), [("f8", "u2"), ("u2", ">u2"), ("i4", "u2")])
+def test_slices_that_fit_the_dtype_of_the_object_are_taken(dtype, of_slices):
+    result = np.asarray(v.open(Duck(dtype, of_slices)))
+    assert result.dtype == dtype
+    assert np.array_equal(result, X)

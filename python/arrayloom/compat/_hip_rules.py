@@ -99,8 +99,11 @@ def sigmas_of(volume: Volume, sigmas: ArrayLike) -> tuple[list[float], list[int]
     """Sigmas in the order of axes, from x, y, z; and the axes."""
     given = np.asarray(sigmas, np.float64).ravel().tolist()
     which = space_axes(volume)
-    if len(given) < len(which) or min(given) < 0:
-        message = f"sigmas {given} for {len(which)} spatial axes; give x, y and z, none negative"
+    if not len(which) <= len(given) <= 3 or min(given, default=0) < 0:
+        message = (
+            f"{len(given)} sigmas {given} for {len(which)} spatial axes; "
+            "give one for each of x, y and z, none negative"
+        )
         raise ValueError(message)
     return given[: len(which)][::-1], which
 
