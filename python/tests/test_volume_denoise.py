@@ -1,5 +1,8 @@
 """Non-local means and diffusion against plain NumPy."""
 
+import signal
+import threading
+
 import numpy as np
 import pytest
 
@@ -173,3 +176,26 @@ def test_rows_of_several_tiles(name, dtype, shape):
         part = np.asarray(WIDE[name](x[..., first : first + 400]))
         inner = whole[..., first + 20 : first + 380]
         np.testing.assert_allclose(part[..., 20:-20], inner, rtol=1e-5, atol=1e-4)
+
+
+def _long_work():
+    """A filter that takes a second or so, and its array."""
+    x = np.random.default_rng(7).random((70, 60, 50))
+    return lambda **words: f.nl_means(x, 0.5, 2, 5, **words)
+
+
+def test_long_work_is_done_in_slabs_with_the_same_bits():
+    work = _long_work()
+    assert np.array_equal(work(), work(memory_limit="4MiB"))
+
+
+def test_long_work_stops_when_it_is_told():
+    work = _long_work()
+
+    def work_for_minutes():
+        for _ in range(100):
+            work()
+
+    threading.Timer(0.05, signal.raise_signal, [signal.SIGINT]).start()
+    with pytest.raises(KeyboardInterrupt):
+        work_for_minutes()

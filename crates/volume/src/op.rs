@@ -92,6 +92,20 @@ pub(crate) fn worth(threads: usize, voxels: u64, cost_ns: f64) -> usize {
     several.clamp(1, threads.max(1))
 }
 
+/// Seconds after which somebody who pressed Ctrl-C grows impatient.
+const PATIENCE: f64 = 0.2;
+
+/// Into how many parts work is cut so that each takes no longer than somebody waits.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "an estimate, and a positive one"
+)]
+pub(crate) fn patient(threads: usize, voxels: u64, cost_ns: f64) -> i64 {
+    let seconds = voxels as f64 * cost_ns * 1e-9 / threads.max(1) as f64;
+    ((seconds / PATIENCE) as i64).max(1)
+}
+
 /// Voxels of a box of these extents.
 pub(crate) fn voxels(extents: &[i64]) -> u64 {
     extents.iter().map(|e| e.max(&0).unsigned_abs()).product()

@@ -292,16 +292,18 @@ impl<'a, 't> Job<'a, 't> {
         if !(0..=last).all(exact) {
             return Ok(false);
         }
+        let ask = || {
+            let cancelled = VolumeError::Cancelled { done: 0, blocks: 1 };
+            (!self.stopped()).then_some(()).ok_or(cancelled)
+        };
         for v in 0..last {
-            match wholes.make(&self.ctx, v) {
+            match wholes.make(&self.ctx, v, &ask) {
                 Err(error) if error.is_memory() => return Ok(false),
                 done => done?,
             }
-            if self.stopped() {
-                return Err(VolumeError::Cancelled { done: 0, blocks: 1 });
-            }
+            ask()?;
         }
-        match wholes.apply(&self.ctx, last, out) {
+        match wholes.apply(&self.ctx, last, out, &ask) {
             Err(error) if error.is_memory() => Ok(false),
             done => done.map(|()| true),
         }

@@ -1,11 +1,15 @@
-//! Values as a whole: operations on arrays in memory, one after the other.
+//! Values as a whole: operations on arrays in memory, one after the other, long ones in slabs.
 
 use crate::VolumeError;
 use crate::block::{View, ViewMut, region_bytes};
 use crate::expr::{Expr, Node};
 use crate::memory::Buf;
+use crate::op::{Op, patient};
 use crate::separable::Ctx;
 use arrayloom_types::Region;
+
+/// Asks whether the work shall go on; an error if not.
+pub(crate) type Ask<'a> = &'a dyn Fn() -> Result<(), VolumeError>;
 
 /// The values of an expression; what nobody reads any more is dropped.
 pub(crate) struct Wholes<'a> {
@@ -56,12 +60,12 @@ impl<'a> Wholes<'a> {
     /// Makes value `v`; those before it are made.
     ///
     /// # Errors
-    /// Those of the operation, and of memory.
-    pub(crate) fn make(&mut self, ctx: &Ctx, v: usize) -> Result<(), VolumeError> {
+    /// Those of the operation, of memory, and of `ask`.
+    pub(crate) fn make(&mut self, ctx: &Ctx, v: usize, ask: Ask<'_>) -> Result<(), VolumeError> {
         if let Node::Apply(..) = &self.expr.nodes()[v] {
             let bytes = region_bytes(&self.regions[v], self.expr.dtype(v));
             let mut buf = Buf::new(&ctx.meter, bytes)?;
-            self.apply(ctx, v, buf.bytes_mut())?;
+            self.apply(ctx, v, buf.bytes_mut(), ask)?;
             self.made[v] = Some(buf);
         }
         for u in (0..=v).filter(|&u| self.until[u] <= v) {
@@ -70,11 +74,17 @@ impl<'a> Wholes<'a> {
         Ok(())
     }
 
-    /// Computes value `v` into `out`.
+    /// Computes value `v` into `out`, and asks between parts of work that takes long.
     ///
     /// # Errors
-    /// Those of the operation.
-    pub(crate) fn apply(&self, ctx: &Ctx, v: usize, out: &mut [u8]) -> Result<(), VolumeError> {
+    /// Those of the operation and of `ask`.
+    pub(crate) fn apply(
+        &self,
+        ctx: &Ctx,
+        v: usize,
+        mut out: &mut [u8],
+        ask: Ask<'_>,
+    ) -> Result<(), VolumeError> {
         let Node::Apply(op, inputs) = &self.expr.nodes()[v] else {
             return Ok(());
         };
@@ -88,15 +98,37 @@ impl<'a> Wholes<'a> {
             },
         };
         let views: Vec<View<'_>> = inputs.iter().map(view).collect();
-        let out = ViewMut {
-            region: &self.regions[v],
-            dtype: op.dtype(),
-            data: out,
-        };
-        op.run(
-            &ctx.for_voxels(&**op, self.regions[v].voxels()),
-            &views,
-            out,
-        )
+        for (i, region) in slabs(&self.regions[v], ctx, &**op).iter().enumerate() {
+            if i > 0 {
+                ask()?;
+            }
+            let (data, rest) = out.split_at_mut(region_bytes(region, op.dtype()));
+            out = rest;
+            let part = ViewMut {
+                region,
+                dtype: op.dtype(),
+                data,
+            };
+            op.run(&ctx.for_voxels(&**op, region.voxels()), &views, part)?;
+        }
+        Ok(())
     }
+}
+
+/// A box in slabs along its first axis that can be cut, each of which takes no longer than somebody waits. An operation
+/// that takes exactly what it needs gets the box as it is.
+fn slabs(whole: &Region, ctx: &Ctx, op: &dyn Op) -> Vec<Region> {
+    let (extents, voxels) = (whole.extents(), whole.voxels());
+    let axis = extents.iter().position(|&n| n > 1);
+    let Some(axis) = axis.filter(|_| !op.takes_exactly()) else {
+        return vec![whole.clone()];
+    };
+    let count = patient(ctx.threads, voxels, op.cost_ns()).min(extents[axis]);
+    let cut = |i: i64| whole.lo[axis] + extents[axis] * i / count;
+    let slab = |i: i64| {
+        let mut region = whole.clone();
+        (region.lo[axis], region.hi[axis]) = (cut(i), cut(i + 1));
+        region
+    };
+    (0..count).map(slab).collect()
 }

@@ -128,8 +128,12 @@ pub(crate) fn seen<'py>(tensor: &Bound<'py, PyAny>, table: usize) -> PyResult<Op
     if place.device_type != device::CPU {
         return Ok(Some(Seen::There(place)));
     }
-    let (array, element) = array_over(tensor.py(), managed, np::array_type())?;
-    Ok(Some(Seen::Here(array, element)))
+    match array_over(tensor.py(), managed, np::array_type()) {
+        Ok((array, element)) => Ok(Some(Seen::Here(array, element))),
+        // A tensor without memory, for instance, of which the planner knows what to say.
+        Err(error) if error.is_instance_of::<PyBufferError>(tensor.py()) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Where a torch tensor lies, whatever its values are.
