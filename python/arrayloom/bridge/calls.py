@@ -120,8 +120,8 @@ class Call:
         self.kwargs: dict[str, Any] = {}
         # Whether the function is being traced: nothing can be looked at or run again then.
         self.traced = any(map(is_traced, leaves(*given)))
-        # Whether a version for the CPU made the result.
-        self.on_cpu = False
+        # The kind of arrays that the function worked on: another one if a version for the CPU ran.
+        self.own = runner.spec.name
         self._there = False
 
     def convert(self) -> None:
@@ -198,7 +198,7 @@ class Call:
             return value
         made = value
         if kind != self.spec.name or self.options.device is not None:
-            made, plan, _ = convert_with(value, self.spec, self.options)
+            made, plan = convert_with(value, self.spec, self.options)
             self.copied += 0 if plan.zero_copy else plan.nbytes
         self.arrays.append(made)
         return made

@@ -5,7 +5,7 @@
 
 from arrayloom import _ext
 from arrayloom.bridge import dtypes, registry
-from arrayloom.bridge.conversion import convert, home_of, placed
+from arrayloom.bridge.conversion import convert, home_of, placed, refuse
 from arrayloom.bridge.registry import Array, FrameworkSpec
 from arrayloom.bridge.use import Use
 
@@ -30,6 +30,8 @@ def cast(x: Array, dtype: str, use: Use) -> Array:
     if spec.hooks.astype is not None and _has(spec, dtype) and _needs_no_look(own, dtype, how):
         source, target = dtypes.numpy_dtype(own), dtypes.numpy_dtype(dtype)
         limit = dtypes.limit_of(source, target) if how == "saturate" else None
+        if limit is not None:
+            _refuse_odd(x, spec, f"a cast from {own} to {dtype}")
         return spec.hooks.astype(x, dtype, limit)
     if spec.hooks.traced(x):
         msg = (
@@ -37,12 +39,24 @@ def cast(x: Array, dtype: str, use: Use) -> Array:
             "function; pass dtype=None, or cast inside the function"
         )
         raise TypeError(msg)
+    _refuse_odd(x, spec, f"a cast from {own} to {dtype}")
     host = convert(x, "numpy", detach=True)
     if preserve:
         done = dtypes.preserve(host, dtype, nan=use.nan)
     else:
         done = dtypes.cast(host, dtype, how=use.cast, nan=use.nan)
     return placed(done, spec.name, home_of(x))
+
+
+def _refuse_odd(x: Array, spec: FrameworkSpec, work: str) -> None:
+    """Say that a result has no plain memory, sparse ones for instance, and the work goes over all elements."""
+    if spec.hooks.traced(x):
+        return
+    try:
+        refuse(x, spec, abroad=False)
+    except TypeError as error:
+        msg = f"{work} goes over all elements: {error} in the function, or pass dtype=None"
+        raise TypeError(msg) from None
 
 
 def _has(spec: FrameworkSpec, dtype: str) -> bool:

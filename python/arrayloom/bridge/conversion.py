@@ -46,6 +46,7 @@ __all__ = [
     "host_memory",
     "not_an_array",
     "placed",
+    "recorded",
     "refuse",
     "spec_of",
 ]
@@ -260,17 +261,7 @@ def convert(
         raise TypeError(msg) from error
     options = _checked(options)
     name, options = _target(to, like, options)
-    start = time.perf_counter_ns()
-    done, plan, source = convert_with(x, registry.get(name), options)
-    record = observing.current()
-    if record is not None:
-        took = time.perf_counter_ns() - start
-        record.add(
-            observing.Row(
-                "convert", source, name, plan.route, plan.nbytes, took, plan.reason, plan.hazards
-            )
-        )
-    return done
+    return convert_with(x, registry.get(name), options)[0]
 
 
 def placed(array: HostArray, kind: str, place: str | None) -> Array:
@@ -278,10 +269,32 @@ def placed(array: HostArray, kind: str, place: str | None) -> Array:
     return array if kind == "numpy" else convert(array, kind, device=place)
 
 
-def convert_with(x: Array, target: FrameworkSpec, options: Options) -> tuple[Array, Plan, str]:
-    """Convert an array, and tell how: `(result, plan, kind of the source)`."""
+def convert_with(x: Array, target: FrameworkSpec, options: Options) -> tuple[Array, Plan]:
+    """Convert an array, and tell how; whoever observes gets a row."""
+    return recorded(x, target.name, lambda: _converted(x, target, options))
+
+
+def recorded(x: Array, target: str, work: Callable[[], tuple[Array, Plan]]) -> tuple[Array, Plan]:
+    """Do a conversion, and add what it did to the record that somebody looks at."""
+    record = observing.current()
+    if record is None:
+        return work()
     source = spec_of(x)
     name = source.name if source is not None else type(x).__name__
+    start = time.perf_counter_ns()
+    made, plan = work()
+    took = time.perf_counter_ns() - start
+    record.add(
+        observing.Row(
+            "convert", name, target, plan.route, plan.nbytes, took, plan.reason, plan.hazards
+        )
+    )
+    return made, plan
+
+
+def _converted(x: Array, target: FrameworkSpec, options: Options) -> tuple[Array, Plan]:
+    """Convert an array by the first way that there is."""
+    source = spec_of(x)
     done = None
     if source is not None and source.name == target.name:
         done = _same_kind(x, source, options)
@@ -301,7 +314,7 @@ def convert_with(x: Array, target: FrameworkSpec, options: Options) -> tuple[Arr
             options = replace(options, device=place)
     if done is None:
         done = _shared(x, source, target, options) or _over_host(x, source, target, options)
-    return (*done, name)
+    return done
 
 
 def _shared(

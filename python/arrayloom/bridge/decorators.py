@@ -17,11 +17,13 @@ from types import ModuleType
 from typing import Any, TypeVar, overload
 
 from arrayloom import _ext
-from arrayloom.bridge import casting, recovery, registry, stacking, streams
+from arrayloom.bridge import casting, oom, recovery, registry, stacking, streams
 from arrayloom.bridge.calls import Call, Parameters, is_traced
 from arrayloom.bridge.containers import leaves, replaced
 from arrayloom.bridge.conversion import convert, home_of
+from arrayloom.bridge.errors import OutOfMemory
 from arrayloom.bridge.registry import Array, FrameworkSpec, Options
+from arrayloom.bridge.sizes import nbytes_of, shape_of
 from arrayloom.bridge.use import Use, judged
 
 __all__ = ["arrayloom", "cupy", "jax", "numpy", "pyclesperanto", "tensorflow", "torch", "uses"]
@@ -102,18 +104,23 @@ class Runner:
         """Run on each slice of the first array along an axis, and stack the results."""
         call.back()
         at = call.main
-        if at is None or len(call.argument(at).shape) <= axis:
+        if at is None:
             return recovery.survive(self, call)
-        if call.argument(at).shape[axis] == 0:
+        shape = shape_of(call.argument(at))
+        if shape is not None and len(shape) <= axis:
+            return recovery.survive(self, call)
+        if shape is not None and shape[axis] == 0:
             msg = (
-                f"slices along axis {axis} of an array of shape {tuple(call.argument(at).shape)} are none, so "
+                f"slices along axis {axis} of an array of shape {shape} are none, so "
                 "nothing says what the result would be; leave the call out, or run it on the whole"
             )
             raise ValueError(msg)
-        parts = [
-            recovery.survive(self, call.with_arguments(*call.replaced(at, piece)))
+        calls = [
+            call.with_arguments(*call.replaced(at, piece))
             for piece in stacking.unstack(call.argument(at), axis=axis)
         ]
+        parts = [recovery.survive(self, each) for each in calls]
+        call.own = next((each.own for each in calls if each.own != call.own), call.own)
         if not isinstance(parts[0], tuple):
             return self._joined(parts, axis)
         main = self._joined([p[0] for p in parts], axis)
@@ -143,24 +150,62 @@ class Runner:
         if kind is None:
             return main
         main = self._cast(main, call)
-        if call.use.output is not None:
-            main = convert(main, call.use.output, detach=call.use.detach)
-        elif kind not in (self.spec.name, "numpy", "arrayloom") and not call.on_cpu:
-            # A function for another framework made it.
-            main = convert(main, self.spec.name, detach=call.use.detach)
+        if kind == self.spec.name:
+            main = self._put_out(main, call)
+        elif self._is_from_cpu(kind, call):
+            main = self._from_cpu(main, call)
+        elif call.use.output is not None or kind not in ("numpy", "arrayloom"):
+            # A function for another framework may have made it.
+            main = convert(main, call.use.output or self.spec.name, detach=call.use.detach)
         return main if call.container is None else call.container.with_data(main)
 
     def _other(self, value: Any, call: Call) -> Any:  # noqa: ANN401
+        kind = _ext.bridge.kind(value)
+        if kind == self.spec.name:
+            return self._put_out(value, call)
+        if not self._is_from_cpu(kind, call):
+            return value
+        try:
+            return self._from_cpu(value, call)
+        except (TypeError, ValueError):
+            # A table, say, of elements that the framework does not have.
+            return value
+
+    def _put_out(self, value: Any, call: Call) -> Any:  # noqa: ANN401
+        """Convert an array of the function's framework, if another kind is asked for."""
         output = call.use.output
-        own = output is not None and _ext.bridge.kind(value) == self.spec.name
-        return convert(value, output, detach=call.use.detach) if own else value
+        return value if output is None else convert(value, output, detach=call.use.detach)
+
+    def _is_from_cpu(self, kind: str | None, call: Call) -> bool:
+        """Whether an array of a kind is what a version for the CPU made; arrays of ours stand for NumPy's."""
+        return call.own != self.spec.name and kind in (call.own, "arrayloom")
+
+    def _from_cpu(self, value: Any, call: Call) -> Any:  # noqa: ANN401
+        """Give an array that a version for the CPU made the kind that it would have had.
+
+        Raises
+        ------
+        OutOfMemory
+            There is no memory for it.
+        """
+        kind = call.use.output or self.spec.name
+        try:
+            return convert(value, kind, detach=call.use.detach)
+        except Exception as error:
+            if not oom.is_oom(error):
+                raise
+            msg = (
+                f"a version for the CPU made the result of {recovery.name_of(self.function)}, and {kind} has no "
+                f"memory for its {nbytes_of(value)} bytes; output='numpy' leaves it on the host"
+            )
+            raise OutOfMemory(msg) from error
 
     def _cast(self, main: Array, call: Call) -> Array:
         use = call.use
         if use.dtype != "preserve":
             return main if use.dtype is None else casting.cast(main, use.dtype, use)
         # A single number that an array became is a measure of its own.
-        number = getattr(main, "shape", None) == () and getattr(call.first, "shape", ()) != ()
+        number = shape_of(main) == () and shape_of(call.first) != ()
         if call.first is None or number:
             return main
         first = registry.get(_ext.bridge.kind(call.first) or "numpy")
@@ -229,12 +274,14 @@ def uses(kind: str | ModuleType, **words: Any) -> Callable[[Function], Function]
     on_oom : tuple of str
         Which of 'predict', 'release', 'spill', 'retry', 'chunk', 'cpu' are tried; () for none.
     cpu : callable or str, optional
-        A version for the CPU, or the kind that runs it there.
+        A version for the CPU, which gets arrays of NumPy, or the kind that runs the function there. Its arrays
+        get the kind that they would have without it, as far as the framework has their elements.
     pure : bool
         Whether the function leaves its arguments alone. Only then does it run again when memory ran out. Writes
         are noticed in tensors of torch, and in arrays of NumPy at some thousand of their elements.
     contract : callable, optional
-        Called with the result; raises if it is not as it must be.
+        Called with what the function returned; raises if that is not as it must be. What it returns is not looked
+        at.
 
     Returns
     -------

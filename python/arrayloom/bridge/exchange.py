@@ -15,15 +15,19 @@ from arrayloom.bridge.conversion import (
     convert_with,
     host_memory,
     not_an_array,
+    recorded,
     refuse,
     spec_of,
 )
 from arrayloom.bridge.foreign import DeviceArray
-from arrayloom.bridge.planning import place_of
-from arrayloom.bridge.registry import Array, Options
+from arrayloom.bridge.planning import Facts, Plan, place_of
+from arrayloom.bridge.registry import Array, HostArray, Options
 from arrayloom.bridge.sources import memory_of, of_capsule
 
 __all__ = ["array_namespace", "device", "from_dlpack", "move_to", "to_dlpack"]
+
+# Flags of DLPack 1.0.
+_READ_ONLY, _IS_COPIED = 1, 2
 
 
 def device(x: Array) -> str:
@@ -115,36 +119,65 @@ def to_dlpack(
     >>> np.shares_memory(from_dlpack(to_dlpack(a), "numpy"), a)
     True
     """
+    words = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+    return recorded(x, "dlpack", lambda: _lent(x, words))[0]
+
+
+def _lent(x: Array, words: dict[str, Any]) -> tuple[object, Plan]:
+    """Export an array for a consumer's words, and tell how."""
     spec = spec_of(x)
     if isinstance(x, DeviceArray):
-        return x.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+        return x.__dlpack__(**words), Plan("device", 0, f"lent on {x.device}")
     if spec is not None:
         refuse(x, spec)
-    if spec is not None and spec.hooks.device(x) != "cpu":
+    place = "cpu" if spec is None else spec.hooks.device(x)
+    if spec is not None and place != "cpu":
         # Only those that order their exports by streams take one.
-        return x.__dlpack__(stream=stream) if spec.hooks.stream is not None else x.__dlpack__()
-    options = Options(copy=copy)
-    array, facts = host_memory(x, spec, options)
-    _check_host(stream, dl_device)
+        ordered = spec.hooks.stream is not None
+        capsule = x.__dlpack__(stream=words["stream"]) if ordered else x.__dlpack__()
+        return capsule, Plan("device", 0, f"lent on {place}")
+    array, facts = host_memory(x, spec, Options(copy=words["copy"]))
+    _check_host(words["stream"], words["dl_device"])
+    version = words["max_version"]
+    return _lent_here(
+        array, facts, versioned=version is not None and version[0] >= 1, copy=words["copy"] is True
+    )
+
+
+def _lent_here(
+    array: HostArray, facts: Facts, *, versioned: bool, copy: bool
+) -> tuple[object, Plan]:
+    """Export memory of the host."""
     if not facts.native:
         msg = f"DLPack has no elements in the other byte order, such as {array.dtype.str}"
         raise BufferError(msg)
-    versioned = max_version is not None and max_version[0] >= 1
-    flags = 0
-    if copy is True:
-        array, flags = dtypes.aligned_copy(array, 256), 2
-    elif facts.readonly and (facts.kind in ("numpy", "arrayloom", NO_KIND)):
-        if not versioned:
-            msg = (
-                "DLPack before 1.0 cannot say that memory is read-only; pass max_version=(1, 0) or "
-                "copy=True"
-            )
-            raise BufferError(msg)
-        flags = 1
-    elif facts.readonly and versioned:
-        flags = 1
+    if copy:
+        array, flags = dtypes.aligned_copy(array, 256), _IS_COPIED
+        plan = Plan("copy", facts.nbytes, "copy=True asked for")
+    else:
+        flags = _guard(facts, versioned=versioned)
+        shared = Plan("share", 0, "DLPack lends this memory as it is")
+        plan = Plan("copy", facts.nbytes, facts.apart) if facts.apart else shared
     carrier, element = dtypes.carried(array)
-    return _ext.bridge.to_capsule(carrier, versioned=versioned, flags=flags, element=element)
+    capsule = _ext.bridge.to_capsule(carrier, versioned=versioned, flags=flags, element=element)
+    return capsule, plan
+
+
+def _guard(facts: Facts, *, versioned: bool) -> int:
+    """Return the flags of memory that is lent as it is.
+
+    Raises
+    ------
+    BufferError
+        It is read-only, and the consumer could not know that.
+    """
+    if facts.readonly and not versioned and facts.kind in ("numpy", "arrayloom", NO_KIND):
+        msg = (
+            "DLPack before 1.0 cannot say that memory is read-only; pass max_version=(1, 0) or "
+            "copy=True"
+        )
+        raise BufferError(msg)
+    return _READ_ONLY if facts.readonly and versioned else 0
 
 
 def _check_host(stream: Any, dl_device: tuple[int, int] | None) -> None:  # noqa: ANN401 - a number

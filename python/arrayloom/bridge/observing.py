@@ -3,7 +3,6 @@
 # Arrays of other frameworks have no types that a checker could know.
 # pyright: basic
 
-import json
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,7 +16,10 @@ __all__ = ["Record", "Row", "observe"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One conversion, or one step of the ladder out of an exhausted memory."""
+    """One conversion, or one step of the ladder out of an exhausted memory.
+
+    Capsules of DLPack have the target 'dlpack'.
+    """
 
     event: str
     source: str
@@ -52,11 +54,15 @@ class Record:
 
     def to_json(self) -> str:
         """Return the rows as JSON."""
+        import json  # noqa: PLC0415 - takes milliseconds
+
         return json.dumps([asdict(row) for row in self.rows()])
 
     @classmethod
     def from_json(cls, text: str) -> "Record":
         """Read what :meth:`to_json` wrote."""
+        import json  # noqa: PLC0415 - takes milliseconds
+
         rows = json.loads(text)
         return cls(Row(**{**row, "hazards": tuple(row["hazards"])}) for row in rows)
 
@@ -95,6 +101,8 @@ def _watch(step: int) -> None:
 def observe() -> Generator[Record]:
     """Record every conversion inside the block, in this thread and its tasks.
 
+    Arguments and results of decorated functions are conversions too, as are imports and exports by DLPack.
+
     Yields
     ------
     Record
@@ -106,7 +114,7 @@ def observe() -> Generator[Record]:
     >>> with b.observe() as record:
     ...     _ = b.convert([1, 2, 3], "numpy")
     >>> [(row.source, row.target, row.route) for row in record.rows()]
-    [('list', 'numpy', 'share')]
+    [('list', 'numpy', 'copy')]
     """
     record = Record()
     token = _current.set(record)

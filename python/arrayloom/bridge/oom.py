@@ -12,12 +12,12 @@ import gc
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterator
+from typing import NamedTuple
 
 from arrayloom.bridge import drivers, observing, registry
 from arrayloom.bridge.errors import FrameworkUnavailable, OutOfMemory
+from arrayloom.bridge.planning import place_of
 from arrayloom.bridge.registry import OomRules
 
 __all__ = ["is_oom", "memory", "release"]
@@ -87,20 +87,44 @@ def release(device: str | None = None, frameworks: tuple[str, ...] | None = None
     device : str, optional
         Only this device's; all if absent.
     frameworks : tuple of str, optional
-        Only these.
+        Only these, as far as they are imported.
 
     Returns
     -------
     int
         Bytes given back, as far as the frameworks say.
 
+    Raises
+    ------
+    TypeError
+        A framework that is not known; the message names those that are.
+    ValueError
+        A device that no framework has arrays on.
+
     Examples
     --------
     >>> release() >= 0
     True
     """
-    wanted = set(registry.names()) if frameworks is None else set(frameworks)
-    return sum(int(spec.release(device)) for spec in registry.imported() if spec.name in wanted)
+    if isinstance(frameworks, str):
+        msg = f"frameworks= takes a tuple of names such as ('torch',), not {frameworks!r}"
+        raise TypeError(msg)
+    wanted = registry.names() if frameworks is None else frameworks
+    names = {registry.get(name).name for name in wanted}
+    return _give_back(_known_place(device), names)
+
+
+def _known_place(device: str | None) -> str | None:
+    place = place_of(device)
+    known = {family for name in registry.names() for family in registry.get(name).devices}
+    if place is not None and place.partition(":")[0] not in known:
+        msg = f"no framework has arrays on {device!r}; known are {', '.join(sorted(known))}"
+        raise ValueError(msg)
+    return place
+
+
+def _give_back(place: str | None, names: Collection[str]) -> int:
+    return sum(int(spec.release(place)) for spec in registry.imported() if spec.name in names)
 
 
 def memory(device: str = "cpu") -> dict[str, int]:
@@ -118,15 +142,21 @@ def memory(device: str = "cpu") -> dict[str, int]:
     """
     family = device.partition(":")[0]
     if family == "cpu":
-        # What can be used without swapping, caches of files included.
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        kib = {name: int(rest.split()[0]) for name, _, rest in (x.partition(":") for x in lines)}
-        return {"free": 1024 * kib["MemAvailable"], "total": 1024 * kib["MemTotal"]}
+        return _host_memory()
     if family == "cuda":
         free, total = drivers.driver(device).memory(device)
         return {"free": free, "total": total}
     msg = f"the memory of device {device!r} cannot be asked: no imported framework knows it"
     raise ValueError(msg)
+
+
+def _host_memory() -> dict[str, int]:
+    from pathlib import Path  # noqa: PLC0415 - takes milliseconds
+
+    # What can be used without swapping, caches of files included.
+    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    kib = {name: int(rest.split()[0]) for name, _, rest in (x.partition(":") for x in lines)}
+    return {"free": 1024 * kib["MemAvailable"], "total": 1024 * kib["MemTotal"]}
 
 
 def free_bytes(device: str) -> int | None:
@@ -137,8 +167,7 @@ def free_bytes(device: str) -> int | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Rung:
+class Rung(NamedTuple):
     """One step of the ladder and what it gave."""
 
     name: str
@@ -158,12 +187,12 @@ def _collect(_device: str | None) -> int:
 
 
 def _own_pool(device: str | None) -> int:
-    return release(device, ("arrayloom",))
+    return _give_back(device, ("arrayloom",))
 
 
 def _others(device: str | None) -> int:
     rest = tuple(name for name in registry.names() if name != "arrayloom")
-    return release(device, rest)
+    return _give_back(device, rest)
 
 
 _RUNGS: tuple[tuple[str, Callable[[str | None], int]], ...] = (

@@ -9,7 +9,6 @@ devices with memory of their own: there a map is a copy.
 # pyright: basic
 
 import ctypes
-import ctypes.util
 import math
 from functools import cache
 from typing import Any
@@ -36,7 +35,9 @@ _MAP_BOTH = 3
 
 @cache
 def _library() -> Any:  # noqa: ANN401 - functions of C
-    name = ctypes.util.find_library("OpenCL") or "libOpenCL.so.1"
+    from ctypes.util import find_library  # noqa: PLC0415 - takes milliseconds
+
+    name = find_library("OpenCL") or "libOpenCL.so.1"
     try:
         found = ctypes.CDLL(name)
     except OSError as error:

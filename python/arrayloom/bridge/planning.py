@@ -6,7 +6,6 @@ A hazard that is known to end the process or to change values silently is a bran
 # Arrays of other frameworks have no types that a checker could know.
 # pyright: basic
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from math import prod
@@ -89,11 +88,15 @@ class Plan:
         >>> Plan("share", 0, "both read the memory of the host").to_json()
         '{"route": "share", "nbytes": 0, "reason": "both read the memory of the host", "hazards": []}'
         """
+        import json  # noqa: PLC0415 - takes milliseconds
+
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> "Plan":
         """Read what :meth:`to_json` wrote."""
+        import json  # noqa: PLC0415 - takes milliseconds
+
         facts = json.loads(text)
         return cls(**{**facts, "hazards": tuple(facts["hazards"])})
 

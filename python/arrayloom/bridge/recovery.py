@@ -9,7 +9,6 @@ again, with the same random numbers. What is being traced is run once and not lo
 # Arrays of other frameworks have no types that a checker could know.
 # pyright: basic
 
-import random
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,8 +20,9 @@ from arrayloom import _ext
 from arrayloom.bridge import observing, oom, registry
 from arrayloom.bridge.calls import Call, Runs
 from arrayloom.bridge.containers import leaves, payload, replaced
-from arrayloom.bridge.conversion import convert, convert_with, home_of, placed
-from arrayloom.bridge.registry import Array, FrameworkSpec
+from arrayloom.bridge.conversion import convert, convert_with, home_of, placed, refuse, spec_of
+from arrayloom.bridge.registry import FrameworkSpec, Options
+from arrayloom.bridge.sizes import nbytes_of, shape_of
 
 # Without a run to learn from: a result as large as the inputs, and one value between them.
 _FIRST_GUESS = 2
@@ -30,15 +30,9 @@ _FIRST_GUESS = 2
 _SMALL = 1 << 24
 
 
-def nbytes_of(x: Array) -> int:
-    """Return the bytes of an array's elements, 0 if it does not say."""
-    found = getattr(x, "nbytes", 0)
-    return int(found) if isinstance(found, (int, np.integer)) else 0
-
-
 def _key(call: Call) -> tuple[Any, ...]:
     spec = call.spec
-    return tuple((tuple(getattr(x, "shape", ())), spec.hooks.dtype(x)) for x in call.arrays)
+    return tuple((shape_of(x), spec.hooks.dtype(x)) for x in call.arrays)
 
 
 def _place(runner: Runs, call: Call) -> str | None:
@@ -48,6 +42,8 @@ def _place(runner: Runs, call: Call) -> str | None:
 @contextmanager
 def _random_state(spec: FrameworkSpec) -> Generator[Callable[[], None]]:
     """Keep the state of the random generators, to run a function again with the same numbers."""
+    import random  # noqa: PLC0415 - takes a millisecond
+
     specs = {s.name: s for s in (spec, registry.get("numpy"))}.values()
     saved: list[tuple[Callable[[Any], None], Any]] = [
         (s.hooks.restore_rng, s.hooks.save_rng())
@@ -201,7 +197,11 @@ def _ladder(
     if "chunk" in use.on_oom and use.chunk is not None:
         attempts.append(("chunks", lambda: _chunks(runner, call, restore)))
     if "cpu" in use.on_oom and (use.cpu is not None or place not in (None, "cpu")):
-        attempts.append(("CPU", lambda: _on_cpu(runner, call)))
+        why_not = _why_not_on_cpu(runner, call)
+        if why_not is None:
+            attempts.append(("CPU", lambda: _on_cpu(runner, call)))
+        else:
+            report.append(f"CPU: {why_not}")
     for name, attempt in attempts:
         restore()
         try:
@@ -224,7 +224,7 @@ def _chunks(runner: Runs, call: Call, restore: Callable[[], None]) -> Any:  # no
     """Run on ever smaller parts along an axis; the parts overlap by the halo that was declared."""
     axis, halo = call.use.chunk or (0, 0)
     at = call.main
-    if at is None or axis >= len(call.argument(at).shape):
+    if at is None or axis >= len(shape_of(call.argument(at)) or ()):
         msg = f"chunk=({axis}, {halo}) needs an array argument with such an axis"
         raise ValueError(msg)
     extent = int(call.argument(at).shape[axis])
@@ -276,13 +276,30 @@ def _result_of(result: Any, call: Call) -> Any:  # noqa: ANN401 - any result, an
     return convert(result, "numpy", detach=call.use.detach)
 
 
-def _on_cpu(runner: Runs, call: Call) -> Any:  # noqa: ANN401 - what the function returns
-    use = call.use
-    kind = use.cpu if isinstance(use.cpu, str) else None
-    if callable(use.cpu):
-        kind = "numpy"
+def _for_cpu(runner: Runs, call: Call) -> tuple[FrameworkSpec, Options]:
+    """Return the kind that the version for the CPU works on, and how arguments get there."""
+    cpu = call.use.cpu
+    kind = "numpy" if callable(cpu) else cpu
     target = registry.get(kind or runner.spec.name)
-    options = replace(call.options, device="cpu" if kind is None else None)
+    return target, replace(call.options, device="cpu" if kind is None else None)
+
+
+def _why_not_on_cpu(runner: Runs, call: Call) -> str | None:
+    """Return why an argument cannot be brought to the CPU, or None."""
+    target, options = _for_cpu(runner, call)
+    for x in leaves(*call.given):
+        spec = spec_of(x)
+        if spec is None or (spec is target and options.device is None):
+            continue
+        try:
+            refuse(x, spec, abroad=spec is not target)
+        except TypeError as error:
+            return str(error)
+    return None
+
+
+def _on_cpu(runner: Runs, call: Call) -> Any:  # noqa: ANN401 - what the function returns
+    target, options = _for_cpu(runner, call)
 
     def down(value: Any) -> Any:  # noqa: ANN401 - any argument
         if isinstance(value, (list, tuple)):
@@ -292,8 +309,9 @@ def _on_cpu(runner: Runs, call: Call) -> Any:  # noqa: ANN401 - what the functio
             return value
         return convert_with(value, target, options)[0]
 
-    function = use.cpu if callable(use.cpu) else runner.function
+    cpu = call.use.cpu
+    function = cpu if callable(cpu) else runner.function
     # The arguments as they came need no memory of a device.
     args, kwargs = call.given
-    call.on_cpu = True
+    call.own = target.name
     return function(*map(down, args), **{name: down(value) for name, value in kwargs.items()})

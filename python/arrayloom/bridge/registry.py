@@ -86,7 +86,7 @@ class Mutability(Enum):
     NEVER = "never"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Refusal:
     """Arrays that have no memory like others: how to know them, what to say.
 
@@ -101,7 +101,7 @@ class Refusal:
     cast: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class OomRules:
     """How a framework says that memory ran out.
 
@@ -117,7 +117,7 @@ class OomRules:
     sticky: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Options:
     """How a conversion shall be done; the keywords of ``convert``."""
 
@@ -135,7 +135,7 @@ class Options:
     borrowed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Hooks:
     """What is done with arrays of a framework.
 
@@ -249,7 +249,7 @@ class Hooks:
     narrowing: Callable[[], Mapping[str, str]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FrameworkSpec:
     """A framework: how its arrays are known, and what they can be.
 

@@ -20,7 +20,7 @@ __all__ = ["LADDER", "Use", "judged"]
 LADDER = ("predict", "release", "spill", "retry", "chunk", "cpu")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Use:
     """How a decorated function is run; the keywords of :func:`uses`."""
 

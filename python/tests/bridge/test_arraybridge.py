@@ -6,12 +6,14 @@ import inspect
 import pickle
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
 
 import arrayloom.bridge as b
 from arrayloom.bridge import arraybridge as ab
+from arrayloom.bridge import registry
 
 
 def test_the_first_generation_of_calls():
@@ -82,6 +84,29 @@ def test_recovery_and_cleanup():
     ab.cleanup_all_gpu_frameworks(0)
     ab._clear_cache_for_memory_type("unknown")
     assert set(ab.MEMORY_TYPE_CLEANUP_REGISTRY) == {m.value for m in ab.MemoryType}
+
+
+@pytest.mark.parametrize(("kind", "here"), [("torch", True), ("cupy", True), ("torch", False)])
+def test_contexts_keep_one_stream_of_a_framework(monkeypatch, kind, here):
+    module = types.ModuleType(kind)
+    module.cuda = types.SimpleNamespace(Stream=object, is_available=lambda: here)
+    monkeypatch.setattr(registry, "require", lambda spec: module if spec.name == kind else None)
+    context = ab.ThreadGPUContext()
+    assert (context.cupy_stream, context.torch_stream) == (None, None)
+    stream = getattr(context, f"get_{kind}_stream")()
+    assert (stream is not None) is here
+    assert getattr(context, f"get_{kind}_stream")() is stream
+    assert getattr(context, f"{kind}_stream") is stream
+
+
+def test_contexts_have_no_stream_of_what_is_not_there(monkeypatch):
+    def missing(spec):
+        raise b.FrameworkUnavailable(spec.name)
+
+    monkeypatch.setattr(registry, "require", missing)
+    context = ab.ThreadGPUContext()
+    assert (context.get_cupy_stream(), context.get_torch_stream()) == (None, None)
+    assert (context.tensorflow_device, context.jax_device) == (None, None)
 
 
 def test_stretching_happens_only_on_request():

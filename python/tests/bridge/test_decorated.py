@@ -410,8 +410,15 @@ def test_a_failure_while_arguments_are_converted():
         with pytest.raises(b.OutOfMemory, match="arguments: out of memory") as caught:
             double(image(3))
         assert isinstance(caught.value.__cause__, MemoryError)
-        safe = b.uses("boxes", cpu=lambda x, more: x * 10 + sum(more))
+        words = {"cpu": lambda x, more: x * 10 + sum(more)}
+        safe = b.uses("boxes", output="numpy", **words)
         assert safe(lambda x, more: None)(image(3), [image(3)]).tolist() == [0, 11, 22]
+        made.times, made.tries = 2, 0
+        safe = b.uses("boxes", **words)
+        assert safe(lambda x, more: None)(image(3), [image(3)]).data.tolist() == [0, 11, 22]
+        made.times, made.tries = 99, 0
+        with pytest.raises(b.OutOfMemory, match="boxes has no memory for its 12 bytes; output='n"):
+            safe(lambda x, more: None)(image(3), [image(3)])
         made.times, made.tries = 99, 0
         with pytest.raises(MemoryError):
             b.uses("boxes", on_oom=())(lambda x: x)(image(3))

@@ -376,6 +376,91 @@ def test_the_cpu_version_is_last():
     assert f(np.array([1, 2])).tolist() == [100, 200]
 
 
+def without_memory(function, error=MemoryError):
+    """A function that runs with arrays of NumPy only."""
+
+    def run(x):
+        if b.kind(x) != "numpy":
+            raise error
+        return function(x)
+
+    return run
+
+
+RESULTS = {
+    "array": lambda x: x * 2,
+    "tuple": lambda x: (x * 2, x + 1, "text"),
+    "dict": lambda x: {"image": x * 2, "count": 3},
+    "list": lambda x: [x * 2, None],
+}
+
+
+@pytest.mark.frameworks("torch", "jax")
+@pytest.mark.parametrize("kind", ["torch", "jax"])
+@pytest.mark.parametrize("output", [None, "numpy", "arrayloom"])
+@pytest.mark.parametrize("function", RESULTS.values(), ids=RESULTS)
+def test_the_cpu_version_changes_no_kind(kind, output, function):
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    usual = b.uses(kind, output=output)(function)(x)
+    for cpu in (function, "numpy"):
+        made = b.uses(kind, output=output, cpu=cpu)(without_memory(function))(x)
+        assert type(made) is type(usual)
+        pairs = [(made, usual)]
+        if isinstance(made, dict):
+            pairs = list(zip(made.values(), usual.values(), strict=True))
+        elif isinstance(made, (tuple, list)):
+            pairs = list(zip(made, usual, strict=True))
+        for ours, theirs in pairs:
+            assert b.kind(ours) == b.kind(theirs)
+            if b.kind(ours) is not None:
+                assert ours.dtype == theirs.dtype
+                assert np.array_equal(b.to_numpy(ours), b.to_numpy(theirs))
+
+
+@pytest.mark.frameworks("torch")
+def test_slices_that_the_cpu_version_made_join_the_others():
+    torch = importlib.import_module("torch")
+    volume = np.arange(12, dtype=np.float32).reshape(3, 2, 2)
+    for full in ({0}, {1, 2}, {0, 1, 2}):
+
+        @b.torch(cpu=lambda x: x * 2, slices=0)
+        def double(x, full=full):
+            if int(x[0, 0]) // 4 in full:
+                raise MemoryError
+            return x * 2
+
+        made = double(volume)
+        assert isinstance(made, torch.Tensor)
+        assert made.tolist() == (volume * 2).tolist()
+
+
+@pytest.mark.frameworks("pyclesperanto")
+def test_tables_of_the_cpu_version_stay_where_the_framework_has_no_such_elements():
+    def measure(x):
+        return x.astype(float) * 2, np.array([1.5, 2.5]), np.float64(3)
+
+    made = b.pyclesperanto(cpu=measure)(without_memory(measure))(np.ones((2, 2), np.float32))
+    assert [b.kind(v) for v in made] == ["pyclesperanto", "numpy", None]
+    assert made[0].dtype == np.float32
+
+
+@pytest.mark.frameworks("torch")
+def test_arrays_of_ours_from_the_cpu_version_become_the_frameworks():
+    def double(x):
+        return b.to_arrayloom(x) * 2, b.to_arrayloom(x)
+
+    made = b.torch(cpu=double)(without_memory(double))(np.ones(3))
+    assert [b.kind(v) for v in made] == ["torch"] * 2
+
+
+def test_arguments_of_objects_reach_the_cpu_version():
+    def fail(_x):
+        raise MemoryError
+
+    made = b.numpy(cpu=lambda x: x, dtype=None)(fail)(np.array([1, "a"], object))
+    assert made.tolist() == [1, "a"]
+
+
 def test_an_exhausted_ladder_tells_all():
     failing = Failing(largest=0)
 
@@ -542,6 +627,22 @@ def test_memory_and_release():
     assert b.release("cpu") >= 0
     with pytest.raises(ValueError, match="cannot be asked"):
         b.memory("abacus:0")
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "text"),
+    [
+        ({"device": "abacus"}, ValueError, "no framework has arrays on 'abacus'; known are cpu"),
+        ({"device": "cuda:x"}, ValueError, "such as 'cpu' or 'cuda:0'"),
+        ({"device": 0}, TypeError, "a device is a text"),
+        ({"frameworks": ("zz",)}, TypeError, "no array framework 'zz'; known are numpy"),
+        ({"frameworks": "torch"}, TypeError, r"such as \('torch',\), not 'torch'"),
+    ],
+)
+def test_release_names_what_it_knows(words, error, text):
+    with pytest.raises(error, match=text):
+        b.release(**words)
+    assert b.release("gpu:0", ("torch", "numpy")) >= 0
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])

@@ -27,6 +27,15 @@ def test_import_brings_no_framework():
     assert done.stdout.splitlines()[1] == "[]"
 
 
+def test_import_brings_no_slow_modules():
+    code = (
+        "import sys, arrayloom; before = set(sys.modules); import arrayloom.bridge; "
+        "print(sorted({'numpy.random', 'random', 'ctypes.util', 'json', 'pathlib'} & (set(sys.modules) - before)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_facts_need_no_array():
     plan = b.plan(described(), "numpy")
     assert (plan.route, plan.zero_copy, plan.nbytes) == ("share", True, 0)
@@ -237,6 +246,45 @@ def test_observations_add_up():
         pass
     b.to_numpy(np.zeros(3))
     assert later.rows() == ()
+
+
+def told(record):
+    return [(r.source, r.target, r.route, r.nbytes) for r in record.rows() if r.event == "convert"]
+
+
+@pytest.mark.frameworks("torch", "jax")
+def test_observations_have_arguments_and_results_of_decorated_functions():
+    x = np.ones((10, 100), np.float32)
+    with b.observe() as record:
+        b.jax(lambda x, _more: x)(x, [x])
+        b.torch(output="numpy")(lambda x: x)(x)
+    with b.observe() as nothing:
+        b.numpy(lambda x: x)(x)
+    assert told(nothing) == []
+    rows = told(record)
+    assert rows[:2] == [("numpy", "jax", "copy", 4000)] * 2
+    assert rows[2:] == [("numpy", "torch", "share", 0), ("torch", "numpy", "share", 0)]
+    assert all(row.nanoseconds > 0 for row in record.rows())
+
+
+def test_observations_have_imports_and_exports_by_dlpack():
+    x = np.ones(3)
+    with b.observe() as record:
+        b.to_dlpack(x)
+        b.to_dlpack(x, copy=True)
+        b.from_dlpack(b.to_dlpack([1, 2]), "numpy")
+        b.from_dlpack(x, "arrayloom", copy=True)
+        with pytest.raises(BufferError):
+            b.to_dlpack(x, stream=5)
+    assert told(record) == [
+        ("numpy", "dlpack", "share", 0),
+        ("numpy", "dlpack", "copy", 24),
+        ("list", "dlpack", "copy", 16),
+        ("numpy", "numpy", "same", 0),
+        ("numpy", "arrayloom", "copy", 24),
+    ]
+    reasons = [row.reason for row in record.rows()]
+    assert reasons[:2] == ["DLPack lends this memory as it is", "copy=True asked for"]
 
 
 def test_facts_of_a_view():

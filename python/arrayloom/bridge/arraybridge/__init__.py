@@ -28,6 +28,7 @@ from arrayloom.bridge.arraybridge.first import (
     VALID_GPU_MEMORY_TYPES,
     VALID_MEMORY_TYPES,
     ConverterBase,
+    ThreadGPUContext,
     get_converter,
 )
 from arrayloom.bridge.arraybridge.first import (
@@ -201,6 +202,7 @@ __all__ = [
     "SliceBySliceRuntimeParameter",
     "StaysInPlace",
     "TensorflowLibrary",
+    "ThreadGPUContext",
     "TorchLibrary",
     "_clear_cache_for_memory_type",
     "_enforce_gpu_device_requirements",

@@ -13,6 +13,7 @@ from arrayloom.bridge.arraybridge.functions import name_of, place_of
 from arrayloom.bridge.arraybridge.kinds import GPU_MEMORY_TYPES, MemoryConversionError, MemoryType
 from arrayloom.bridge.arraybridge.scaling import stretch
 from arrayloom.bridge.conversion import convert
+from arrayloom.bridge.errors import FrameworkUnavailable
 from arrayloom.bridge.registry import Array
 
 VALID_MEMORY_TYPES = {member.value for member in MemoryType}
@@ -177,3 +178,41 @@ def move_to_device(data: Array, memory_type: str, device_id: int) -> Array:
         raise MemoryConversionError(
             memory_type, memory_type, "device_movement", str(error)
         ) from error
+
+
+class ThreadGPUContext:
+    """Streams for code that asks for its own; decorated functions run on a stream of their thread anyway.
+
+    Attributes
+    ----------
+    cupy_stream, torch_stream : object or None
+        The framework's streams, once they were asked for.
+    tensorflow_device, jax_device : None
+        Both manage streams by themselves.
+    """
+
+    def __init__(self) -> None:
+        self.cupy_stream: Any = None
+        self.torch_stream: Any = None
+        self.tensorflow_device: Any = None
+        self.jax_device: Any = None
+
+    def get_cupy_stream(self) -> Any:  # noqa: ANN401 - of the framework's own type
+        """Return this object's stream of CuPy, None without a GPU."""
+        if self.cupy_stream is None:
+            self.cupy_stream = _new_stream("cupy")
+        return self.cupy_stream
+
+    def get_torch_stream(self) -> Any:  # noqa: ANN401 - of the framework's own type
+        """Return this object's stream of PyTorch, None without a GPU."""
+        if self.torch_stream is None:
+            self.torch_stream = _new_stream("torch")
+        return self.torch_stream
+
+
+def _new_stream(kind: str) -> Any:  # noqa: ANN401 - of the framework's own type
+    try:
+        cuda: Any = registry.require(registry.get(kind)).cuda
+    except FrameworkUnavailable:
+        return None
+    return cuda.Stream() if cuda.is_available() else None

@@ -80,7 +80,7 @@ class ConversionRoute:
         start = time.perf_counter()
         came_from = source.device_of(data)
         options = Options(device=target.place(target_device))
-        result, plan, _ = convert_with(data, target.spec, options)
+        result, plan = convert_with(data, target.spec, options)
         route = _taken(plan, source, target)
         if observer.wants_records and route.writes_a_record:
             first = cls.planned(source, came_from, target, target_device)

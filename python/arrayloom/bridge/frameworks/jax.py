@@ -142,9 +142,15 @@ def _place(x: Array) -> object:
 
 
 def _device(x: Array) -> str:
-    place = next(iter(x.devices()))
+    # A deleted array has no devices, and its sharding still has.
+    place = next(iter(x.sharding.device_set))
     family = "cuda" if place.platform in _GPUS else place.platform
     return family if family == "cpu" else f"{family}:{place.id}"
+
+
+def _synchronize(x: Array) -> None:
+    if not x.is_deleted():
+        x.block_until_ready()
 
 
 def _is_tracer(x: Array) -> bool:
@@ -222,7 +228,7 @@ SPEC = FrameworkSpec(
         take=lambda: _jax().dlpack.from_dlpack,
         place=_place,
         to_device=_to_device,
-        synchronize=lambda x: x.block_until_ready(),
+        synchronize=_synchronize,
         view=_view,
         accept=_accept,
         narrowing=narrowing,

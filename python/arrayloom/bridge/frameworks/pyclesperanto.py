@@ -10,7 +10,6 @@ on other devices, images are copied.
 import ctypes
 import os
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
@@ -29,7 +28,7 @@ from arrayloom.bridge.registry import (
     importer,
 )
 
-_VENDORS = Path("/etc/OpenCL/vendors")
+_VENDORS = "/etc/OpenCL/vendors"
 
 
 def keep_symbols_apart() -> None:
@@ -38,8 +37,10 @@ def keep_symbols_apart() -> None:
     TensorFlow exports LLVM's symbols to the whole process. PoCL, loaded after it in the usual way, would
     call TensorFlow's LLVM, and the process ends. Loaded like this it calls its own.
     """
+    from pathlib import Path  # noqa: PLC0415 - takes milliseconds
+
     names = os.environ.get("OCL_ICD_VENDORS")
-    folder = Path(names) if names and Path(names).is_dir() else _VENDORS
+    folder = Path(names if names and Path(names).is_dir() else _VENDORS)
     for entry in sorted(folder.glob("*.icd")) if folder.is_dir() else ():
         library = entry.read_text().strip()
         if "pocl" in library:

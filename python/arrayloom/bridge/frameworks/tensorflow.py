@@ -118,8 +118,15 @@ def _astype(x: Array, dtype: str, limit: float | None) -> Array:
     return tf.cast(x, dtype)
 
 
+def _values(x: Array) -> Array:
+    """Return the tensor with the values of a ragged or sparse one; others as they are."""
+    while _named(x, ("RaggedTensor", "SparseTensor")):
+        x = x.values
+    return x
+
+
 def _is_symbolic(x: Array) -> bool:
-    return _named(x, ("SymbolicTensor",))
+    return _named(_values(x), ("SymbolicTensor",))
 
 
 def _apart(x: Array) -> str | None:
@@ -129,7 +136,7 @@ def _apart(x: Array) -> str | None:
 
 
 def _device(x: Array) -> str:
-    kind, _, number = x.device.rpartition("/device:")[2].partition(":")
+    kind, _, number = _values(x).device.rpartition("/device:")[2].partition(":")
     return "cpu" if kind in ("CPU", "") else f"cuda:{number}"
 
 

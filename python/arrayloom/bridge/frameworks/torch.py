@@ -136,6 +136,11 @@ def _apart(x: Array) -> str | None:
     return "complex32, which only torch has" if _is_half_complex(x) else None
 
 
+def _version(x: Array) -> int | None:
+    # Tensors of inference mode count nothing.
+    return None if x.is_inference() else x._version  # noqa: SLF001 - torch's own name for it
+
+
 def _device(x: Array) -> str:
     place = x.device
     return place.type if place.index is None else f"{place.type}:{place.index}"
@@ -256,7 +261,7 @@ SPEC = FrameworkSpec(
         stream=_stream,
         enter=_enter,
         keep=_keep,
-        version=lambda x: getattr(x, "_version", None),
+        version=_version,
         traced=_traced,
         astype=_astype,
         save_rng=_save_rng,
