@@ -9,7 +9,6 @@ that NumPy's own code is to have.
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 # Arguments are as various as NumPy takes them.
 
-import math
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -76,7 +75,7 @@ def _einsum(*operands, **words) -> Any:
     # NumPy lays the result out as the operands lie.
     if any(a.ndim > 2 and not a.flags.c_contiguous for a in arrays):
         return NotImplemented
-    if not isinstance(operands[0], str) or not _is_product(operands[0].replace(" ", ""), arrays):
+    if not isinstance(operands[0], str) or not _is_product(operands[0].replace(" ", "")):
         return NotImplemented
     try:
         result = np.einsum(*operands, optimize=True, order="C")
@@ -88,14 +87,10 @@ def _einsum(*operands, **words) -> Any:
     return result if getattr(result, "base", None) is None else result.copy()
 
 
-# Products of vectors of so many elements pay for one call each.
-_LONG = 512
-
-
-def _is_product(subscripts: str, arrays: list[Any]) -> bool:
+def _is_product(subscripts: str) -> bool:
     """True for sums whose other common indices, those of a batch of matrices, come first in every operand.
 
-    Batches of short vectors are none: one small product after the other takes longer than NumPy's loop.
+    Batches of vectors are none: one small product after the other takes longer than NumPy's loop.
     """
     inputs, arrow, output = subscripts.partition("->")
     letters = [c for c in inputs if c.isalpha()]
@@ -104,12 +99,8 @@ def _is_product(subscripts: str, arrays: list[Any]) -> bool:
         output = dots + "".join({c for c in letters if letters.count(c) == 1})
     terms = inputs.split(",")
     batch = {c for c in output if sum(c in term for term in terms) > 1}
-    vectors = len(terms) > 2 or any(not set(term) & set(output) - batch for term in terms)
-    if batch and vectors:
-        shapes = zip("".join(terms), [n for a in arrays for n in a.shape], strict=False)
-        summed = {c: n for c, n in shapes if c not in output}
-        if "..." in inputs or math.prod(summed.values()) < _LONG:
-            return False
+    if batch and (len(terms) > 2 or any(not set(term) & set(output) - batch for term in terms)):
+        return False
     leading = all(
         set(term.removeprefix("...")[: len(batch & set(term))]) <= batch and "..." not in term[1:]
         for term in terms

@@ -156,10 +156,11 @@ def test_sums_of_products(xp_both, dtype):
             assert np.all(np.abs(np.asarray(found) - expected) <= bound), subscripts
 
 
-def test_batches_of_short_vectors_have_the_bits_of_numpy(xp_both):
+def test_batches_of_vectors_have_the_bits_of_numpy(xp_both):
     for subscripts, *shapes in (
         ("nij,nj->ni", (9000, 3, 4), (9000, 4)),
         ("ni,ni->n", (30_000, 2), (30_000, 2)),
+        ("ni,ni->n", (60, 2000), (60, 2000)),
         ("ni,nij,nj->n", (9000, 3), (9000, 3, 3), (9000, 3)),
         ("ni , ni->n", (600, 100), (600, 100)),
         ("...i,...i", (600, 100), (600, 100)),
