@@ -41,10 +41,12 @@ typedef struct { f64 re, im; } c128;
 #define root_f64 sqrt
 #define fabs_f32 fabs
 #define fabs_f64 fabs
-#define floor_ floor
-#define ceil_ ceil
-#define trunc_ trunc
-#define rint_ rint
+// PoCL makes anything of these where it knows when it compiles that they are asked for something that is no number.
+#define of_number(f, x) ((x) == (x) ? f(x) : (x))
+#define floor_(x) of_number(floor, x)
+#define ceil_(x) of_number(ceil, x)
+#define trunc_(x) of_number(trunc, x)
+#define rint_(x) of_number(rint, x)
 #define sign_from copysign
 // Numbers in two parts, and what argument reductions give.
 typedef struct { f64 hi, lo; } pair;
