@@ -143,7 +143,8 @@ def test_arguments_are_told_apart_by_type_and_sign() -> None:
         [{"mode": "constant", "cval": c} for c in (1.0, 2.0, np.inf, np.nan)],
         [{"axes": a} for a in (None, 0, 1, (0, 1), [0])],
         [{"output": o} for o in (None, "f8", np.float64, np.dtype("f8"), np.uint8, ">f4", float)],
-        [{"size": s} for s in (1, 2, 3, (3, 1), [1, 3], np.array([2, 2]))],
+        [{"size": s} for s in (1, 2, 3, (3, 1), [1, 3], np.array([2, 2]), np.int8(2), np.int8(3))],
+        [{"mode": "constant", "cval": c} for c in (np.float32(1), np.float64(1.5), np.float64(2))],
     ):
         for _ in range(2):
             for words in keys:
@@ -151,6 +152,13 @@ def test_arguments_are_told_apart_by_type_and_sign() -> None:
                 found = filters.uniform_filter(image, **given)
                 wanted = fresh(lambda given=given: filters.uniform_filter(image, **given))
                 assert same(found, wanted), words
+
+
+def test_numbers_of_numpy_are_arguments_too() -> None:
+    each = images()
+    for sigma in np.array([1.5, 1.5, 1.5]):
+        filters.gaussian_filter(next(each), sigma)
+    assert len(_kept._table) == 1
 
 
 def test_layouts_and_other_types_of_arrays() -> None:

@@ -148,7 +148,7 @@ def _token(value: object) -> object:
         If there is no such thing.
     """
     kind = type(value)
-    if value is None or kind is str:
+    if value is None or kind in {str, type} or isinstance(value, np.dtype):
         return value
     if kind in {int, bool}:
         return kind, value
@@ -156,10 +156,10 @@ def _token(value: object) -> object:
         return cast("float", value).hex()
     if kind in {list, tuple}:
         return kind, *map(_token, cast("list[object]", value))
+    if isinstance(value, (np.number, np.bool_)):
+        return kind, value.tobytes()
     if kind is np.ndarray:
         array = cast("NDArray[Any]", value)
         if array.nbytes <= _MOST_BYTES and array.dtype.kind in "biufc":
             return array.shape, array.dtype.str, array.tobytes()
-    elif kind is type or isinstance(value, np.dtype):
-        return value
     raise TypeError(kind)
