@@ -3,10 +3,8 @@
 //! special values. Results and conditions must be equal bit for bit; only a NaN may differ in its bits.
 
 #![expect(clippy::unwrap_used, reason = "a failure here fails the test")]
-#![expect(
-    unsafe_code,
-    reason = "pages that nobody may touch come from the system"
-)]
+
+mod fenced;
 
 use arrayloom_cpu::{Cpu, CpuConfig, Isa};
 use arrayloom_device::{Arg, Buf, Device, Launch, Queue, ReduceArgs};
@@ -14,6 +12,7 @@ use arrayloom_ir::{Arity, Builder, Form, FpFlags, Kernel, Output, Prim, ReduceOp
 use arrayloom_plan::ReduceOrder;
 use arrayloom_reference::Reference;
 use arrayloom_types::{DType, Strides};
+use fenced::Fenced;
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -322,60 +321,6 @@ fn memory(bytes: &[u8], skip: usize) -> Vec<u64> {
     words
         .map(|word| u64::from_ne_bytes(word.try_into().unwrap()))
         .collect()
-}
-
-/// Memory whose last byte is the last one before a page that nobody may touch.
-struct Fenced {
-    start: *mut u8,
-    /// Bytes of the pages that may be touched.
-    pages: usize,
-    /// Bytes at their end that are used.
-    len: usize,
-}
-
-impl Fenced {
-    const PAGE: usize = 4096;
-
-    fn new(bytes: &[u8]) -> Fenced {
-        let pages = bytes.len().next_multiple_of(Fenced::PAGE);
-        let (read_write, private) = (
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-        );
-        let whole = pages + Fenced::PAGE;
-        // SAFETY: new pages at a place of the system's choice.
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), whole, read_write, private, -1, 0) };
-        assert_ne!(start, libc::MAP_FAILED, "pages");
-        let start: *mut u8 = start.cast();
-        let fence = start.wrapping_add(pages);
-        // SAFETY: the last one of these pages, which holds nothing.
-        let refused = unsafe { libc::mprotect(fence.cast(), Fenced::PAGE, libc::PROT_NONE) };
-        assert_eq!(refused, 0, "a fence");
-        let fenced = Fenced {
-            start,
-            pages,
-            len: bytes.len(),
-        };
-        // SAFETY: as many bytes before the fence, which nobody else knows yet.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), fenced.first(), bytes.len()) };
-        fenced
-    }
-
-    fn first(&self) -> *mut u8 {
-        self.start.wrapping_add(self.pages - self.len)
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        // SAFETY: the bytes before the fence, set when it was made; no kernel runs any more.
-        unsafe { std::slice::from_raw_parts(self.first(), self.len) }.to_vec()
-    }
-}
-
-impl Drop for Fenced {
-    fn drop(&mut self) {
-        // SAFETY: the pages of `new`; no kernel runs any more.
-        unsafe { libc::munmap(self.start.cast(), self.pages + Fenced::PAGE) };
-    }
 }
 
 /// The memory of an input.
