@@ -99,15 +99,19 @@ impl OpDef {
 
     /// True if one call takes a few quick instructions: memory decides how long it takes.
     pub fn is_quick(&self, sig: &LoopSig) -> bool {
-        let code = self.code(sig);
-        code.len() <= QUICK_CODE && code.iter().all(|ins| ins.prim.is_quick())
+        is_quick(&self.code(sig))
     }
 
-    /// True if a choice is part of it: loops that branch for it, as NumPy's, take ten times as long where choices change
-    /// from element to element.
-    pub fn chooses(&self, sig: &LoopSig) -> bool {
-        self.code(sig).iter().any(|ins| ins.prim == Prim::Select)
+    /// True if that holds for NumPy's loops too: they branch for choices, which takes ten times as long where these
+    /// change from element to element.
+    pub fn is_quick_in_numpy(&self, sig: &LoopSig) -> bool {
+        let code = self.code(sig);
+        is_quick(&code) && !code.iter().any(|ins| ins.prim == Prim::Select)
     }
+}
+
+fn is_quick(code: &[Ins]) -> bool {
+    code.len() <= QUICK_CODE && code.iter().all(|ins| ins.prim.is_quick())
 }
 
 /// Instructions of a quick operation at most.

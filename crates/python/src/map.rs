@@ -350,8 +350,8 @@ impl Call<'_> {
             Input::View(view) => view.layout.dtype == dtype,
             Input::Scalar(_) | Input::Weak(_) => true,
         };
-        let (op, sig) = (self.entry.def, &self.sig);
-        self.inputs.iter().zip(&sig.ins).all(alike) && op.is_quick(sig) && !op.chooses(sig)
+        let sig = &self.sig;
+        self.inputs.iter().zip(&sig.ins).all(alike) && self.entry.def.is_quick_in_numpy(sig)
     }
 
     /// True if every Python number is in the range of the loop's dtype.
