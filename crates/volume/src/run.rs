@@ -293,8 +293,10 @@ impl<'a, 't> Job<'a, 't> {
             return Ok(false);
         }
         let ask = || {
-            let cancelled = VolumeError::Cancelled { done: 0, blocks: 1 };
-            (!self.stopped()).then_some(()).ok_or(cancelled)
+            if self.stopped() {
+                return Err(VolumeError::Cancelled { done: 0, blocks: 1 });
+            }
+            Ok(())
         };
         for v in 0..last {
             match wholes.make(&self.ctx, v, &ask) {

@@ -367,9 +367,7 @@ impl VolumeExpr {
         let window = Neighbourhood::new(window_axes(axes)?, &mask);
         let op = window.and_then(|w| local(w, kind, dtype));
         let op = op.map_err(|e| to_python(py, &e))?;
-        let shape = self.expr.shape(input).to_vec();
-        let added = self.expr.apply(op, &[input], &shape);
-        added.map_err(|e| to_python(py, &e))
+        self.same_shape(py, op, input)
     }
 
     /// Any operation on boxes: `function(boxes, views, (lo, hi), out)`.
