@@ -233,6 +233,7 @@ def test_large_windows_are_not_kept() -> None:
     for _ in range(2):
         filters.median_filter(image, 71)
         filters.correlate(image, np.ones((40, 40)))
+        filters.correlate(image, np.ones((40, 40)).tolist())
     assert not _kept._table
 
 

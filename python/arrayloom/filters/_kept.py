@@ -28,8 +28,8 @@ _R = TypeVar("_R")
 # A loop over images uses a few filters.
 _MOST = 256
 
-# Weights and structures of more bytes take longer to compare than their filter to build.
-_MOST_BYTES = 4096
+# Weights and structures of more bytes, or of more entries in a list, take longer to compare than their filter to build.
+_MOST_BYTES, _MOST_ENTRIES = 4096, 32
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def _token(value: object) -> object:
         return kind, value
     if kind is float:
         return cast("float", value).hex()
-    if kind in {list, tuple}:
+    if kind in {list, tuple} and len(cast("list[object]", value)) <= _MOST_ENTRIES:
         return kind, *map(_token, cast("list[object]", value))
     if isinstance(value, (np.number, np.bool_)):
         return kind, value.tobytes()
