@@ -93,6 +93,7 @@ def compute(
             if memory_limit is not None or limit >= default_limit():
                 raise
             run(target.reshape(volume.shape), default_limit(), threads(), progress, shared)
+    # An array of the caller may lie in a file that is read.
     if own:
         check_read(leaves(volume))
     if target is not out:
