@@ -333,14 +333,22 @@ impl<'a> Worker<'a> {
     /// The slots are set for the first row.
     unsafe fn compiled(&self, segment: usize, n: usize, rows: Rows<'_>) {
         let args = &self.slots[self.args[segment].clone()];
-        let mut moved: SmallVec<[*mut u8; 24]> = SmallVec::from_slice(args);
         let segment = &self.shared.program.segments[segment];
         let function = match &segment.around {
             Some(around) if segment.streams.fit(args, rows) => around,
             _ => &segment.function,
         };
-        // SAFETY: the arguments are those that the function was compiled for, with `n` elements.
-        let done = unsafe { function.call(&mut moved, n, rows) };
+        let mut moved: SmallVec<[*mut u8; 24]> = SmallVec::new();
+        let done = if rows.count == 1 {
+            // The slots were written just now. A copy of them by wider registers would wait until all that was
+            // stored before, the last tile's results among it, has reached the cache.
+            // SAFETY: the arguments are those that the function was compiled for, with `n` elements.
+            unsafe { function.call(args, n) }
+        } else {
+            moved.extend_from_slice(args);
+            // SAFETY: as above, for each row.
+            unsafe { function.call_rows(&mut moved, n, rows) }
+        };
         let flags = self.shared.flags;
         let met = flags.is_some() && mxcsr::take() != 0;
         let start = if met { 0 } else { done };
@@ -348,7 +356,8 @@ impl<'a> Worker<'a> {
             return;
         }
         let scratch = &mut self.scratch.borrow_mut();
-        moved.copy_from_slice(args);
+        moved.clear();
+        moved.extend_from_slice(args);
         for row in 0..rows.count {
             if row > 0 {
                 for (arg, &step) in moved.iter_mut().zip(rows.steps) {

@@ -6,10 +6,14 @@
 //! part, from other arrays. From some count on its operations run when they are called, into memory that the
 //! program has already. Now and then one is recorded all the same, and a single time that it meets another
 //! operation makes the place lazy again.
+//!
+//! So it is with the last operation of an expression, such as the addition in `a * 2 + 1`, whose result is looked at
+//! before anything else is recorded: it runs when it is called, with those before it, whose results are put off.
 
 use crate::engine::unknown;
+use crate::put_off;
 use crate::run::Wanted;
-use crate::table::accesses;
+use crate::table::{Home, Table, accesses};
 use crate::{Engine, EngineError};
 use arrayloom_fuse::split;
 use arrayloom_ir::{Action, Node, SlotId};
@@ -24,49 +28,38 @@ const KNOWN: u8 = 4;
 /// The count at which a known place is recorded again, to see.
 const LOOK_AGAIN: u8 = KNOWN + 48;
 
-/// What is known of every place.
-pub(crate) struct Alone {
-    counts: Box<[AtomicU8]>,
-}
+/// How often places did what they are counted for.
+struct Counts(Box<[AtomicU8]>);
 
-impl Alone {
-    pub(crate) fn new() -> Alone {
-        Alone {
-            counts: std::iter::repeat_with(AtomicU8::default)
-                .take(PLACES)
-                .collect(),
-        }
+impl Counts {
+    fn new() -> Counts {
+        let counts = std::iter::repeat_with(AtomicU8::default).take(PLACES);
+        Counts(counts.collect())
     }
 
-    fn count(&self, site: u32) -> Option<&AtomicU8> {
-        let known = site >= NOWHERE;
-        known.then(|| &self.counts[site as usize % PLACES])
+    fn of(&self, site: u32) -> Option<&AtomicU8> {
+        (site >= NOWHERE).then(|| &self.0[site as usize % PLACES])
     }
 
-    /// Learns from a list that ran, for the sake of `wanted` if one slot was waited for.
-    pub(crate) fn learn(&self, list: &[Node], wanted: Option<SlotId>) {
-        let meet = |node: &Node| !wanted.is_some_and(|wanted| fills(node, wanted));
-        let company = list.iter().any(meet);
-        if company && list.len() == 1 {
-            return;
-        }
-        for count in list.iter().filter_map(|node| self.count(node.site)) {
-            if company {
-                count.store(0, Relaxed);
-            } else {
+    /// Counts a place, or begins anew with it.
+    fn note(&self, site: u32, did: bool) {
+        match self.of(site) {
+            Some(count) if did => {
                 let _known = count.fetch_update(Relaxed, Relaxed, |n| (n < KNOWN).then_some(n + 1));
             }
+            Some(count) => count.store(0, Relaxed),
+            None => {}
         }
     }
 
     /// True for a place that is known. Asked for every operation, so it changes nothing and takes no lock.
     fn knows(&self, site: u32) -> bool {
-        self.count(site).is_some_and(|n| n.load(Relaxed) >= KNOWN)
+        self.of(site).is_some_and(|n| n.load(Relaxed) >= KNOWN)
     }
 
     /// True if the next operation of this place had better run at once, which counts.
     fn expects(&self, site: u32) -> bool {
-        let Some(count) = self.count(site) else {
+        let Some(count) = self.of(site) else {
             return false;
         };
         match count.load(Relaxed) {
@@ -83,6 +76,49 @@ impl Alone {
     }
 }
 
+/// What is known of every place.
+pub(crate) struct Alone {
+    /// Operations that ran alone.
+    lone: Counts,
+    /// Operations that ended a list whose other results were gone.
+    last: Counts,
+}
+
+impl Alone {
+    pub(crate) fn new() -> Alone {
+        Alone {
+            lone: Counts::new(),
+            last: Counts::new(),
+        }
+    }
+
+    /// Learns from a list that ran, for the sake of `wanted` if one slot was waited for.
+    pub(crate) fn learn(
+        &self,
+        list: &[Node],
+        wanted: Option<SlotId>,
+        is_live: impl Fn(SlotId) -> bool,
+    ) {
+        let meets = |node: &Node| !wanted.is_some_and(|wanted| fills(node, wanted));
+        let company = list.iter().any(meets);
+        if company && list.len() == 1 {
+            return;
+        }
+        for node in list {
+            self.lone.note(node.site, !company);
+        }
+        let Some((last, before)) = list.split_last().filter(|_| company) else {
+            return;
+        };
+        let gone = |node: &Node| node.outs.iter().all(|(slot, _)| !is_live(*slot));
+        let ends = !meets(last) && before.iter().all(gone);
+        for node in before {
+            self.last.note(node.site, false);
+        }
+        self.last.note(last.site, ends);
+    }
+}
+
 /// True if the operation writes values to `wanted` that do not depend on it.
 fn fills(node: &Node, wanted: SlotId) -> bool {
     let writes = matches!(node.action, Action::Map(_) | Action::Gather) && node.outs[0].0 == wanted;
@@ -93,11 +129,26 @@ impl Engine {
     /// True if an operation of this place, of computed values into a new array, had better run at once:
     /// then [`Engine::run_now`] takes it, and its results need memory.
     pub fn runs_at_once(&self, site: u32) -> bool {
-        self.settings.learn
-            && self.alone.knows(site)
-            && self.device.residency().is_none()
+        self.learns()
+            && self.alone.lone.knows(site)
             && self.is_idle()
-            && self.alone.expects(site)
+            && self.alone.lone.expects(site)
+    }
+
+    /// True if an operation of this place into a new array had better run at once, with the recorded operations that
+    /// make these operands, which nobody else will want: then [`Engine::run_end`] takes it, and its results need
+    /// memory.
+    pub fn ends_at_once(&self, site: u32, operands: &[SlotId]) -> bool {
+        let Some(guard) = self.guard().filter(|_| self.learns() && self.fuses()) else {
+            return false;
+        };
+        self.alone.last.knows(site)
+            && put_off::is_for(&self.table(), guard, operands)
+            && self.alone.last.expects(site)
+    }
+
+    fn learns(&self) -> bool {
+        self.settings.learn && self.device.residency().is_none()
     }
 
     /// True if nothing is recorded.
@@ -119,26 +170,41 @@ impl Engine {
             self.record(node)?;
             return self.flush();
         }
-        for (slot, is_write) in accesses(&node) {
-            match table.get_mut(slot) {
-                Some(entry) => {
-                    entry.check_there()?;
-                    entry.fresh &= !is_write;
-                }
-                None => return Err(unknown(slot)),
-            }
-        }
-        table.recorded += 1;
-        let parts = split(node, &mut |bytes| {
-            table.add(crate::table::Home::Internal, bytes, false)
-        });
-        for part in parts {
-            table.count(&part);
-            table.list.push(part);
-        }
+        push(&mut table, node)?;
         drop(table);
         self.run_list(Wanted::All)
     }
+
+    /// Runs an operation whose results have memory that no recorded operation needs, after what is recorded.
+    ///
+    /// # Errors
+    /// As for [`Engine::record`]; after a failure the operation stays recorded.
+    pub fn run_end(&self, node: Node) -> Result<(), EngineError> {
+        self.take_for(&node)?;
+        let _turn = self.turns.take();
+        push(&mut self.table(), node)?;
+        self.run_list(Wanted::End)
+    }
+}
+
+/// Appends an operation that runs next.
+fn push(table: &mut Table, node: Node) -> Result<(), EngineError> {
+    for (slot, is_write) in accesses(&node) {
+        match table.get_mut(slot) {
+            Some(entry) => {
+                entry.check_there()?;
+                entry.fresh &= !is_write;
+            }
+            None => return Err(unknown(slot)),
+        }
+    }
+    table.recorded += 1;
+    let parts = split(node, &mut |bytes| table.add(Home::Internal, bytes, false));
+    for part in parts {
+        table.count(&part);
+        table.list.push(part);
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -165,45 +231,80 @@ mod tests {
         }
     }
 
+    /// Learns from a list of which slots below 100 are gone.
+    fn learn(alone: &Alone, list: &[Node], wanted: Option<SlotId>) {
+        alone.learn(list, wanted, |slot| slot.0 >= 100);
+    }
+
     #[test]
     fn a_place_is_known_after_some_times_alone() {
         let alone = Alone::new();
         for _ in 0..KNOWN {
-            assert!(!alone.expects(20));
-            alone.learn(&[node(20, 1)], Some(SlotId(1)));
+            assert!(!alone.lone.expects(20));
+            learn(&alone, &[node(20, 1)], Some(SlotId(1)));
         }
-        assert!(alone.expects(20));
-        assert!(alone.knows(20) && !alone.knows(21), "another place");
+        assert!(alone.lone.expects(20));
+        assert!(
+            alone.lone.knows(20) && !alone.lone.knows(21),
+            "another place"
+        );
     }
 
     #[test]
     fn other_reasons_to_run_teach_nothing() {
         let alone = Alone::new();
         for _ in 0..20 {
-            alone.learn(&[node(20, 1)], None);
-            alone.learn(&[node(20, 1)], Some(SlotId(2)));
-            alone.learn(&[node(3, 1)], Some(SlotId(1)));
+            learn(&alone, &[node(20, 1)], None);
+            learn(&alone, &[node(20, 1)], Some(SlotId(2)));
+            learn(&alone, &[node(3, 1)], Some(SlotId(1)));
         }
-        assert!(!alone.expects(20));
-        assert!(!alone.expects(3), "no line");
+        assert!(!alone.lone.expects(20));
+        assert!(!alone.lone.expects(3), "no line");
     }
 
     #[test]
     fn company_once_makes_a_place_lazy_again() {
         let alone = Alone::new();
-        (0..9).for_each(|_| alone.learn(&[node(20, 1)], Some(SlotId(1))));
-        alone.learn(&[node(20, 1), node(30, 2)], Some(SlotId(2)));
-        assert!(!alone.expects(20));
+        (0..9).for_each(|_| learn(&alone, &[node(20, 1)], Some(SlotId(1))));
+        learn(&alone, &[node(20, 1), node(30, 2)], Some(SlotId(2)));
+        assert!(!alone.lone.expects(20));
     }
 
     #[test]
     fn a_known_place_is_looked_at_again() {
         let alone = Alone::new();
-        (0..9).for_each(|_| alone.learn(&[node(20, 1)], Some(SlotId(1))));
-        let at_once = (0..200).take_while(|_| alone.expects(20)).count();
+        (0..9).for_each(|_| learn(&alone, &[node(20, 1)], Some(SlotId(1))));
+        let at_once = (0..200).take_while(|_| alone.lone.expects(20)).count();
         assert_eq!(at_once, usize::from(LOOK_AGAIN - KNOWN));
-        assert!(!alone.expects(20), "recorded, and not yet seen again");
-        alone.learn(&[node(20, 1)], Some(SlotId(1)));
-        assert!(alone.expects(20));
+        assert!(!alone.lone.expects(20), "recorded, and not yet seen again");
+        learn(&alone, &[node(20, 1)], Some(SlotId(1)));
+        assert!(alone.lone.expects(20));
+    }
+
+    #[test]
+    fn an_operation_that_ends_expressions_is_known() {
+        let alone = Alone::new();
+        for _ in 0..KNOWN {
+            assert!(!alone.last.expects(30));
+            learn(&alone, &[node(20, 1), node(30, 100)], Some(SlotId(100)));
+        }
+        assert!(alone.last.expects(30));
+        assert!(!alone.last.knows(20) && !alone.lone.knows(30));
+        learn(
+            &alone,
+            &[node(20, 1), node(30, 2), node(40, 100)],
+            Some(SlotId(100)),
+        );
+        assert!(!alone.last.knows(30), "an operation follows");
+    }
+
+    #[test]
+    fn an_expression_whose_parts_are_kept_does_not_end() {
+        let alone = Alone::new();
+        for _ in 0..20 {
+            learn(&alone, &[node(20, 101), node(30, 100)], Some(SlotId(100)));
+            learn(&alone, &[node(20, 1), node(40, 100)], None);
+        }
+        assert!(!alone.last.knows(30) && !alone.last.knows(40));
     }
 }

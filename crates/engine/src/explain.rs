@@ -5,7 +5,7 @@
 
 use crate::Engine;
 use crate::engine::lock;
-use crate::run::Batch;
+use crate::run::{Batch, Wanted};
 use crate::stats::{Traffic, bytes, name_of};
 use arrayloom_fuse::{Cache, Fused, Group, Pass, Routes, Slots as _, Sweep, Why};
 use arrayloom_ir::{Operand, SlotId};
@@ -280,7 +280,7 @@ impl Engine {
             return Explanation::default();
         }
         if let Some(wanted) = wanted {
-            self.put_off(&mut batch, wanted);
+            self.put_off(&mut batch, Wanted::Value(wanted));
         }
         let fused = self.fuse_batch(&mut batch, &mut Cache::new());
         explanation(&batch, &fused)

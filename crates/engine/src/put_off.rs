@@ -1,12 +1,13 @@
 //! Results that are put off: `np.sum(np.abs(work - c))` forces the list while the program still holds
-//! the array of absolute values, but drops it as soon as the sum is there.
+//! the array of absolute values, but drops it as soon as the sum is there. So it is with the product in `a * 2 + 1`
+//! where the addition runs at once.
 //!
 //! When a fold forces the list, what it folds is computed on the way and not stored, if it can be had
-//! again cheaply. Its operations stay recorded; they are dropped with the array, or run when somebody
-//! wants the array after all. No operation is put off twice.
+//! again cheaply; likewise the operands of an operation that runs at once. Their operations stay recorded; they are
+//! dropped with the array, or run when somebody wants the array after all. No operation is put off twice.
 
 use crate::Engine;
-use crate::run::Batch;
+use crate::run::Wanted;
 use crate::table::{Home, Leftover, Table, accesses};
 use arrayloom_fuse::{Slots, covers, dead};
 use arrayloom_guard::{Guard, State};
@@ -32,35 +33,51 @@ pub(crate) struct PutOff {
 /// The results that need not be stored while `wanted` is computed.
 pub(crate) fn choose(
     (table, guard): (&Table, &Guard),
-    batch: &Batch,
-    wanted: SlotId,
+    list: &[Node],
+    wanted: Wanted,
 ) -> Vec<PutOff> {
-    let list = &batch.list;
+    let sought: Vec<SlotId> = match wanted {
+        Wanted::Value(slot) => {
+            let folded = |fold: usize| list[fold].ins.first().and_then(Operand::slot);
+            folds_behind(list, slot)
+                .into_iter()
+                .filter_map(folded)
+                .filter(|&folded| folded != slot)
+                .collect()
+        }
+        Wanted::End => {
+            let last = list.last().map_or(&[][..], |last| &last.ins);
+            last.iter().filter_map(Operand::slot).collect()
+        }
+        Wanted::All | Wanted::First(_) | Wanted::Memory(_) => return Vec::new(),
+    };
     let mut found: Vec<PutOff> = Vec::new();
-    for fold in folds_behind(list, wanted) {
-        let Some(Operand::View(slot, _)) = list[fold].ins.first() else {
-            continue;
-        };
-        let known = found.iter().any(|put_off| put_off.slot == *slot);
-        let live = table.get(*slot).is_some_and(|entry| entry.user);
-        if known || !live || *slot == wanted {
+    for slot in sought {
+        let known = found.iter().any(|put_off| put_off.slot == slot);
+        let live = table.get(slot).is_some_and(|entry| entry.user);
+        if known || !live {
             continue;
         }
-        let mut chain = Chain {
-            table,
-            guard,
-            batch,
-            nodes: BTreeSet::new(),
-            reads: BTreeSet::new(),
-        };
-        if chain.makes(*slot) {
-            found.push(PutOff {
-                slot: *slot,
-                places: chain.nodes.into_iter().collect(),
-            });
+        if let Some(places) = Chain::new(table, guard, list).making(slot) {
+            found.push(PutOff { slot, places });
         }
     }
     found
+}
+
+/// True if the list does nothing but make these arrays, and they need not be stored for what reads them.
+pub(crate) fn is_for(table: &Table, guard: &Guard, arrays: &[SlotId]) -> bool {
+    let chains = arrays
+        .iter()
+        .map(|&slot| Chain::new(table, guard, &table.list).making(slot));
+    let mut needed = BTreeSet::new();
+    for chain in chains {
+        let Some(places) = chain else {
+            return false;
+        };
+        needed.extend(places);
+    }
+    needed.len() == table.list.len()
 }
 
 /// The folds that `wanted` comes from by operations on few points.
@@ -86,24 +103,39 @@ fn folds_behind(list: &[Node], wanted: SlotId) -> Vec<usize> {
 struct Chain<'a> {
     table: &'a Table,
     guard: &'a Guard,
-    batch: &'a Batch,
+    list: &'a [Node],
     nodes: BTreeSet<u32>,
     reads: BTreeSet<SlotId>,
 }
 
-impl Chain<'_> {
+impl<'a> Chain<'a> {
+    fn new(table: &'a Table, guard: &'a Guard, list: &'a [Node]) -> Chain<'a> {
+        Chain {
+            table,
+            guard,
+            list,
+            nodes: BTreeSet::new(),
+            reads: BTreeSet::new(),
+        }
+    }
+
+    /// The places of the operations that make all of `slot`; none if they cannot be done again, or not cheaply.
+    fn making(mut self, slot: SlotId) -> Option<Vec<u32>> {
+        self.makes(slot).then(|| self.nodes.into_iter().collect())
+    }
+
     /// Adds the operation that makes all of `slot`. False if it cannot be done again, or not cheaply.
     fn makes(&mut self, slot: SlotId) -> bool {
         let &[place] = self.writers(slot).as_slice() else {
             return false;
         };
-        let node = &self.batch.list[place as usize];
+        let node = &self.list[place as usize];
         self.nodes.insert(place);
         self.nodes.len() <= MAX_OPS
             && !node.told
             && node.mask.is_none()
             && node.outs.len() == 1
-            && covers(&node.outs[0].1, self.batch.nbytes(slot))
+            && covers(&node.outs[0].1, self.nbytes(slot))
             && self.is_new(slot)
             && is_cheap(node)
             && node.ins.iter().all(|operand| match operand {
@@ -133,9 +165,13 @@ impl Chain<'_> {
         self.reads.len() <= MAX_READS
     }
 
+    fn nbytes(&self, slot: SlotId) -> usize {
+        self.table.get(slot).map_or(0, |entry| entry.nbytes)
+    }
+
     /// The operations that write a slot.
     fn writers(&self, slot: SlotId) -> Vec<u32> {
-        let nodes = (0..).zip(&self.batch.list);
+        let nodes = (0..).zip(self.list);
         nodes
             .filter(|(_, node)| node.outs.iter().any(|(out, _)| *out == slot))
             .map(|(place, _)| place)

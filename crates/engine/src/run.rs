@@ -128,6 +128,8 @@ pub(crate) enum Wanted {
     First(usize),
     /// Somebody reads a slot.
     Value(SlotId),
+    /// The last operation runs as soon as it is called, and what makes its operands with it.
+    End,
     /// Somebody writes to a slot, so that nothing may be left that reads its old value.
     Memory(SlotId),
 }
@@ -135,7 +137,7 @@ pub(crate) enum Wanted {
 impl Wanted {
     fn slot(self) -> Option<SlotId> {
         match self {
-            Wanted::All | Wanted::First(_) => None,
+            Wanted::All | Wanted::First(_) | Wanted::End => None,
             Wanted::Value(slot) | Wanted::Memory(slot) => Some(slot),
         }
     }
@@ -149,11 +151,9 @@ impl Engine {
         if batch.list.is_empty() {
             return Ok(());
         }
-        self.alone.learn(&batch.list, wanted.slot());
+        self.learn(&batch, wanted);
         self.propagate(&mut batch);
-        if let Wanted::Value(slot) = wanted {
-            self.put_off(&mut batch, slot);
-        }
+        self.put_off(&mut batch, wanted);
         let result = self.run_batch(&mut batch);
         let result = result.and(self.collect_events(&mut batch));
         self.settle_device(true);
@@ -162,6 +162,15 @@ impl Engine {
         stats.flushes += 1;
         stats.flush_seconds += started.elapsed().as_secs_f64();
         result
+    }
+
+    /// Learns from a list what its places want.
+    fn learn(&self, batch: &Batch, wanted: Wanted) {
+        // What runs as soon as it is called teaches nothing: its operands are still there.
+        if !matches!(wanted, Wanted::End) {
+            let is_live = |slot| batch.is_live(slot);
+            self.alone.learn(&batch.list, wanted.slot(), is_live);
+        }
     }
 
     /// Takes what a kernel met, or notes that its device will tell later.
@@ -264,11 +273,11 @@ impl Engine {
     }
 
     /// Counts results as dead that need not be stored now.
-    pub(crate) fn put_off(&self, batch: &mut Batch, wanted: SlotId) {
+    pub(crate) fn put_off(&self, batch: &mut Batch, wanted: Wanted) {
         let Some(guard) = self.guard().filter(|_| self.fuses()) else {
             return;
         };
-        batch.put_off = put_off::choose((&self.table(), guard), batch, wanted);
+        batch.put_off = put_off::choose((&self.table(), guard), &batch.list, wanted);
         for PutOff { slot, .. } in &batch.put_off {
             if let Some(facts) = batch.slots.get_mut(slot) {
                 facts.live = false;
@@ -276,7 +285,7 @@ impl Engine {
         }
     }
 
-    fn fuses(&self) -> bool {
+    pub(crate) fn fuses(&self) -> bool {
         self.settings.fuse && self.device.caps().fused
     }
 

@@ -68,7 +68,7 @@ fn native<'py>(
                 mask: words.mask.as_ref(),
                 dtype: words.dtype,
                 unsafe_cast: words.unsafe_cast,
-                placed: None,
+                ..Options::default()
             };
             map::call(py, entry, &inputs, &options)
         }
@@ -105,7 +105,7 @@ pub(crate) fn outer<'py>(
         mask: words.mask.as_ref(),
         dtype: words.dtype,
         unsafe_cast: words.unsafe_cast,
-        placed: None,
+        ..Options::default()
     };
     map::call(py, entry, &[&left, right], &options)
 }

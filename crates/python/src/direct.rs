@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "replaces C functions of numpy.ufunc")]
 
 use crate::array_ufunc;
+use crate::elision;
 use crate::keywords::Keywords;
 use crate::map::{self, Options, Outcome};
 use crate::np::{self, Arr};
@@ -94,13 +95,14 @@ fn call_here(
     let (args, count) = (operands.as_ptr(), operands.len());
     // SAFETY: NumPy's function with its own arguments.
     let own = || unsafe { function(ufunc, args, count, ptr::null_mut()) };
+    let temporary = elision::temporaries(operands);
     record_or(own, |py| {
         // SAFETY: the interpreter lends the ufunc.
         let this = unsafe { lend(py, ufunc) };
         // SAFETY: and all operands.
         let operands = operands.iter().map(|&o| unsafe { lend(py, o) });
         let operands: SmallVec<[_; 4]> = operands.collect();
-        record(&this, &operands)
+        record(&this, &operands, temporary)
     })
 }
 
@@ -132,6 +134,7 @@ fn has_large(operands: &[*mut PyObject]) -> bool {
 fn record<'py>(
     ufunc: &Bound<'py, PyAny>,
     operands: &[Bound<'py, PyAny>],
+    temporary: [bool; 2],
 ) -> PyResult<Outcome<'py>> {
     let Some(entry) = ops::by_ufunc(ufunc) else {
         return Ok(Outcome::Numpy(Reason::Operation));
@@ -149,6 +152,7 @@ fn record<'py>(
     let inputs: SmallVec<[_; 3]> = inputs.iter().collect();
     let options = Options {
         out,
+        temporary,
         ..Options::default()
     };
     map::call(ufunc.py(), entry, &inputs, &options)

@@ -57,10 +57,21 @@ pub(crate) fn placed(a: *mut PyObject, b: *mut PyObject, elides: Elides) -> Opti
 
 /// A large array with memory of its own that only the interpreter's stack holds.
 fn temporary(object: *mut PyObject) -> Option<(Arr, DType)> {
-    let array = exact(object).filter(|_| is_alone(object))?;
-    let own = array.has(flags::NPY_ARRAY_OWNDATA | flags::NPY_ARRAY_WRITEABLE);
-    let dtype = array.dtype().filter(|_| own && array.nbytes() >= LEAST)?;
+    let array = exact(object).filter(|_| is_temporary(object))?;
+    let large = array.has(flags::NPY_ARRAY_WRITEABLE) && array.nbytes() >= LEAST;
+    let dtype = array.dtype().filter(|_| large)?;
     Some((array, dtype))
+}
+
+/// Which of the first two operands are such arrays, of any size. The interpreter lends them.
+pub(crate) fn temporaries(operands: &[*mut PyObject]) -> [bool; 2] {
+    [0, 1].map(|at| operands.get(at).is_some_and(|&o| is_temporary(o)))
+}
+
+/// True for an array with memory of its own that only the interpreter's stack holds.
+fn is_temporary(object: *mut PyObject) -> bool {
+    let own = exact(object).is_some_and(|array| array.has(flags::NPY_ARRAY_OWNDATA));
+    own && is_alone(object)
 }
 
 /// True if only the interpreter's stack holds the object.

@@ -50,6 +50,8 @@ pub(crate) struct Options<'a, 'py> {
     pub(crate) unsafe_cast: bool,
     /// The strides of a new result of this dtype, where they are not the usual ones.
     pub(crate) placed: Option<Placed>,
+    /// Which of the first operands only the interpreter's stack holds.
+    pub(crate) temporary: [bool; 2],
 }
 
 /// Leaves the call to NumPy.
@@ -193,7 +195,11 @@ impl Call<'_> {
         let Some(draft) = self.draft(py)? else {
             leave!(Mismatch)
         };
-        let (birth, run) = record::way(at_once);
+        let (birth, run) = if self.pending {
+            record::way_of_pending(&self.inputs, options.temporary, site)
+        } else {
+            record::way(at_once)
+        };
         let op = (self.entry, &self.sig);
         let placed = options.placed.as_ref();
         let Some(born) = record::results(py, op, (&self.shape, placed), &self.inputs, birth)?

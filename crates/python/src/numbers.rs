@@ -169,6 +169,7 @@ pub(crate) unsafe extern "C" fn binary<const WHICH: usize>(
     let swaps = WHICH == MULTIPLY && elision::swaps_factors(a, b);
     let placed = elision::placed(a, b, BINARY[WHICH].elides);
     let (a, b) = if swaps { (b, a) } else { (a, b) };
+    let temporary = elision::temporaries(&[a, b]);
     object(|py| {
         // SAFETY: the interpreter lends both operands.
         let (a, b) = (unsafe { lend(py, a) }, unsafe { lend(py, b) });
@@ -177,6 +178,7 @@ pub(crate) unsafe extern "C" fn binary<const WHICH: usize>(
         } else {
             let options = Options {
                 placed,
+                temporary,
                 ..Options::default()
             };
             map::call(py, table().binary[WHICH], &[&a, &b], &options)?
@@ -407,10 +409,14 @@ pub(crate) fn in_place_call<'py>(
 
 /// `op a`.
 pub(crate) unsafe extern "C" fn unary<const WHICH: usize>(a: *mut PyObject) -> *mut PyObject {
+    let options = Options {
+        temporary: elision::temporaries(&[a]),
+        ..Options::default()
+    };
     object(|py| {
         // SAFETY: the interpreter lends the operand.
         let a = unsafe { lend(py, a) };
-        let reason = match map::call(py, table().unary[WHICH], &[&a], &Options::default())? {
+        let reason = match map::call(py, table().unary[WHICH], &[&a], &options)? {
             Outcome::Done(result) => return Ok(result),
             Outcome::Numpy(reason) => reason,
         };
@@ -494,6 +500,10 @@ pub(crate) unsafe extern "C" fn compare(
     b: *mut PyObject,
     which: c_int,
 ) -> *mut PyObject {
+    let options = Options {
+        temporary: elision::temporaries(&[a, b]),
+        ..Options::default()
+    };
     object(|py| {
         // SAFETY: the interpreter lends both operands.
         let (a, b) = (unsafe { lend(py, a) }, unsafe { lend(py, b) });
@@ -502,7 +512,7 @@ pub(crate) unsafe extern "C" fn compare(
             .and_then(|w| table().comparisons.get(w));
         let reason = match entry {
             None => Reason::Operation,
-            Some(entry) => match map::call(py, entry, &[&a, &b], &Options::default())? {
+            Some(entry) => match map::call(py, entry, &[&a, &b], &options)? {
                 Outcome::Done(result) => return Ok(result),
                 Outcome::Numpy(reason) => reason,
             },

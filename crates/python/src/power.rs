@@ -1,13 +1,13 @@
 //! `a ** b`: NumPy's short cuts for common exponents, and the powers that only NumPy may compute.
 #![expect(unsafe_code, reason = "C slots of the array type")]
 
-use crate::delegate;
 use crate::map::{self, Options, Outcome};
 use crate::np::Arr;
 use crate::numbers::{in_numpy, in_place_call, is_number, right_raises_first, stranger, table};
 use crate::operand::{Input, Reason, Weak};
 use crate::ops::{self, OpEntry};
 use crate::slot::{lend, object, owned};
+use crate::{delegate, elision};
 use arrayloom_ir::LoopSig;
 use arrayloom_types::Kind;
 use pyo3::exceptions::PyNotImplementedError;
@@ -92,6 +92,10 @@ pub(crate) unsafe extern "C" fn power(
     b: *mut PyObject,
     modulo: *mut PyObject,
 ) -> *mut PyObject {
+    let options = Options {
+        temporary: elision::temporaries(&[a, b]),
+        ..Options::default()
+    };
     object(|py| {
         // SAFETY: the interpreter lends the operands.
         let (a, b) = (unsafe { lend(py, a) }, unsafe { lend(py, b) });
@@ -100,9 +104,9 @@ pub(crate) unsafe extern "C" fn power(
         let outcome = if !modulo.is_none() {
             Outcome::Numpy(Reason::Keyword)
         } else if let Some(row) = short_cut(&a, &b) {
-            map::call(py, row, &[&a], &Options::default())?
+            map::call(py, row, &[&a], &options)?
         } else {
-            map::call(py, rows().power, &[&a, &b], &Options::default())?
+            map::call(py, rows().power, &[&a, &b], &options)?
         };
         let reason = match outcome {
             Outcome::Done(result) => return Ok(result),

@@ -186,6 +186,21 @@ impl Draft {
         sync::force(py, || engine.run_now(node), || engine.flush())
     }
 
+    /// Runs the node, whose results have memory already, and what makes its operands.
+    pub(crate) fn run_end(
+        mut self,
+        py: Python<'_>,
+        action: Action,
+        sig: LoopSig,
+        outs: SmallVec<[(SlotId, Layout); 1]>,
+        site: u32,
+    ) -> PyResult<()> {
+        let node = self.node(action, sig, outs, site);
+        sync::take_for(py, &node)?;
+        let engine = state::engine();
+        sync::force(py, || engine.run_end(node), || engine.flush())
+    }
+
     /// Records the node and waits for its first result.
     pub(crate) fn compute(
         mut self,
@@ -258,6 +273,29 @@ pub(crate) fn way<'py>(at_once: bool) -> (Birth<'py>, Run<'py>) {
         (birth::blank, Draft::run_now)
     } else {
         (birth::lazy, Draft::record)
+    }
+}
+
+/// As [`way`], of an operation with pending operands. `temporary` tells which of them go after this call.
+pub(crate) fn way_of_pending<'py>(
+    inputs: &[Input],
+    temporary: [bool; 2],
+    site: u32,
+) -> (Birth<'py>, Run<'py>) {
+    let mut pending: SmallVec<[SlotId; 2]> = SmallVec::new();
+    for (at, input) in inputs.iter().enumerate() {
+        let Input::View(view) = input else { continue };
+        if view.pending {
+            match view.slot {
+                Some((slot, _)) if temporary.get(at) == Some(&true) => pending.push(slot),
+                _ => return way(false),
+            }
+        }
+    }
+    if state::engine().ends_at_once(site, &pending) {
+        (birth::blank, Draft::run_end)
+    } else {
+        way(false)
     }
 }
 

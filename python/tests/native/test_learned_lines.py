@@ -345,3 +345,50 @@ def test_masked_assignments_are_learned(xp_default):
     a = fill(xp_default, xp_default.array(plain), -1.0, pending[:CACHED])
     b = fill(numpy, plain.copy(), -1.0, numpy.sqrt(numpy.arange(float(CACHED))) > 100.0)
     numpy.testing.assert_array_equal(plain_view(a), b)
+
+
+def _end(xp, a):
+    c = (a * 2.0 + 1.0) - a
+    return float(c[3])
+
+
+def test_an_expression_that_is_looked_at_moves_no_pages(xp, a):
+    for _ in range(10):
+        assert _end(xp, a) == 4.0
+    before = _ext.stats()
+    for _ in range(20):
+        assert _end(xp, a) == 4.0
+    after = _ext.stats()
+    assert after["publishes"] == before["publishes"]
+    assert after["kernels"] - before["kernels"] == 20, "one kernel each"
+
+
+def test_its_bits_and_warnings_are_those_of_its_lines(xp):
+    values = numpy.linspace(-2.0, 2.0, SIZE)
+    values[7] = 0.0
+    a, plain = xp.array(values), values.copy()
+
+    def run(of):
+        with all_warnings() as heard:
+            c = 3.0 / of * 2.0 - 1.0
+            found = float(c[7])
+        return numpy.array(c).tobytes(), found, [(w.lineno, str(w.message)) for w in heard]
+
+    for _ in range(12):
+        assert run(a) == run(plain)
+
+
+def test_an_operand_that_others_hold_is_there_as_before(xp, a):
+    def run():
+        b = a * 2.0
+        c = b + 1.0
+        return float(c[3]), float(b[3])
+
+    for _ in range(12):
+        assert run() == (7.0, 6.0)
+
+
+def test_operands_change_between_calls(xp, a):
+    for turn in range(20):
+        a[3] = turn
+        assert _end(xp, a) == turn + 1.0

@@ -17,8 +17,9 @@ def recorded() -> bool:
     """Whether an operation is recorded now, for later."""
     _ext.flush()
     _ext.reset_stats()
+    # Nobody looks at it: a line whose result is wanted each time would not be recorded for long.
     kept = np.ones(100_000) + 1
-    return _ext.stats()["flushes"] == 0 and float(kept[0]) == 2.0
+    return kept.size > 0 and _ext.stats()["flushes"] == 0
 
 
 pytestmark = pytest.mark.usefixtures("real_laziness")

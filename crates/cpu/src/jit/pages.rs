@@ -77,19 +77,34 @@ impl Function {
         self.bytes
     }
 
-    /// Calls the code for `rows.count` rows of `n` elements; at least one, and no more if the processor has no
-    /// masks. The answer is how many elements of a row it has done, from the first on. The arguments of
-    /// more than one row are not what they were.
+    /// Calls the code for one row of `n` elements. The answer is how many of them it has done, from the first on.
     ///
     /// # Safety
-    /// The pages hold code for [`Entry`]; `n` elements may be read or written at each argument, and at the
-    /// same for each row, as the code does; the processor has its instructions.
-    pub(crate) unsafe fn call(&self, args: &mut [*mut u8], n: usize, rows: Rows<'_>) -> usize {
-        debug_assert!(rows.count == 1 || rows.steps.len() == args.len());
+    /// The pages hold code for [`Entry`]; `n` elements may be read or written at each argument as the code does;
+    /// the processor has its instructions.
+    pub(crate) unsafe fn call(&self, args: &[*mut u8], n: usize) -> usize {
+        // SAFETY: promised by the caller. The code writes arguments between rows only.
+        unsafe { self.enter(args.as_ptr().cast_mut(), n, Rows::ONE) }
+    }
+
+    /// Calls the code for `rows.count` rows of `n` elements; at least one, and no more if the processor has no
+    /// masks. The answer is how many elements of a row it has done. The arguments are not what they were.
+    ///
+    /// # Safety
+    /// As for [`Function::call`], and the same for each row.
+    pub(crate) unsafe fn call_rows(&self, args: &mut [*mut u8], n: usize, rows: Rows<'_>) -> usize {
+        debug_assert_eq!(rows.steps.len(), args.len());
+        // SAFETY: promised by the caller.
+        unsafe { self.enter(args.as_mut_ptr(), n, rows) }
+    }
+
+    /// # Safety
+    /// As for [`Function::call_rows`]; `args` may be written if there is more than one row.
+    unsafe fn enter(&self, args: *mut *mut u8, n: usize, rows: Rows<'_>) -> usize {
         // SAFETY: the caller promises that the pages hold such a function.
         let entry = unsafe { std::mem::transmute::<*mut c_void, Entry>(self.pages.as_ptr()) };
         // SAFETY: promised by the caller.
-        unsafe { entry(args.as_mut_ptr(), n, rows.count, rows.steps.as_ptr()) }
+        unsafe { entry(args, n, rows.count, rows.steps.as_ptr()) }
     }
 }
 

@@ -83,3 +83,77 @@ fn trimming_tells_what_the_system_got() {
     assert!(w.engine.trim() <= cached, "each byte counts once");
     assert_eq!(w.engine.memory_report(0).cached, 0);
 }
+
+/// An expression of two operations whose result is looked at: `b = a + 3`, `c = b + 3`.
+fn learn_end(w: &World, a: &Array, site: u32) {
+    for _ in 0..4 {
+        let b = w.lazy(DType::F64, &[20_000]);
+        w.record(node(&b, a, site)).unwrap();
+        assert!(!w.engine.ends_at_once(site + 1, &[b.slot]));
+        let c = w.lazy(DType::F64, &[20_000]);
+        w.record(node(&c, &b, site + 1)).unwrap();
+        w.engine.release(b.slot);
+        assert_eq!(bits(w, &c), 7.0f64.to_bits());
+        w.engine.release(c.slot);
+    }
+}
+
+#[test]
+fn an_expression_that_is_looked_at_runs_with_its_last_operation() {
+    let (w, _turn) = guarded();
+    let live = w.live_bytes();
+    let a = w.ready(DType::F64, &[20_000], &vec![1.0; 20_000]);
+    let site = SITE + 10;
+    learn_end(&w, &a, site);
+    for _ in 0..3 {
+        let b = w.lazy(DType::F64, &[20_000]);
+        w.record(node(&b, &a, site)).unwrap();
+        assert!(w.engine.ends_at_once(site + 1, &[b.slot]));
+        let c = w.ready(DType::F64, &[20_000], &[]);
+        w.engine.run_end(node(&c, &b, site + 1)).unwrap();
+        assert_eq!(w.peek(&c)[..8], 7f64.to_le_bytes());
+        assert!(w.engine.is_pending(b.slot), "it need not be stored");
+        w.engine.release(b.slot);
+        assert!(w.engine.is_idle(), "its operation went with it");
+        w.engine.release(c.slot);
+    }
+    w.engine.release(a.slot);
+    assert_eq!(w.live_bytes(), live);
+}
+
+#[test]
+fn an_operand_that_is_wanted_after_all_is_computed() {
+    let (w, _turn) = guarded();
+    let a = w.ready(DType::F64, &[20_000], &vec![1.0; 20_000]);
+    let site = SITE + 20;
+    learn_end(&w, &a, site);
+    let b = w.lazy(DType::F64, &[20_000]);
+    w.record(node(&b, &a, site)).unwrap();
+    assert!(w.engine.ends_at_once(site + 1, &[b.slot]));
+    let c = w.ready(DType::F64, &[20_000], &[]);
+    w.engine.run_end(node(&c, &b, site + 1)).unwrap();
+    w.engine.sync_write(a.slot).unwrap();
+    w.write(&a, &vec![50.0; 20_000]);
+    assert_eq!(bits(&w, &b), 4.0f64.to_bits(), "of the old value");
+    assert_eq!(bits(&w, &c), 7.0f64.to_bits());
+    for array in [a, b, c] {
+        w.engine.release(array.slot);
+    }
+}
+
+#[test]
+fn other_operations_in_the_list_keep_an_expression_lazy() {
+    let (w, _turn) = guarded();
+    let a = w.ready(DType::F64, &[20_000], &vec![1.0; 20_000]);
+    let site = SITE + 30;
+    learn_end(&w, &a, site);
+    let other = w.lazy(DType::F64, &[20_000]);
+    w.record(node(&other, &a, site + 5)).unwrap();
+    let b = w.lazy(DType::F64, &[20_000]);
+    w.record(node(&b, &a, site)).unwrap();
+    assert!(!w.engine.ends_at_once(site + 1, &[b.slot]));
+    w.engine.flush().unwrap();
+    for array in [a, b, other] {
+        w.engine.release(array.slot);
+    }
+}
