@@ -26,7 +26,7 @@ const NOWHERE: u32 = 16;
 /// Times alone after which a place is known.
 const KNOWN: u8 = 4;
 /// The count at which a known place is recorded again, to see.
-const LOOK_AGAIN: u8 = KNOWN + 48;
+const LOOK_AGAIN: u8 = KNOWN + 128;
 
 /// How often places did what they are counted for.
 struct Counts(Box<[AtomicU8]>);

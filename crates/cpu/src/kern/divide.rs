@@ -60,6 +60,29 @@ macro_rules! by_float {
     };
 }
 
+/// Division of a byte in 16 bits, after Granlund and Montgomery, "Division by invariant integers using
+/// multiplication" (1994), figure 4.1: a product with `2^8 (2^l - d) / d + 1` and two shifts, where `2^l` is the least
+/// power of two that is not below `d`.
+macro_rules! by_byte {
+    ($t:ty, $f:ty, $wide:ty) => {
+        type Inverse = (u16, u16, u16);
+        #[inline(always)]
+        fn inverse(d: $t) -> (u16, u16, u16) {
+            let d = u32::from(d);
+            let power = d.next_power_of_two();
+            let factor = ((power - d) << 8) / d + 1;
+            let shift = power.trailing_zeros() as u16;
+            (factor as u16, shift.min(1), shift.saturating_sub(1))
+        }
+        #[inline(always)]
+        fn floor_by(a: $t, (factor, first, then): (u16, u16, u16)) -> $t {
+            let a = u16::from(a);
+            let high = a.wrapping_mul(factor) >> 8;
+            ((high + ((a - high) >> first)) >> then) as $t
+        }
+    };
+}
+
 /// The upper half of a product of 16 bits with `2^16 / d`, rounded up. It is above `a / d` by less than
 /// `a / 2^16`, which is less than `1 / d`. Of a negative number the bitwise complement is divided, and the quotient
 /// complemented.
@@ -112,7 +135,7 @@ small! {
     i8, f32, i32, true, by_product;
     i16, f32, i32, true, by_float;
     i32, f64, i32, true, by_float;
-    u8, f32, i32, false, by_product;
+    u8, f32, i32, false, by_byte;
     u16, f32, i32, false, by_float;
     u32, f64, u32, false, by_float;
 }
