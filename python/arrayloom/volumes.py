@@ -28,7 +28,7 @@ from arrayloom._formats import (
     partial_of,
 )
 from arrayloom._ome import Pyramid, Scale, default_scale
-from arrayloom._volume import Box, Build, Volume, as_volume, leaves
+from arrayloom._volume import Build, Volume, as_volume, leaves
 from arrayloom._volume_held import held
 from arrayloom._volume_journal import (
     Earlier,
@@ -41,8 +41,9 @@ from arrayloom._volume_journal import (
 from arrayloom._volume_limits import default_limit, nbytes, threads, workers
 from arrayloom._volume_measures import histogram, min_max, otsu, sum
 from arrayloom._volume_plan import Plan
-from arrayloom._volume_progress import Shown, check_progress, reported
+from arrayloom._volume_progress import Shown, check_progress
 from arrayloom._volume_stamp import ChangedError, check_read, stamp_of
+from arrayloom._volume_stream import align_of, stream
 from arrayloom._volume_targets import check_target, is_overwritten, written_together
 from arrayloom._volume_zarr import ZarrTarget
 from arrayloom.errors import BudgetError
@@ -109,10 +110,6 @@ def _check_extents(name: str, extents: Sequence[int] | None, volume: Volume) -> 
         raise ValueError(message)
 
 
-def _align(granule: Sequence[int] | None, rank: int) -> list[int]:
-    return [1] * rank if granule is None else [int(g) for g in granule]
-
-
 def plan(
     volume: object, *, memory_limit: _Limit = None, granule: Sequence[int] | None = None
 ) -> Plan:
@@ -145,7 +142,7 @@ def plan(
     _check_extents("granule", granule, source)
     build = Build()
     build.add(source)
-    align = _align(granule, source.ndim)
+    align = align_of(granule, source.ndim)
 
     def facts_of(room: int) -> dict[str, Any]:
         return build.expr.plan(room, threads(), align)
@@ -358,12 +355,12 @@ def _save_to_object(
     devices: str | Sequence[str] | None,
 ) -> dict[str, Any]:
     check_target(target, source)
-    align = _align(written_together(target), source.ndim)
+    align = align_of(written_together(target), source.ndim)
     waits = is_overwritten(target, source)
     to = np.empty(source.shape, source.dtype) if waits else target
     if type(target).__module__.split(".")[0] == "zarr":
         to = ZarrTarget(target)
-    report = _stream(source, to, align, limit, progress, None, devices)
+    report = stream(source, to, align, limit, progress, None, devices)
     if waits:
         target[...] = to
     return report
@@ -388,8 +385,8 @@ def _save_to(
     try:
         if isinstance(writer.target, Pyramid):
             writer.target.again(journal.done)
-        align = _align(writer.granule, source.ndim)
-        report = _stream(source, writer.target, align, limit, progress, journal, devices)
+        align = align_of(writer.granule, source.ndim)
+        report = stream(source, writer.target, align, limit, progress, journal, devices)
         check_read(leaves(source))
         writer.finish()
     except BaseException as error:
@@ -406,62 +403,6 @@ def _save_to(
         raise
     journal.close(remove=True)
     return report
-
-
-def _stream(
-    source: Volume,
-    target: Any,
-    align: list[int],
-    limit: int,
-    progress: Shown | None,
-    journal: Journal | None,
-    devices: str | Sequence[str] | None,
-) -> dict[str, Any]:
-    dtype = source.dtype
-
-    def write(box: Box, view: memoryview) -> None:
-        values = np.frombuffer(view, dtype).reshape([hi - lo for lo, hi in zip(*box, strict=True)])
-        target[tuple(slice(lo, hi) for lo, hi in zip(*box, strict=True))] = values
-
-    def written(lo: Sequence[int], hi: Sequence[int]) -> None:
-        if journal is not None:
-            journal.add(lo, hi)
-
-    build = Build()
-    build.add(source)
-    done = [] if journal is None else journal.done
-    taken = _taken(target, build, align, limit, devices)
-    limit -= taken
-    shared = workers(devices, limit)
-    try:
-        with reported(progress, source.itemsize) as told:
-            report = build.expr.run_to_sink(
-                write, limit, threads(), align, done, told, written, shared
-            )
-    except BudgetError as error:
-        if len(shared) < 2:
-            raise
-        message = f"{error}; {len(shared)} workers share {limit} bytes"
-        raise BudgetError(message) from None
-    return {**report, "peak": report["peak"] + taken}
-
-
-def _taken(
-    target: Any, build: Build, align: list[int], limit: int, devices: str | Sequence[str] | None
-) -> int:
-    """Bytes of a memory limit that are left to `target` for what it makes of a block while it is written.
-
-    None where the smallest block needs them.
-    """
-    if not hasattr(target, "within"):
-        return 0
-    taken = target.within(limit)
-    shares = [room for room, *_ in workers(devices, limit - taken)]
-    try:
-        build.expr.plan(min(shares, default=limit - taken), threads(), align)
-    except BudgetError:
-        return 0
-    return taken
 
 
 def convert(source: _File, target: _File, **options: Any) -> dict[str, Any]:

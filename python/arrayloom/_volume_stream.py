@@ -1,0 +1,82 @@
+"""A volume that is streamed to a target: block by block, within a memory limit."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# Targets of many libraries come in; their element types are known at run time only.
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from arrayloom._volume import Box, Build, Volume
+from arrayloom._volume_journal import Journal
+from arrayloom._volume_limits import threads, workers
+from arrayloom._volume_progress import Shown, reported
+from arrayloom.errors import BudgetError
+
+__all__ = ["align_of", "stream", "taken_by"]
+
+
+def align_of(granule: Sequence[int] | None, rank: int) -> list[int]:
+    """The box that a target replaces as a whole; single voxels if it has none."""
+    return [1] * rank if granule is None else [int(g) for g in granule]
+
+
+def stream(
+    source: Volume,
+    target: Any,
+    align: list[int],
+    limit: int,
+    progress: Shown | None,
+    journal: Journal | None,
+    devices: str | Sequence[str] | None,
+) -> dict[str, Any]:
+    """Compute `source` into `target` on this machine; what the run took.
+
+    Boxes of `journal` are left out, and those that are written are told to it.
+    """
+    dtype = source.dtype
+
+    def write(box: Box, view: memoryview) -> None:
+        values = np.frombuffer(view, dtype).reshape([hi - lo for lo, hi in zip(*box, strict=True)])
+        target[tuple(slice(lo, hi) for lo, hi in zip(*box, strict=True))] = values
+
+    def written(lo: Sequence[int], hi: Sequence[int]) -> None:
+        if journal is not None:
+            journal.add(lo, hi)
+
+    build = Build()
+    build.add(source)
+    done = [] if journal is None else journal.done
+    taken = taken_by(target, build, align, limit, devices)
+    limit -= taken
+    shared = workers(devices, limit)
+    try:
+        with reported(progress, source.itemsize) as told:
+            report = build.expr.run_to_sink(
+                write, limit, threads(), align, done, told, written, shared
+            )
+    except BudgetError as error:
+        if len(shared) < 2:
+            raise
+        message = f"{error}; {len(shared)} workers share {limit} bytes"
+        raise BudgetError(message) from None
+    return {**report, "peak": report["peak"] + taken}
+
+
+def taken_by(
+    target: Any, build: Build, align: list[int], limit: int, devices: str | Sequence[str] | None
+) -> int:
+    """Bytes of a memory limit that are left to `target` for what it makes of a block while it is written.
+
+    None where the smallest block needs them.
+    """
+    if not hasattr(target, "within"):
+        return 0
+    taken = target.within(limit)
+    shares = [room for room, *_ in workers(devices, limit - taken)]
+    try:
+        build.expr.plan(min(shares, default=limit - taken), threads(), align)
+    except BudgetError:
+        return 0
+    return taken
