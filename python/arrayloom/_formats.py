@@ -24,7 +24,7 @@ from numpy.typing import DTypeLike, NDArray
 from arrayloom._manifest import ManifestSource, of_hdf5, of_zarr
 from arrayloom._ome import Scale, attributes_of, create_image, scale_of
 from arrayloom._tiff import create_tiff, open_tiff
-from arrayloom._volume_zarr import create_zarr, settle
+from arrayloom._volume_zarr import create_zarr, remove_torn, settle
 from arrayloom.errors import UnsupportedError
 
 __all__ = [
@@ -427,6 +427,8 @@ def _create(
         return Writer(path, partial, memory, (1,) * len(shape))
     if kind == "zarr":
         zarr = _module("zarr", "zarr")
+        if old:
+            remove_torn(partial)
         if options.get("levels") is None:
             target, granule = create_zarr(zarr, partial, shape, dtype, options, old=old)
         else:

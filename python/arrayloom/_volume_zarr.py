@@ -8,6 +8,8 @@ import asyncio
 import importlib
 import itertools
 import math
+import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,12 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ZarrTarget", "create_zarr", "parts", "settle"]
+__all__ = ["ZarrTarget", "create_zarr", "parts", "remove_torn", "settle"]
 
 # Seconds for what was begun; a write of one chunk that takes longer hangs.
 _PATIENCE = 60.0
 # Copies of a chunk while zarr encodes it, and how many the threads that did so keep.
 _COPIES, _KEPT = 3, 6
+# What zarr calls a chunk until it is whole.
+_TORN = re.compile(r"\.[0-9a-f]{32}\.partial$")
 
 
 def parts(box: Sequence[slice], granule: Sequence[int], count: int) -> Iterator[tuple[slice, ...]]:
@@ -98,6 +102,14 @@ def create_zarr(
         )
     target = ZarrTarget(node)
     return target, target.granule
+
+
+def remove_torn(path: Path) -> None:
+    """Remove what processes that died left of chunks they were writing in the folder `path`; nobody reads it."""
+    for folder, _, names in os.walk(path):
+        for name in names:
+            if _TORN.search(name):
+                Path(folder, name).unlink(missing_ok=True)
 
 
 def settle() -> None:
