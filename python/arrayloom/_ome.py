@@ -29,6 +29,7 @@ __all__ = [
     "create_image",
     "default_scale",
     "level_shapes",
+    "means",
     "scale_of",
 ]
 
@@ -171,7 +172,7 @@ def level_shapes(
     return shapes
 
 
-def _mean(values: Array, factors: Sequence[int]) -> Array:
+def means(values: Array, factors: Sequence[int]) -> Array:
     """Means of neighbours along the axes with factor two; the last one stands alone if their number is odd."""
     dtype = values.dtype
     # Numbers of 80 bits hold all 64-bit integers.
@@ -235,7 +236,7 @@ class Pyramid:
             return
         above, target = self.targets[level], self.targets[level + 1]
         factors = [1 if n == m else 2 for n, m in zip(above.shape, target.shape, strict=True)]
-        small = _mean(values, factors)
+        small = means(values, factors)
         start = [a // f for a, f in zip(lo, factors, strict=True)]
         stop = [a + n for a, n in zip(start, small.shape, strict=True)]
         ranges = [

@@ -1,8 +1,10 @@
 """How much memory and how many threads work on volumes takes."""
 
+import contextlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextvars import ContextVar
 from operator import index
 from typing import Any, cast
 
@@ -10,7 +12,7 @@ from arrayloom._ext import gpus
 from arrayloom._volume_memory import available
 from arrayloom.errors import SettingError
 
-__all__ = ["default_limit", "nbytes", "threads", "workers"]
+__all__ = ["default_limit", "few_threads", "nbytes", "threads", "workers"]
 
 
 def nbytes(text: object) -> int:
@@ -44,10 +46,26 @@ def nbytes(text: object) -> int:
         raise ValueError(message) from None
 
 
+# Threads of a task that shares its machine with others.
+_FEW: ContextVar[int | None] = ContextVar("few", default=None)
+
+
 def threads() -> int:
     """Threads that filters use: ``ARRAYLOOM_THREADS``, or one for each processor."""
     setting = os.environ.get("ARRAYLOOM_THREADS", "")
-    return int(setting) if setting.isdigit() and int(setting) else len(os.sched_getaffinity(0))
+    if setting.isdigit() and int(setting):
+        return int(setting)
+    return _FEW.get() or len(os.sched_getaffinity(0))
+
+
+@contextlib.contextmanager
+def few_threads(count: int) -> Generator[None]:
+    """Use `count` threads in here, unless ``ARRAYLOOM_THREADS`` says another number."""
+    token = _FEW.set(count)
+    try:
+        yield
+    finally:
+        _FEW.reset(token)
 
 
 def default_limit() -> int:

@@ -15,6 +15,7 @@ __all__ = [
     "OutOfMemoryError",
     "SettingError",
     "UnsupportedError",
+    "WorkerError",
 ]
 
 
@@ -77,6 +78,15 @@ class CancelledError(ArrayloomError, RuntimeError):
     """A run on a volume was stopped; blocks that were written stay.
 
     Cure: the same call with ``resume=True`` goes on where it stopped.
+    """
+
+
+class WorkerError(ArrayloomError, RuntimeError):
+    """A block of a volume could not be computed or written by the worker that had it.
+
+    ``__cause__`` is the error of the worker.
+
+    Cure: mend what the message names; the same call with ``resume=True`` goes on where it stopped.
     """
 
 

@@ -29,6 +29,7 @@ from arrayloom._formats import (
 )
 from arrayloom._ome import Pyramid, Scale, default_scale
 from arrayloom._volume import Build, Volume, as_volume, leaves
+from arrayloom._volume_cluster import Cluster, check_kind, levels_of, target_of
 from arrayloom._volume_held import held
 from arrayloom._volume_journal import (
     Earlier,
@@ -45,7 +46,7 @@ from arrayloom._volume_progress import Shown, check_progress
 from arrayloom._volume_stamp import ChangedError, check_read, stamp_of
 from arrayloom._volume_stream import align_of, stream
 from arrayloom._volume_targets import check_target, is_overwritten, written_together
-from arrayloom._volume_zarr import ZarrTarget
+from arrayloom._volume_zarr import ZarrTarget, remove_torn
 from arrayloom.errors import BudgetError
 
 __all__ = ["Plan", "convert", "histogram", "min_max", "open", "otsu", "plan", "save", "sum"]
@@ -185,6 +186,7 @@ def save(
     spacing: Sequence[float] | None = None,
     units: Sequence[str | None] | None = None,
     devices: str | Sequence[str] | None = None,
+    client: Any = None,
 ) -> dict[str, Any]:
     """Compute `volume` into a file, within `memory_limit`.
 
@@ -220,12 +222,18 @@ def save(
         own. Those without one share `memory_limit`. ``"opencl:0"`` and ``"cuda:0=8GiB"`` are devices, which take so
         much of their own memory; what they do not have the CPU computes. ``"sim=64MiB"`` is a device with a memory
         of its own that this machine simulates. The result does not depend on them.
+    client
+        Whose workers compute: a ``distributed.Client`` of Dask, or an executor of `concurrent.futures`. They read and
+        write files by the names that this process uses, ``.zarr``, ``.npy`` and ``.raw``, and arrays of Zarr in
+        folders; to an array in memory they send blocks back. `memory_limit` is that of one task, by default half of
+        what a worker has for each of its threads. A worker that dies costs the tasks that it had.
 
     Returns
     -------
     dict
         ``blocks``, ``peak`` (bytes), ``read_bytes``, ``halved`` (how often memory ran out), ``on_devices`` (blocks),
-        ``left_to_cpu`` (blocks of operations that devices do not have, by name).
+        ``left_to_cpu`` (blocks of operations that devices do not have, by name). With `client` also ``tasks``; the
+        peak is that of one task.
 
     Raises
     ------
@@ -235,6 +243,10 @@ def save(
         If not even the smallest block fits; nothing is written.
     SettingError
         For a device that is not there; the message lists those that are.
+    UnsupportedError
+        If workers of `client` cannot write the file: TIFF and HDF5 have one writer.
+    WorkerError
+        If a worker of `client` could not compute or write a block; the message names it, and its box.
     ValueError
         If `resume` finds a file that was begun as something else, or changed since.
 
@@ -252,6 +264,7 @@ def save(
     """
     source = as_volume(volume)
     check_progress(progress)
+    cluster = _cluster(client, source, memory_limit, devices)
     limit = default_limit() if memory_limit is None else nbytes(memory_limit)
     words: dict[str, Any] = {
         "chunks": chunks,
@@ -273,9 +286,11 @@ def save(
                 f"{name} is of files; the target is an object that is there already, leave it out"
             )
             raise ValueError(message)
-        return _save_to_object(path, source, limit, progress, devices)
+        return _save_to_object(path, source, limit, progress, devices, cluster)
     file = Path(path)
     check_words(file, words, written=True)
+    if cluster is not None:
+        check_kind(file)
     for read in leaves(source):
         if read.path == file.resolve():
             message = f"{file} is read and cannot be written at the same time; choose another name"
@@ -297,7 +312,22 @@ def save(
         facts = _facts(source, said)
         earlier = _earlier(file, facts) if resume else None
         writer = create(file, source.shape, source.dtype, old=earlier is not None, **words)
-        return _save_to(writer, source, limit, progress, devices, (facts, earlier))
+        return _save_to(writer, source, limit, progress, devices, (facts, earlier), cluster)
+
+
+def _cluster(
+    client: Any, source: Volume, memory_limit: _Limit, devices: str | Sequence[str] | None
+) -> Cluster | None:
+    """The workers of a run; None for this machine, which also has what cannot be cut."""
+    if client is None:
+        return None
+    if devices is not None:
+        message = (
+            "devices= are of this machine, and client= has workers elsewhere; leave one of them out"
+        )
+        raise ValueError(message)
+    cluster = Cluster.of(client, None if memory_limit is None else nbytes(memory_limit))
+    return cluster if source.ndim and source.size else None
 
 
 def _facts(source: Volume, said: Mapping[str, Any]) -> dict[str, Any]:
@@ -353,11 +383,18 @@ def _save_to_object(
     limit: int,
     progress: Shown | None,
     devices: str | Sequence[str] | None,
+    cluster: Cluster | None,
 ) -> dict[str, Any]:
     check_target(target, source)
     align = align_of(written_together(target), source.ndim)
     waits = is_overwritten(target, source)
     to = np.empty(source.shape, source.dtype) if waits else target
+    if cluster is not None:
+        name = f"the {type(target).__name__}"
+        report = cluster.run(source, [target_of(to)], align, name=name, progress=progress, out=to)
+        if waits:
+            target[...] = to
+        return report
     if type(target).__module__.split(".")[0] == "zarr":
         to = ZarrTarget(target)
     report = stream(source, to, align, limit, progress, None, devices)
@@ -373,6 +410,7 @@ def _save_to(
     progress: Shown | None,
     devices: str | Sequence[str] | None,
     of: tuple[dict[str, Any], Earlier | None],
+    cluster: Cluster | None,
 ) -> dict[str, Any]:
     facts, earlier = of
     # Files whose voxels lie at fixed places have their size from the beginning.
@@ -383,10 +421,18 @@ def _save_to(
         writer.abandon(keep=True)
         raise
     try:
-        if isinstance(writer.target, Pyramid):
-            writer.target.again(journal.done)
         align = align_of(writer.granule, source.ndim)
-        report = stream(source, writer.target, align, limit, progress, journal, devices)
+        if cluster is not None:
+            name, targets = str(writer.path), levels_of(writer)
+            report = cluster.run(
+                source, targets, align, name=name, progress=progress, journal=journal
+            )
+            if kind_of(writer.path) == "zarr":
+                remove_torn(writer.partial)
+        else:
+            if isinstance(writer.target, Pyramid):
+                writer.target.again(journal.done)
+            report = stream(source, writer.target, align, limit, progress, journal, devices)
         check_read(leaves(source))
         writer.finish()
     except BaseException as error:

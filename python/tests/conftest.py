@@ -64,3 +64,27 @@ def configured():
     """``configure``, undone after the test."""
     yield configure
     configure(min_bytes=DEFAULT_MIN_BYTES, threads=os.cpu_count() or 1)
+
+
+def _client(processes):
+    distributed = pytest.importorskip("distributed")
+    words = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "threads_per_worker": 1}
+    words |= {"processes": True} if processes else {"processes": False, "protocol": "tcp://"}
+    cluster = distributed.LocalCluster(n_workers=2, memory_limit="1GiB", **words)
+    return cluster, distributed.Client(cluster)
+
+
+@pytest.fixture(scope="session")
+def dask_client():
+    """A client of two worker processes with a thread each."""
+    cluster, client = _client(processes=True)
+    with cluster, client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def near_client():
+    """A client of two workers in this process."""
+    cluster, client = _client(processes=False)
+    with cluster, client:
+        yield client

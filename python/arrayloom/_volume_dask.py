@@ -1,0 +1,200 @@
+"""Dask's cluster as an executor: a plug-in brings the work to each worker, tasks are integers.
+
+A worker that starts later, or again, gets the plug-in as well. This module imports Dask.
+"""
+
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownParameterType=false, reportMissingTypeStubs=false, reportImplicitOverride=false
+# pyright: reportUntypedBaseClass=false, reportUnknownLambdaType=false
+# Functions and results of any kind go through, and Dask's are not typed.
+
+import asyncio
+import contextlib
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from distributed import Client, WorkerPlugin, as_completed
+
+from arrayloom._volume_executors import WAITING, Item, ItemError, packed, unpacked
+from arrayloom._volume_limits import default_limit
+
+__all__ = ["DaskExecutor", "executor_of"]
+
+# Dask counts our memory as its own only when it is used, and spills from 60 % on.
+_SHARE = 0.5
+# Seconds for the first worker to come, and for tasks to end after a stop.
+_PATIENCE = 60.0
+
+
+class _Work:
+    """A function in a worker's process, and the tasks that run it; made when the first task comes."""
+
+    def __init__(self, told: bytes) -> None:
+        self.told = told
+        self.workers = 0
+        self.running = 0
+        self.stopped = False
+        self.fn: Any = None
+        self.lock = threading.Lock()
+
+    def __call__(self, *item: int) -> Any:
+        with self.lock:
+            if self.fn is None:
+                self.fn = unpacked(self.told)
+                if self.stopped:
+                    self.fn.stop.set()
+            self.running += 1
+        try:
+            return self.fn(*item)
+        finally:
+            with self.lock:
+                self.running -= 1
+
+
+# The work of this process by the name of the run; workers of one process share it.
+_WORK: dict[str, _Work] = {}
+_LOCK = threading.Lock()
+
+
+class _Plugin(WorkerPlugin):
+    """Brings a function to each worker."""
+
+    def __init__(self, job: str, told: bytes) -> None:
+        self.name = f"arrayloom-{job}"
+        self.job = job
+        self.told = told
+
+    def setup(self, worker: Any) -> None:  # noqa: ARG002 - of Dask
+        with _LOCK:
+            _WORK.setdefault(self.job, _Work(self.told)).workers += 1
+
+    def teardown(self, worker: Any) -> None:  # noqa: ARG002 - of Dask
+        with _LOCK:
+            work = _WORK.get(self.job)
+            if work is not None:
+                work.workers -= 1
+                if work.workers == 0:
+                    del _WORK[self.job]
+
+
+def run_task(job: str, *item: int) -> Any:
+    """What a task does: the work of run `job` on `item`."""
+    work = _WORK.get(job)
+    if work is None:
+        message = f"run {job} is over, and a task of it came late"
+        raise RuntimeError(message)
+    return work(*item)
+
+
+async def _stop(job: str) -> None:
+    """Let tasks of a run write nothing more, and wait until none runs."""
+    work = _WORK.get(job)
+    if work is None:
+        return
+    with work.lock:
+        work.stopped = True
+        if hasattr(work.fn, "stop"):
+            work.fn.stop.set()
+    while work.running:
+        await asyncio.sleep(0.01)
+
+
+def executor_of(client: Any) -> "DaskExecutor":
+    """The executor of a client.
+
+    Raises
+    ------
+    TypeError
+        For a cluster, or a client of coroutines.
+    """
+    if not isinstance(client, Client):
+        message = f"{type(client).__name__} is no client; give distributed.Client(...) of it"
+        raise TypeError(message)
+    if client.asynchronous:
+        message = (
+            "an asynchronous client is waited for by coroutines; give Client(asynchronous=False)"
+        )
+        raise TypeError(message)
+    return DaskExecutor(client)
+
+
+class DaskExecutor:
+    """A client of Dask as an `arrayloom._volume_executors.Executor`."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        client.wait_for_workers(1, timeout=_PATIENCE)
+        workers = client.scheduler_info(n_workers=-1)["workers"].values()
+        self.slots = sum(int(w["nthreads"]) for w in workers)
+        rooms = [
+            int(_SHARE * w["memory_limit"] / w["nthreads"]) for w in workers if w["memory_limit"]
+        ]
+        self.room = min(rooms, default=default_limit() // max(self.slots, 1))
+        self._job: str | None = None
+        self._futures: dict[Any, tuple[Any, Item]] = {}
+
+    def map(
+        self,
+        fn: Callable[..., Any],
+        items: Iterable[Item],
+        *,
+        retries: int = 3,
+        resources: Mapping[str, float] | None = None,
+    ) -> Iterator[tuple[Item, Any]]:
+        """See `arrayloom._volume_executors.Executor`."""
+        job = self._job = uuid.uuid4().hex[:8]
+        queue = iter(items)
+        ended = as_completed(raise_errors=False)
+        self.client.register_plugin(_Plugin(job, packed(fn)))
+        while True:
+            for item in islice(queue, WAITING * self.slots - len(self._futures)):
+                future = self.client.submit(
+                    run_task,
+                    job,
+                    *item,
+                    key=f"arrayloom-{job}-{item[0]}",
+                    pure=False,
+                    retries=retries,
+                    resources=resources,
+                )
+                self._futures[future.key] = (future, item)
+                ended.add(future)
+            if not self._futures:
+                break
+            future = next(ended)
+            _, item = self._futures[future.key]
+            try:
+                result = future.result()
+            except Exception as error:
+                raise ItemError(item) from error
+            del self._futures[future.key]
+            future.release()
+            yield item, result
+        self._forget()
+
+    def cancel(self) -> None:
+        """See `arrayloom._volume_executors.Executor`."""
+        if self._job is None:
+            return
+        # A cluster that is gone runs nothing any more.
+        with contextlib.suppress(Exception):
+            self.client.cancel([future for future, _ in self._futures.values()], force=True)
+        with contextlib.suppress(Exception):
+            self.client.run(_within, self._job, _PATIENCE, on_error="ignore")
+        self._forget()
+
+    def _forget(self) -> None:
+        """Take the work away from the workers."""
+        self._futures.clear()
+        if self._job is not None:
+            job, self._job = self._job, None
+            with contextlib.suppress(Exception):
+                self.client.unregister_worker_plugin(f"arrayloom-{job}")
+
+
+async def _within(job: str, seconds: float) -> None:
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(_stop(job), seconds)
