@@ -159,7 +159,7 @@ def block_of(
     cost
         Bytes that are read and written for a box.
     most
-        A block of so many bytes is large enough.
+        A block of so many voxels is large enough.
     slots
         Tasks that run at a time; there are some blocks for each if the granules allow it.
 
@@ -169,30 +169,30 @@ def block_of(
     ...     (64, 64),
     ...     (8, 8),
     ...     lambda box: voxels((box[0], tuple(n + 4 for n in box[1]))),
-    ...     most=900,
+    ...     most=600,
     ...     slots=1,
     ... )
     (16, 32)
     """
     now = [min(g, n) for g, n in zip(granule, shape, strict=True)]
 
-    def share(extents: Sequence[int]) -> tuple[float, int]:
-        """Bytes for each voxel of a block in the middle, and bytes of the block."""
+    def share(extents: Sequence[int]) -> float:
+        """Bytes for each voxel of a block in the middle."""
         lo = [(n // b // 2) * b for n, b in zip(shape, extents, strict=True)]
         hi = [min(a + b, n) for a, b, n in zip(lo, extents, shape, strict=True)]
         box = (tuple(lo), tuple(hi))
-        return cost(box) / max(voxels(box), 1), cost(box)
+        return cost(box) / max(voxels(box), 1)
 
     while True:
         larger: list[tuple[float, int, list[int]]] = []
         for d, n in enumerate(shape):
             if now[d] < n:
                 grown = [min(2 * b, n) if k == d else b for k, b in enumerate(now)]
-                larger.append((share(grown)[0], grown[d], grown))
+                larger.append((share(grown), grown[d], grown))
         enough = (
             math.prod(-(-n // b) for n, b in zip(shape, now, strict=True)) < 2 * _SHARES * slots
         )
-        if not larger or enough or share(now)[1] * 2 > most:
+        if not larger or enough or math.prod(now) * 2 > most:
             return tuple(now)
         now = min(larger)[2]
 

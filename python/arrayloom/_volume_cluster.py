@@ -30,15 +30,15 @@ from arrayloom._volume_rows import RowsTarget
 from arrayloom._volume_stamp import check_read
 from arrayloom._volume_stream import align_of, taken_by
 from arrayloom._volume_task import Blocks, Done, Halves
-from arrayloom._volume_zarr import ZarrTarget
+from arrayloom._volume_zarr import ZarrTarget, remove_torn
 from arrayloom.errors import BudgetError, UnsupportedError, WorkerError
 
-__all__ = ["Cluster", "check_kind", "levels_of", "target_of"]
+__all__ = ["Cluster"]
 
-# Bytes of a block that are read and written: half a second or so of quick filters.
-_BLOCK_BYTES = 64 << 20
+# Bytes of a block that are written: half a second or so of quick filters.
+_BLOCK_BYTES = 32 << 20
 # The same for blocks that come back, which wait in the memory of workers.
-_RETURNED_BYTES = 8 << 20
+_RETURNED_BYTES = 4 << 20
 # Rows of files of fixed places that a block takes at least, if it takes several.
 _ROWS = 16
 _RETRIES = 3
@@ -46,24 +46,7 @@ _RETRIES = 3
 _SHARED_STORES = {"LocalStore", "FsspecStore", "ObjectStore"}
 
 
-def check_kind(path: Path) -> None:
-    """Refuse a file that only one process can write.
-
-    Raises
-    ------
-    UnsupportedError
-        For TIFF and HDF5.
-    """
-    kind = kind_of(path)
-    if kind in {"tiff", "hdf5"}:
-        message = (
-            f"{path} is {kind}, which one process writes; save to .zarr, .npy or .raw with client=, "
-            f"and then to {path} with arrayloom.volumes.convert"
-        )
-        raise UnsupportedError(message)
-
-
-def target_of(target: Any) -> Any:
+def _target_of(target: Any) -> Any:
     """What workers write to for the target of a run; None for an array in memory, to which blocks come back.
 
     Raises
@@ -73,8 +56,6 @@ def target_of(target: Any) -> Any:
     """
     if isinstance(target, np.ndarray):
         return None
-    if type(target).__module__.partition(".")[0] == "zarr" and hasattr(target, "store"):
-        target = ZarrTarget(target)
     if isinstance(target, ZarrTarget):
         store = type(target.node.store).__name__
         if store in _SHARED_STORES:
@@ -89,7 +70,7 @@ def target_of(target: Any) -> Any:
     raise UnsupportedError(message)
 
 
-def levels_of(writer: Writer) -> list[Any]:
+def _levels_of(writer: Writer) -> list[Any]:
     """What workers write to for a file: one target, or those of all levels of a pyramid."""
     target = writer.target
     if isinstance(target, Pyramid):
@@ -119,6 +100,52 @@ class Cluster:
         room = int(getattr(executor, "room", None) or default_limit() // slots)
         few = int(getattr(executor, "threads", 1))
         return cls(executor, slots, room, room if limit is None else limit, few)
+
+    @staticmethod
+    def check_file(path: Path) -> None:
+        """Refuse a file that only one process can write.
+
+        Raises
+        ------
+        UnsupportedError
+            For TIFF and HDF5.
+        """
+        kind = kind_of(path)
+        if kind in {"tiff", "hdf5"}:
+            message = (
+                f"{path} is {kind}, which one process writes; save to .zarr, .npy or .raw with client=, "
+                f"and then to {path} with arrayloom.volumes.convert"
+            )
+            raise UnsupportedError(message)
+
+    def into_file(
+        self,
+        source: Volume,
+        writer: Writer,
+        granule: Sequence[int],
+        progress: Shown | None,
+        journal: Journal,
+    ) -> dict[str, Any]:
+        """Compute `source` into a file that was created or goes on; see `run`."""
+        report = self.run(
+            source,
+            _levels_of(writer),
+            granule,
+            name=str(writer.path),
+            progress=progress,
+            journal=journal,
+        )
+        if kind_of(writer.path) == "zarr":
+            remove_torn(writer.partial)
+        return report
+
+    def into_object(
+        self, source: Volume, target: Any, granule: Sequence[int], progress: Shown | None
+    ) -> dict[str, Any]:
+        """Compute `source` into an array of Zarr or one in memory; see `run`."""
+        name = f"the {type(target).__name__}"
+        written = [_target_of(target)]
+        return self.run(source, written, granule, name=name, progress=progress, out=target)
 
     def run(
         self,
@@ -234,7 +261,7 @@ class Cluster:
         if max(granule) == 1:
             # Rows of files of fixed places: whole ones, some at a time.
             least = [min(n, _ROWS) for n in source.shape[:-1]] + [source.shape[-1]]
-        block = block_of(source.shape, least, cost, most=most, slots=self.slots)
+        block = block_of(source.shape, least, cost, most=most // source.itemsize, slots=self.slots)
         return Grid(source.shape, block, tuple(granule))
 
     def _halve(self, above: Any, target: Any, name: str) -> None:
@@ -243,7 +270,13 @@ class Cluster:
         def cost(box: Box) -> int:
             return 8 * voxels(box) * target.dtype.itemsize
 
-        block = block_of(target.shape, target.granule, cost, most=_BLOCK_BYTES, slots=self.slots)
+        block = block_of(
+            target.shape,
+            target.granule,
+            cost,
+            most=_BLOCK_BYTES // target.dtype.itemsize,
+            slots=self.slots,
+        )
         grid = Grid(tuple(target.shape), block, tuple(target.granule))
         batches = Batches(grid, range(len(grid)), self.slots)
         with contextlib.closing(self._ended(Halves(above, target, grid), batches, name)) as ended:

@@ -12,7 +12,7 @@ with the neighbours that its windows need, so the result has the bits of the who
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -29,7 +29,6 @@ from arrayloom._formats import (
 )
 from arrayloom._ome import Pyramid, Scale, default_scale
 from arrayloom._volume import Build, Volume, as_volume, leaves
-from arrayloom._volume_cluster import Cluster, check_kind, levels_of, target_of
 from arrayloom._volume_held import held
 from arrayloom._volume_journal import (
     Earlier,
@@ -46,8 +45,11 @@ from arrayloom._volume_progress import Shown, check_progress
 from arrayloom._volume_stamp import ChangedError, check_read, stamp_of
 from arrayloom._volume_stream import align_of, stream
 from arrayloom._volume_targets import check_target, is_overwritten, written_together
-from arrayloom._volume_zarr import ZarrTarget, remove_torn
+from arrayloom._volume_zarr import ZarrTarget
 from arrayloom.errors import BudgetError
+
+if TYPE_CHECKING:
+    from arrayloom._volume_cluster import Cluster
 
 __all__ = ["Plan", "convert", "histogram", "min_max", "open", "otsu", "plan", "save", "sum"]
 
@@ -290,7 +292,7 @@ def save(
     file = Path(path)
     check_words(file, words, written=True)
     if cluster is not None:
-        check_kind(file)
+        cluster.check_file(file)
     for read in leaves(source):
         if read.path == file.resolve():
             message = f"{file} is read and cannot be written at the same time; choose another name"
@@ -317,7 +319,7 @@ def save(
 
 def _cluster(
     client: Any, source: Volume, memory_limit: _Limit, devices: str | Sequence[str] | None
-) -> Cluster | None:
+) -> "Cluster | None":
     """The workers of a run; None for this machine, which also has what cannot be cut."""
     if client is None:
         return None
@@ -326,6 +328,8 @@ def _cluster(
             "devices= are of this machine, and client= has workers elsewhere; leave one of them out"
         )
         raise ValueError(message)
+    from arrayloom._volume_cluster import Cluster  # noqa: PLC0415 - most runs have none
+
     cluster = Cluster.of(client, None if memory_limit is None else nbytes(memory_limit))
     return cluster if source.ndim and source.size else None
 
@@ -383,21 +387,18 @@ def _save_to_object(
     limit: int,
     progress: Shown | None,
     devices: str | Sequence[str] | None,
-    cluster: Cluster | None,
+    cluster: "Cluster | None",
 ) -> dict[str, Any]:
     check_target(target, source)
     align = align_of(written_together(target), source.ndim)
     waits = is_overwritten(target, source)
     to = np.empty(source.shape, source.dtype) if waits else target
-    if cluster is not None:
-        name = f"the {type(target).__name__}"
-        report = cluster.run(source, [target_of(to)], align, name=name, progress=progress, out=to)
-        if waits:
-            target[...] = to
-        return report
     if type(target).__module__.split(".")[0] == "zarr":
         to = ZarrTarget(target)
-    report = stream(source, to, align, limit, progress, None, devices)
+    if cluster is None:
+        report = stream(source, to, align, limit, progress, None, devices)
+    else:
+        report = cluster.into_object(source, to, align, progress)
     if waits:
         target[...] = to
     return report
@@ -410,7 +411,7 @@ def _save_to(
     progress: Shown | None,
     devices: str | Sequence[str] | None,
     of: tuple[dict[str, Any], Earlier | None],
-    cluster: Cluster | None,
+    cluster: "Cluster | None",
 ) -> dict[str, Any]:
     facts, earlier = of
     # Files whose voxels lie at fixed places have their size from the beginning.
@@ -423,12 +424,7 @@ def _save_to(
     try:
         align = align_of(writer.granule, source.ndim)
         if cluster is not None:
-            name, targets = str(writer.path), levels_of(writer)
-            report = cluster.run(
-                source, targets, align, name=name, progress=progress, journal=journal
-            )
-            if kind_of(writer.path) == "zarr":
-                remove_torn(writer.partial)
+            report = cluster.into_file(source, writer, align, progress, journal)
         else:
             if isinstance(writer.target, Pyramid):
                 writer.target.again(journal.done)

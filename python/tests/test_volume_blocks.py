@@ -101,6 +101,6 @@ def test_blocks_grow_while_that_saves_reads_and_leaves_some_for_each_worker():
         return voxels((box[0], tuple(n + 16 for n in box[1])))
 
     assert block_of((512,) * 3, (64,) * 3, cost, most=1 << 30, slots=2) == (256, 256, 256)
-    assert block_of((512,) * 3, (64,) * 3, cost, most=1 << 20, slots=2) == (64, 64, 128)
+    assert block_of((512,) * 3, (64,) * 3, cost, most=1 << 20, slots=2) == (64, 128, 128)
     assert block_of((512,) * 3, (256,) * 3, cost, most=1, slots=2) == (256, 256, 256)
     assert block_of((512,) * 3, (64,) * 3, cost, most=1 << 30, slots=64) == (64, 64, 128)
