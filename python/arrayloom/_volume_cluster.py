@@ -143,7 +143,7 @@ class Cluster:
         self, source: Volume, target: Any, granule: Sequence[int], progress: Shown | None
     ) -> dict[str, Any]:
         """Compute `source` into an array of Zarr or one in memory; see `run`."""
-        name = f"the {type(target).__name__}"
+        name = f"the target of shape {source.shape}"
         written = [_target_of(target)]
         return self.run(source, written, granule, name=name, progress=progress, out=target)
 

@@ -11,6 +11,7 @@ A worker that starts later, or again, gets the plug-in as well. This module impo
 import asyncio
 import contextlib
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
@@ -27,6 +28,8 @@ __all__ = ["DaskExecutor", "executor_of"]
 _SHARE = 0.5
 # Seconds for the first worker to come, and for tasks to end after a stop.
 _PATIENCE = 60.0
+# Seconds after which workers are counted again.
+_LOOK = 5.0
 
 
 class _Work:
@@ -124,9 +127,13 @@ def executor_of(client: Any) -> "DaskExecutor":
 class DaskExecutor:
     """A client of Dask as an `arrayloom._volume_executors.Executor`."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Any) -> None:
         self.client = client
-        client.wait_for_workers(1, timeout=_PATIENCE)
+        try:
+            client.wait_for_workers(1, timeout=_PATIENCE)
+        except TimeoutError:
+            message = f"{client} has had no worker for {_PATIENCE:.0f} seconds; start one"
+            raise TimeoutError(message) from None
         workers = client.scheduler_info(n_workers=-1)["workers"].values()
         self.slots = sum(int(w["nthreads"]) for w in workers)
         rooms = [
@@ -148,9 +155,14 @@ class DaskExecutor:
         job = self._job = uuid.uuid4().hex[:8]
         queue = iter(items)
         ended = as_completed(raise_errors=False)
+        looked = time.monotonic()
         self.client.register_plugin(_Plugin(job, packed(fn)))
         while True:
-            for item in islice(queue, WAITING * self.slots - len(self._futures)):
+            if time.monotonic() > looked + _LOOK:
+                # Workers may have come.
+                self.slots = max(self.slots, sum(self.client.nthreads().values()))
+                looked = time.monotonic()
+            for item in islice(queue, max(WAITING * self.slots - len(self._futures), 0)):
                 future = self.client.submit(
                     run_task,
                     job,

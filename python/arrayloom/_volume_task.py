@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arrayloom._ome import means
-from arrayloom._volume import Box, Build, Volume
+from arrayloom._volume import Box, Build, Volume, leaves
 from arrayloom._volume_blocks import Grid, around
 from arrayloom._volume_limits import few_threads, threads
 from arrayloom._volume_stream import taken_by
-from arrayloom._volume_zarr import parts
+from arrayloom._volume_zarr import ZarrTarget, check_there, parts
 from arrayloom.errors import CancelledError
 
 __all__ = ["Blocks", "Done", "Halves"]
@@ -36,6 +36,13 @@ class Done:
 
 def _slices(box: Box) -> tuple[slice, ...]:
     return tuple(slice(lo, hi) for lo, hi in zip(*box, strict=True))
+
+
+def _check_there(*targets: Any) -> None:
+    """Refuse targets that this process does not see."""
+    for target in targets:
+        if isinstance(target, ZarrTarget):
+            check_there(target.node)
 
 
 @dataclass
@@ -62,6 +69,9 @@ class Blocks:
         """The expression of this thread."""
         found: Build | None = getattr(self._built, "build", None)
         if found is None:
+            for leaf in leaves(self.volume):
+                if type(leaf.source).__module__.partition(".")[0] == "zarr":
+                    check_there(leaf.source)
             found = Build()
             found.add(self.volume)
             self._built.build = found
@@ -76,6 +86,7 @@ class Blocks:
             If the run was stopped.
         """
         began = time.monotonic()
+        _check_there(self.target)
         box = self.grid.box(first, count)
         values, target, start = None, self.target, (0,) * len(box[0])
         if target is None:
@@ -128,6 +139,7 @@ class Halves:
             If the run was stopped.
         """
         began = time.monotonic()
+        _check_there(self.above, self.target)
         for key in parts(_slices(self.grid.box(first, count)), self.grid.granule, 1):
             if self.stop.is_set():
                 message = "the run was stopped"

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ZarrTarget", "create_zarr", "parts", "remove_torn", "settle"]
+__all__ = ["ZarrTarget", "check_there", "create_zarr", "parts", "remove_torn", "settle"]
 
 # Seconds for what was begun; a write of one chunk that takes longer hangs.
 _PATIENCE = 60.0
@@ -102,6 +102,26 @@ def create_zarr(
         )
     target = ZarrTarget(node)
     return target, target.granule
+
+
+def check_there(node: Any) -> None:
+    """Refuse an array in a folder that this process does not see: zarr would read fill values, and write elsewhere.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no array of Zarr in it.
+    """
+    root = getattr(node.store, "root", None)
+    if root is None:
+        return
+    folder = Path(root, node.path)
+    if not any((folder / name).exists() for name in ("zarr.json", ".zarray")):
+        message = (
+            f"{folder} has no array of Zarr where this worker runs; "
+            "keep it on a file system that all workers share, and name it by its whole path"
+        )
+        raise FileNotFoundError(message)
 
 
 def remove_torn(path: Path) -> None:

@@ -293,6 +293,8 @@ def save(
     check_words(file, words, written=True)
     if cluster is not None:
         cluster.check_file(file)
+        # Workers have other current directories.
+        file = file.absolute()
     for read in leaves(source):
         if read.path == file.resolve():
             message = f"{file} is read and cannot be written at the same time; choose another name"

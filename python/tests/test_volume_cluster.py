@@ -216,7 +216,6 @@ def test_a_worker_that_dies_costs_a_retry(dask_client, tmp_path, source, where):
     # What a dead writer left of a chunk is gone.
     assert not [p for p in out.rglob("*") if p.name.endswith(".partial")]
     dask_client.wait_for_workers(2, timeout=30)
-    dask_client.restart()
 
 
 class Twice:
@@ -396,6 +395,25 @@ def test_what_workers_cannot_do_is_refused_with_a_cure(
     with pytest.raises(error, match=match):
         v.save(tmp_path / name, source + 1, client=near_client, **words)
     assert [p.name for p in tmp_path.iterdir()] == ["in.npy"]
+
+
+def test_workers_that_do_not_see_a_folder_say_so(near_client, tmp_path, source, monkeypatch):
+    import zarr
+
+    from arrayloom import _volume_task
+
+    check = _volume_task.check_there
+
+    def elsewhere(node):
+        store = type("Store", (), {"root": tmp_path / "elsewhere"})
+        check(type("Node", (), {"store": store, "path": node.path}))
+
+    monkeypatch.setattr(_volume_task, "check_there", elsewhere)
+    with pytest.raises(WorkerError, match="elsewhere has no array of Zarr where this worker runs"):
+        v.save(tmp_path / "x.zarr", source + 1, client=near_client, **CHUNKS)
+    node = zarr.create_array(store=str(tmp_path / "in.zarr"), data=X)
+    with pytest.raises(WorkerError, match="elsewhere has no array of Zarr where this worker runs"):
+        v.save(tmp_path / "x.npy", v.open(node) + 1, client=near_client)
 
 
 def test_what_runs_no_tasks_is_refused(near_client, tmp_path, source):
