@@ -14,10 +14,11 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import CancelledError
 from itertools import islice
 from typing import Any
 
-from distributed import Client, WorkerPlugin, as_completed
+from distributed import Client, WorkerPlugin, wait
 
 from arrayloom._volume_executors import WAITING, Item, ItemError, packed, unpacked
 from arrayloom._volume_limits import default_limit
@@ -28,8 +29,8 @@ __all__ = ["DaskExecutor", "executor_of"]
 _SHARE = 0.5
 # Seconds for the first worker to come, and for tasks to end after a stop.
 _PATIENCE = 60.0
-# Seconds after which workers are counted again.
-_LOOK = 5.0
+# Seconds after which workers are counted again, and for which there may be none: their machines may start later.
+_LOOK, _ALONE = 5.0, 300.0
 
 
 class _Work:
@@ -142,6 +143,7 @@ class DaskExecutor:
         self.room = min(rooms, default=default_limit() // max(self.slots, 1))
         self._job: str | None = None
         self._futures: dict[Any, tuple[Any, Item]] = {}
+        self._looked = self._seen = time.monotonic()
 
     def map(
         self,
@@ -154,14 +156,9 @@ class DaskExecutor:
         """See `arrayloom._volume_executors.Executor`."""
         job = self._job = uuid.uuid4().hex[:8]
         queue = iter(items)
-        ended = as_completed(raise_errors=False)
-        looked = time.monotonic()
+        self._looked = self._seen = time.monotonic()
         self.client.register_plugin(_Plugin(job, packed(fn)))
         while True:
-            if time.monotonic() > looked + _LOOK:
-                # Workers may have come.
-                self.slots = max(self.slots, sum(self.client.nthreads().values()))
-                looked = time.monotonic()
             for item in islice(queue, max(WAITING * self.slots - len(self._futures), 0)):
                 future = self.client.submit(
                     run_task,
@@ -173,19 +170,43 @@ class DaskExecutor:
                     resources=resources,
                 )
                 self._futures[future.key] = (future, item)
-                ended.add(future)
             if not self._futures:
                 break
-            future = next(ended)
-            _, item = self._futures[future.key]
-            try:
-                result = future.result()
-            except Exception as error:
-                raise ItemError(item) from error
-            del self._futures[future.key]
-            future.release()
-            yield item, result
+            for future in self._ended():
+                _, item = self._futures[future.key]
+                try:
+                    result = future.result()
+                except Exception as error:
+                    raise ItemError(item) from error
+                del self._futures[future.key]
+                future.release()
+                yield item, result
         self._forget()
+
+    def _ended(self) -> list[Any]:
+        """Tasks that have ended; waits for the first one."""
+        waiting = [future for future, _ in self._futures.values()]
+        while True:
+            with contextlib.suppress(TimeoutError, CancelledError):
+                wait(waiting, timeout=_LOOK, return_when="FIRST_COMPLETED")
+            self._look()
+            ended = [future for future in waiting if future.done()]
+            if ended:
+                return ended
+
+    def _look(self) -> None:
+        """Count the workers from time to time: some may have come, or all have gone."""
+        now = time.monotonic()
+        if now < self._looked + _LOOK:
+            return
+        self._looked = now
+        count = sum(self.client.nthreads().values())
+        self.slots = max(self.slots, count)
+        if count:
+            self._seen = now
+        elif now > self._seen + _ALONE:
+            message = f"{self.client} has had no worker for {_ALONE:.0f} seconds; start some"
+            raise TimeoutError(message)
 
     def cancel(self) -> None:
         """See `arrayloom._volume_executors.Executor`."""

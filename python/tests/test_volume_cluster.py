@@ -342,6 +342,28 @@ def test_ctrl_c_stops_all_workers_and_leaves_what_can_go_on(dask_client, tmp_pat
     assert np.array_equal(read(out), f.maximum_filter(X, 3))
 
 
+def test_a_cluster_without_workers_is_not_waited_for_endlessly(tmp_path, source, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    words = {"processes": False, "protocol": "tcp://", "host": "127.0.0.1", "n_workers": 1}
+    words |= {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+    with distributed.LocalCluster(**words) as cluster, distributed.Client(cluster) as client:
+        from arrayloom import _volume_dask
+
+        monkeypatch.setattr(_volume_dask, "_LOOK", 0.05)
+        monkeypatch.setattr(_volume_dask, "_ALONE", 0.2)
+        chunks = {"chunks": (4, 4, 44)}
+        with pytest.raises(OSError, match=r"no worker for 0 seconds; start some; .*resume=True"):
+            v.save(
+                tmp_path / "x.zarr",
+                source + 1,
+                client=client,
+                progress=lambda *_: cluster.scale(0),
+                **chunks,
+            )
+    v.save(tmp_path / "x.zarr", source + 1, resume=True, **chunks)
+    same(tmp_path / "x.zarr", source + 1)
+
+
 def largest_task(dask_scheduler):
     tasks = [t for k, t in dask_scheduler.tasks.items() if str(k).startswith("arrayloom-")]
     return max((len(pickle.dumps(t.run_spec)) for t in tasks), default=0), len(tasks)
