@@ -104,7 +104,7 @@ fn an_expression_that_is_looked_at_runs_with_its_last_operation() {
     let live = w.live_bytes();
     let a = w.ready(DType::F64, &[20_000], &vec![1.0; 20_000]);
     let site = SITE + 10;
-    learn_end(&w, &a, site);
+    learn_end(w, &a, site);
     for _ in 0..3 {
         let b = w.lazy(DType::F64, &[20_000]);
         w.record(node(&b, &a, site)).unwrap();
@@ -126,7 +126,7 @@ fn an_operand_that_is_wanted_after_all_is_computed() {
     let (w, _turn) = guarded();
     let a = w.ready(DType::F64, &[20_000], &vec![1.0; 20_000]);
     let site = SITE + 20;
-    learn_end(&w, &a, site);
+    learn_end(w, &a, site);
     let b = w.lazy(DType::F64, &[20_000]);
     w.record(node(&b, &a, site)).unwrap();
     assert!(w.engine.ends_at_once(site + 1, &[b.slot]));
@@ -134,8 +134,8 @@ fn an_operand_that_is_wanted_after_all_is_computed() {
     w.engine.run_end(node(&c, &b, site + 1)).unwrap();
     w.engine.sync_write(a.slot).unwrap();
     w.write(&a, &vec![50.0; 20_000]);
-    assert_eq!(bits(&w, &b), 4.0f64.to_bits(), "of the old value");
-    assert_eq!(bits(&w, &c), 7.0f64.to_bits());
+    assert_eq!(bits(w, &b), 4.0f64.to_bits(), "of the old value");
+    assert_eq!(bits(w, &c), 7.0f64.to_bits());
     for array in [a, b, c] {
         w.engine.release(array.slot);
     }
@@ -146,7 +146,7 @@ fn other_operations_in_the_list_keep_an_expression_lazy() {
     let (w, _turn) = guarded();
     let a = w.ready(DType::F64, &[20_000], &vec![1.0; 20_000]);
     let site = SITE + 30;
-    learn_end(&w, &a, site);
+    learn_end(w, &a, site);
     let other = w.lazy(DType::F64, &[20_000]);
     w.record(node(&other, &a, site + 5)).unwrap();
     let b = w.lazy(DType::F64, &[20_000]);
