@@ -33,6 +33,10 @@ _PATIENCE = 60.0
 _LOOK, _ALONE = 5.0, 300.0
 
 
+class _NoWorkersError(TimeoutError):
+    """All workers have gone, and none comes."""
+
+
 class _Work:
     """A function in a worker's process, and the tasks that run it; made when the first task comes."""
 
@@ -175,13 +179,25 @@ class DaskExecutor:
             for future in self._ended():
                 _, item = self._futures[future.key]
                 try:
-                    result = future.result()
+                    result = self._result(future)
+                except _NoWorkersError:
+                    raise
                 except Exception as error:
                     raise ItemError(item) from error
                 del self._futures[future.key]
                 future.release()
                 yield item, result
         self._forget()
+
+    def _result(self, future: Any) -> Any:
+        """What a task gave; it runs once more if the worker that has it goes."""
+        while True:
+            try:
+                return future.result(timeout=_LOOK)
+            except TimeoutError:
+                if future.status == "error":
+                    raise
+            self._look()
 
     def _ended(self) -> list[Any]:
         """Tasks that have ended; waits for the first one."""
@@ -206,18 +222,23 @@ class DaskExecutor:
             self._seen = now
         elif now > self._seen + _ALONE:
             message = f"{self.client} has had no worker for {_ALONE:.0f} seconds; start some"
-            raise TimeoutError(message)
+            raise _NoWorkersError(message)
 
     def cancel(self) -> None:
         """See `arrayloom._volume_executors.Executor`."""
         if self._job is None:
             return
-        # A cluster that is gone runs nothing any more.
+        # A worker that goes just now may never answer, and a cluster that is gone runs nothing any more.
+        ending = threading.Thread(target=self._end, args=(self._job,), daemon=True)
+        ending.start()
+        ending.join(_PATIENCE)
+        self._forget()
+
+    def _end(self, job: str) -> None:
         with contextlib.suppress(Exception):
             self.client.cancel([future for future, _ in self._futures.values()], force=True)
         with contextlib.suppress(Exception):
-            self.client.run(_within, self._job, _PATIENCE, on_error="ignore")
-        self._forget()
+            self.client.run(_within, job, _PATIENCE, on_error="ignore")
 
     def _forget(self) -> None:
         """Take the work away from the workers."""

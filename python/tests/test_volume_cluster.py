@@ -351,6 +351,7 @@ def test_a_cluster_without_workers_is_not_waited_for_endlessly(tmp_path, source,
 
         monkeypatch.setattr(_volume_dask, "_LOOK", 0.05)
         monkeypatch.setattr(_volume_dask, "_ALONE", 0.2)
+        monkeypatch.setattr(_volume_dask, "_PATIENCE", 3.0)
         chunks = {"chunks": (4, 4, 44)}
         with pytest.raises(OSError, match=r"no worker for 0 seconds; start some; .*resume=True"):
             v.save(
