@@ -71,10 +71,16 @@ impl Square {
     }
 }
 
-/// The places of strips of `L` of `len` elements; the last one overlaps the one before.
+/// The first `count` strips of `L` elements of a row.
 #[inline(always)]
-fn places<const L: usize>(len: usize) -> impl Iterator<Item = usize> {
-    (0..len).step_by(L).map(move |at| at.min(len - L))
+fn strips_of<K, const L: usize>(row: &[K], count: usize) -> &[[K; L]] {
+    &row.as_chunks().0[..count]
+}
+
+/// The same, to be written.
+#[inline(always)]
+fn strips_of_mut<K, const L: usize>(row: &mut [K], count: usize) -> &mut [[K; L]] {
+    &mut row.as_chunks_mut().0[..count]
 }
 
 #[inline(always)]
@@ -118,7 +124,8 @@ fn of_columns_5<K: Key>(mut v: [K; 25]) -> K {
     v[3]
 }
 
-/// Sorts columns of rows into rows, and takes the median of neighbouring ones.
+/// Sorts columns of rows into rows, and takes the median of neighbouring ones. All strips of a row but the last one,
+/// which overlaps the one before, are counted beforehand: so no place is looked at twice.
 macro_rules! squares {
     ($name:ident, $n:literal, $sort:ident, $median:ident, $($row:literal)*; $(($r:literal, $c:literal))*) => {
         struct $name<'a, K, const L: usize> {
@@ -127,28 +134,50 @@ macro_rules! squares {
             out: &'a mut [K],
         }
 
+        impl<K: Key, const L: usize> $name<'_, K, L> {
+            #[inline(always)]
+            fn columns(from: [&[K; L]; $n]) -> [[K; L]; $n] {
+                let mut to = [[K::MIN; L]; $n];
+                for i in 0..L {
+                    let sorted = $sort([$(from[$row][i]),*]);
+                    $(to[$row][i] = sorted[$row];)*
+                }
+                to
+            }
+
+            #[inline(always)]
+            fn medians(from: [&[K; L]; $n * $n]) -> [K; L] {
+                let mut found = [K::MIN; L];
+                for i in 0..L {
+                    found[i] = $median([$(from[$r * $n + $c][i]),*]);
+                }
+                found
+            }
+        }
+
         impl<K: Key, const L: usize> Wide for $name<'_, K, L> {
             type Out = ();
 
             #[inline(always)]
             fn run(self) {
-                for at in places::<L>(self.rows[0].len()) {
-                    let from: [&[K; L]; $n] = [$(strip(self.rows[$row], at)),*];
-                    let mut to = [[K::MIN; L]; $n];
-                    for i in 0..L {
-                        let sorted = $sort([$(from[$row][i]),*]);
-                        $(to[$row][i] = sorted[$row];)*
-                    }
-                    $(*strip_mut(self.sorted[$row], at) = to[$row];)*
+                let $name { rows, mut sorted, out } = self;
+                let len = rows[0].len();
+                let count = len / L;
+                let from = rows.map(|row| strips_of::<K, L>(row, count));
+                let to = sorted.each_mut().map(|row| strips_of_mut::<K, L>(row, count));
+                for at in 0..count {
+                    let columns = Self::columns([$(&from[$row][at]),*]);
+                    $(to[$row][at] = columns[$row];)*
                 }
-                for at in places::<L>(self.out.len()) {
-                    let from: [&[K; L]; $n * $n] = [$(strip(self.sorted[$r], at + $c)),*];
-                    let mut found = [K::MIN; L];
-                    for i in 0..L {
-                        found[i] = $median([$(from[$r * $n + $c][i]),*]);
-                    }
-                    *strip_mut(self.out, at) = found;
+                let columns = Self::columns([$(strip(rows[$row], len - L)),*]);
+                $(*strip_mut(sorted[$row], len - L) = columns[$row];)*
+                let count = out.len() / L;
+                let from = [$(strips_of::<K, L>(&sorted[$r][$c..], count)),*];
+                for (at, to) in strips_of_mut(out, count).iter_mut().enumerate() {
+                    *to = Self::medians([$(&from[$r * $n + $c][at]),*]);
                 }
+                let rest = out.len() - L;
+                *strip_mut(out, rest) = Self::medians([$(strip(sorted[$r], rest + $c)),*]);
             }
         }
     };
