@@ -59,6 +59,15 @@ pub(crate) trait Rule: Sync {
         outs: &mut [&mut [Self::W]],
     );
 
+    /// True if passes may be taken in any order, voxels that do not exist are like any others, and it pays to take the
+    /// last two crosswise.
+    fn commutes(&self) -> bool {
+        false
+    }
+
+    /// Joins the rows of full windows along pass `pass` into elements of the output; for rules that say so above.
+    fn finish(&self, _pass: usize, _rows: &[&[Self::W]], _outs: &mut [&mut [u8]]) {}
+
     /// Joins any rows behind the first pass into one output. Rules for which order and grouping matter do nothing,
     /// and return false.
     fn join(&self, _rows: &[&[Self::W]], _outs: &mut [&mut [Self::W]]) -> bool {

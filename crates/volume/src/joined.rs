@@ -6,9 +6,11 @@
 )]
 
 use crate::fold::GROUP;
-use crate::load::Load;
+use crate::load::{Load, Plain};
+use crate::store::Store;
 use crate::strips::{Strips, strip, strip_mut, strips};
 use bytemuck::Pod;
+use std::marker::PhantomData;
 
 /// How rows are joined: exactly, so joining is commutative and associative.
 pub(crate) trait Join<W>: Copy {
@@ -23,15 +25,17 @@ pub(crate) trait Join<W>: Copy {
 }
 
 /// Full windows of `n` rows: one output, or four neighbours.
-struct Job<'a, 'o, S, W, L, J> {
+struct Job<'a, 'o, S, W, L, J, E: Store<W>> {
     how: J,
     n: usize,
     rows: &'a [&'a [S]],
     load: L,
-    outs: &'a mut [&'o mut [W]],
+    store: E,
+    outs: &'a mut [&'o mut [E::To]],
+    kind: PhantomData<W>,
 }
 
-impl<S: Pod, W: Pod, L: Load<S, W>, J: Join<W>> Job<'_, '_, S, W, L, J> {
+impl<S: Pod, W: Pod, L: Load<S, W>, J: Join<W>, E: Store<W>> Job<'_, '_, S, W, L, J, E> {
     #[inline(always)]
     fn row<const N: usize>(&self, row: usize, at: usize) -> [W; N] {
         self.how.lift(self.load.map(strip(self.rows[row], at)))
@@ -69,12 +73,23 @@ impl<S: Pod, W: Pod, L: Load<S, W>, J: Join<W>> Job<'_, '_, S, W, L, J> {
         a = how.join(a, first);
         d = how.join(d, self.row(n + 2, at));
         for (out, found) in self.outs.iter_mut().zip([a, b, c, d]) {
-            *strip_mut(out, at) = found;
+            *strip_mut(out, at) = self.store.map(found);
+        }
+    }
+
+    /// Two neighbouring windows of at least two rows.
+    #[inline(always)]
+    fn two<const N: usize>(&mut self, at: usize) {
+        let middle = self.span::<N>(1, self.n, at);
+        let a = self.how.join(self.row(0, at), middle);
+        let b = self.how.join(middle, self.row(self.n, at));
+        for (out, found) in self.outs.iter_mut().zip([a, b]) {
+            *strip_mut(out, at) = self.store.map(found);
         }
     }
 }
 
-impl<S: Pod, W: Pod, L: Load<S, W>, J: Join<W>> Strips for Job<'_, '_, S, W, L, J> {
+impl<S: Pod, W: Pod, L: Load<S, W>, J: Join<W>, E: Store<W>> Strips for Job<'_, '_, S, W, L, J, E> {
     const BYTES: usize = size_of::<W>();
 
     #[inline(always)]
@@ -88,9 +103,13 @@ impl<S: Pod, W: Pod, L: Load<S, W>, J: Join<W>> Strips for Job<'_, '_, S, W, L, 
             self.four::<N>(at);
             return;
         }
+        if self.outs.len() == 2 && self.n >= 2 {
+            self.two::<N>(at);
+            return;
+        }
         for m in 0..self.outs.len() {
             let found = self.span::<N>(m, m + self.n, at);
-            *strip_mut(self.outs[m], at) = found;
+            *strip_mut(self.outs[m], at) = self.store.map(found);
         }
     }
 }
@@ -103,19 +122,31 @@ pub(crate) fn joined<S: Pod, W: Pod>(
     load: impl Load<S, W>,
     outs: &mut [&mut [W]],
 ) {
+    stored(how, n, rows, (load, Plain), outs);
+}
+
+/// The same, and how numbers become elements.
+pub(crate) fn stored<S: Pod, W: Pod, E: Store<W>>(
+    how: impl Join<W>,
+    n: usize,
+    rows: &[&[S]],
+    (load, store): (impl Load<S, W>, E),
+    outs: &mut [&mut [E::To]],
+) {
     strips(Job {
         how,
         n,
         rows,
         load,
+        store,
         outs,
+        kind: PhantomData,
     });
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::Plain;
 
     #[derive(Clone, Copy)]
     struct SumOfSquares;

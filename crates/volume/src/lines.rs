@@ -90,14 +90,9 @@ impl<R: Rule> Separable<'_, R> {
         let span = (lines.len() - 1) * padded + wanted.len();
         let channels = self.rule.channels(level.pass);
         let place = |c: usize, line: usize, at: usize| (c * count + line) * padded + at;
-        let mut rows: Rows<'_, R::W> = Rows::new();
         let line = |c: usize| &data[place(c, lines.start, wanted.start)..][..span + level.len - 1];
-        if !self.in_parts((line, channels), level, parts, outs) {
-            for c in 0..channels {
-                rows.extend((0..level.len).map(|t| &line(c)[t..t + span]));
-            }
-            self.rule.fold(level.pass, &rows, Plain, outs);
-        }
+        self.windows((line, channels), level, parts, outs);
+        let mut rows: Rows<'_, R::W> = Rows::new();
         for (m, line) in lines.clone().enumerate() {
             for (i, edge) in level.faces_in(wanted.clone()) {
                 rows.clear();
@@ -113,11 +108,30 @@ impl<R: Rule> Separable<'_, R> {
         }
     }
 
+    /// Full windows along a line of each channel.
+    pub(crate) fn windows<'d>(
+        &self,
+        (line, channels): (impl Fn(usize) -> &'d [R::W], usize),
+        level: &Level<R::W>,
+        parts: &mut [R::W],
+        outs: &mut [&mut [R::W]],
+    ) where
+        R::W: 'd,
+    {
+        if self.in_parts((&line, channels), level, parts, outs) {
+            return;
+        }
+        let span = outs[0].len();
+        let rows = (0..channels).flat_map(|c| (0..level.len).map(move |t| (c, t)));
+        let rows: Rows<'_, R::W> = rows.map(|(c, t)| &line(c)[t..t + span]).collect();
+        self.rule.fold(level.pass, &rows, Plain, outs);
+    }
+
     /// Full windows along lines, as windows of a part of their points and what is left, where that takes fewer steps
     /// and the rule allows it.
     fn in_parts<'d>(
         &self,
-        (line, channels): (impl Fn(usize) -> &'d [R::W], usize),
+        (line, channels): (&impl Fn(usize) -> &'d [R::W], usize),
         level: &Level<R::W>,
         parts: &mut [R::W],
         outs: &mut [&mut [R::W]],

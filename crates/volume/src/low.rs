@@ -4,11 +4,13 @@
     reason = "inlined into code compiled for wide vectors"
 )]
 
-use crate::fold::{EdgeTaps, Rule};
-use crate::joined::{Join, joined};
-use crate::load::{Load, Plain};
+use crate::fold::{EdgeTaps, GROUP, Rule};
+use crate::joined::{Join, joined, stored};
+use crate::load::{Keys, Load, Plain};
 use crate::pixel::Key;
+use crate::store::Store;
 use bytemuck::Pod;
+use smallvec::SmallVec;
 use std::marker::PhantomData;
 
 /// Of two keys the smaller one.
@@ -39,21 +41,30 @@ impl<K: Key> Join<K> for Upper {
     }
 }
 
+/// True if windows of keys of so many bytes are joined along rows first. Rows of shorter ones are so quickly done that
+/// what a row costs beside its elements counts for more.
+pub(crate) fn commutes(bytes: usize) -> bool {
+    bytes >= 4
+}
+
 /// One end of the keys of a window.
 pub(crate) struct End<K, J> {
     /// Which one.
     how: J,
     /// Points of the window along each filtered axis.
     lens: Vec<usize>,
+    /// What keys are.
+    keys: Keys,
     kind: PhantomData<K>,
 }
 
 impl<K: Key, J: Join<K>> End<K, J> {
-    /// For windows of these numbers of points along the filtered axes.
-    pub(crate) fn new(how: J, lens: Vec<usize>) -> End<K, J> {
+    /// Of such keys, for windows of these numbers of points along the filtered axes.
+    pub(crate) fn new(how: J, keys: Keys, lens: Vec<usize>) -> End<K, J> {
         End {
             how,
             lens,
+            keys,
             kind: PhantomData,
         }
     }
@@ -75,7 +86,10 @@ pub(crate) fn with_bias<K: Key>(how: impl Join<K>, bias: K, row: &mut [K]) {
     }
 }
 
-impl<K: Key, J: Join<K> + Sync> Rule for End<K, J> {
+impl<K: Key, J: Join<K> + Sync> Rule for End<K, J>
+where
+    Keys: Store<K, To = K>,
+{
     type W = K;
 
     fn fold<S: Pod, L: Load<S, K>>(
@@ -98,6 +112,17 @@ impl<K: Key, J: Join<K> + Sync> Rule for End<K, J> {
     ) {
         joined(self.how, rows.len(), rows, load, outs);
         with_bias(self.how, edge.bias[0], outs[0]);
+    }
+
+    fn commutes(&self) -> bool {
+        commutes(size_of::<K>())
+    }
+
+    fn finish(&self, pass: usize, rows: &[&[K]], outs: &mut [&mut [u8]]) {
+        let outs = outs.iter_mut().map(|out| bytemuck::cast_slice_mut(out));
+        let mut outs: SmallVec<[&mut [K]; GROUP]> = outs.collect();
+        let as_elements = (Plain, self.keys);
+        stored(self.how, self.lens[pass], rows, as_elements, &mut outs);
     }
 
     fn join(&self, rows: &[&[K]], outs: &mut [&mut [K]]) -> bool {

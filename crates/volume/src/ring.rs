@@ -37,19 +37,17 @@ impl<'w, W> Ring<'w, W> {
     }
 
     /// Goes on to the coordinates `wanted`, not before those of the last call: `convert` gives row `index[at]` of
-    /// the axis, where there is one.
+    /// the axis, or what stands where there is none.
     pub(crate) fn advance(
         &mut self,
         wanted: Range<usize>,
         index: &[isize],
-        convert: impl Fn(usize, &mut [W]),
+        mut convert: impl FnMut(Option<usize>, &mut [W]),
     ) {
         let first = self.next.max(wanted.start);
         for (at, &row) in (first..).zip(&index[first..wanted.end]) {
-            if let Ok(row) = usize::try_from(row) {
-                let place = self.place(at);
-                convert(row, &mut self.rows[place]);
-            }
+            let place = self.place(at);
+            convert(usize::try_from(row).ok(), &mut self.rows[place]);
         }
         self.next = wanted.end;
     }
@@ -74,6 +72,7 @@ mod tests {
         let converted = RefCell::new(Vec::new());
         for (start, end) in [(0, 2), (1, 4), (2, 5), (5, 8)] {
             ring.advance(start..end, &index, |row, to| {
+                let Some(row) = row else { return };
                 converted.borrow_mut().push(row);
                 to.copy_from_slice(&[10 * row, 10 * row + 1]);
             });

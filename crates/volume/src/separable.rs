@@ -9,6 +9,7 @@
 use crate::around::{Piece, Pieces, pieces_behind, spans, within};
 use crate::beside::{self, Beside};
 use crate::block::{View, axis_len};
+use crate::crossed::{self, Crossed};
 use crate::fold::{EdgeTaps, GROUP, Rule};
 use crate::levels::{Block, Level, SHORT_ROW, blocks, in_threads, levels, most_of_strip};
 use crate::lines::{LINE, Lines, most_results};
@@ -80,6 +81,8 @@ pub(crate) struct Work<W> {
     pub(crate) line: Scratch<W>,
     /// For planes that lie side by side.
     beside: Option<Beside<W>>,
+    /// For the last two passes in the other order.
+    crossed: Option<Crossed<W>>,
 }
 
 /// A part of the output: the box in front of the first axis, the strip, the outputs along this axis,
@@ -107,6 +110,17 @@ impl Out<'_> {
             Out::Pieces(each) => each[i],
         }
     }
+
+    /// The places of the outputs `range`, of so many bytes.
+    pub(crate) fn places(&mut self, range: Range<usize>, bytes: usize) -> Places<'_> {
+        match self {
+            Out::Whole(all) => {
+                let all = &mut all[range.start * bytes..range.end * bytes];
+                all.chunks_exact_mut(bytes).collect()
+            }
+            Out::Pieces(each) => each[range].iter_mut().map(|place| &mut **place).collect(),
+        }
+    }
 }
 
 /// The planes that a pass reads, channel by channel, and the pieces of them that it is about.
@@ -118,7 +132,7 @@ pub(crate) struct Planes<'a, S> {
 
 impl<S: Pod> Planes<'_, S> {
     /// Row `row` of the first channel as numbers.
-    fn convert<W: Pod>(&self, row: usize, load: impl Load<S, W>, to: &mut [W]) {
+    pub(crate) fn convert<W: Pod>(&self, row: usize, load: impl Load<S, W>, to: &mut [W]) {
         for piece in self.pieces {
             let from = &self.data[0][row * self.row + piece.from..][..piece.len];
             load::row(load, from, &mut to[piece.at..piece.at + piece.len]);
@@ -127,6 +141,7 @@ impl<S: Pod> Planes<'_, S> {
 }
 
 pub(crate) type Rows<'a, W> = SmallVec<[&'a [W]; 16]>;
+pub(crate) type Places<'a> = SmallVec<[&'a mut [u8]; GROUP]>;
 pub(crate) type RowsMut<'a, W> = SmallVec<[&'a mut [W]; 8]>;
 
 /// A box of a result, and the result: their extents.
@@ -159,6 +174,15 @@ pub(crate) fn scratch_elems(passes: &[Pass], channels: usize, extents: Extents<'
     });
     let beside = beside.flatten().max().unwrap_or(0);
     channels as u64 * (GROUP as u64 * rows.sum::<u64>() + line + beside) + 16
+}
+
+/// Elements that the last two passes take in the other order, for each thread.
+pub(crate) fn crossed_elems(passes: &[Pass], extents: Extents<'_>) -> u64 {
+    let [.., across, along] = passes else {
+        return 0;
+    };
+    let row = usize::try_from(longest_row(passes, across, extents)).unwrap_or(usize::MAX);
+    crossed::most(across.len, row, along.len) as u64
 }
 
 /// Elements of a ring of converted rows, for each thread.
@@ -290,6 +314,7 @@ impl<R: Rule> Separable<'_, R> {
                 ring: None,
                 line: Scratch::new(&ctx.meter, 0)?,
                 beside: None,
+                crossed: None,
             });
         };
         let longest = blocks.iter().map(|b| b.columns.len()).max().unwrap_or(0);
@@ -327,6 +352,14 @@ impl<R: Rule> Separable<'_, R> {
         } else {
             0
         };
+        let crossed = blocks.iter().filter_map(|b| match &b.levels[..] {
+            [.., across, along] if self.crosses(across, along) => Some((across, along)),
+            _ => None,
+        });
+        let longest_line = crossed.max_by_key(|(_, along)| along.index.len());
+        // Rows that are joined along themselves first are converted then.
+        let converts = converts && !(count == 2 && longest_line.is_some());
+        let crossed = longest_line.map(|levels| Crossed::new(&ctx.meter, levels));
         let ring = converts.then(|| {
             let rows = first.levels[0].len + GROUP - 1;
             Scratch::new(&ctx.meter, rows * ring::step(longest))
@@ -339,6 +372,7 @@ impl<R: Rule> Separable<'_, R> {
             ring: ring.transpose()?,
             line: Scratch::new(&ctx.meter, line.max(beside.max().unwrap_or(0)))?,
             beside: Beside::new(&ctx.meter, &first.levels, (channels, self.out_size))?,
+            crossed: crossed.transpose()?,
         })
     }
 
@@ -364,6 +398,14 @@ impl<R: Rule> Separable<'_, R> {
                 work.beside = Some(space);
                 return;
             }
+        }
+        if let [last] = deeper
+            && self.crosses(level, last)
+            && let Some(mut space) = work.crossed.take()
+        {
+            self.crossed((level, last, range), source, load, out, &mut space);
+            work.crossed = Some(space);
+            return;
         }
         let row = source.pieces.iter().map(|p| p.len).sum();
         let channels = self.rule.channels(level.pass + 1);
@@ -437,7 +479,9 @@ impl<R: Rule> Separable<'_, R> {
     ) {
         let wanted = i..i + level.len + count - 1;
         ring.advance(wanted.clone(), &level.index, |row, to| {
-            source.convert(row, load, to);
+            if let Some(row) = row {
+                source.convert(row, load, to);
+            }
         });
         let there = wanted.filter(|&at| level.index[at] >= 0);
         let rows: Rows<'_, R::W> = there.map(|at| ring.at(at)).collect();

@@ -19,7 +19,7 @@ const MODES: [Mode; 6] = [
 ];
 
 /// Extents and windows: short and long ones, odd and even, longer than the axis, rows of one strip and of several.
-const SHAPES: [(&[i64], &[usize]); 8] = [
+const SHAPES: [(&[i64], &[usize]); 10] = [
     (&[300], &[13]),
     (&[5], &[31]),
     (&[17, 170], &[3, 3]),
@@ -28,6 +28,8 @@ const SHAPES: [(&[i64], &[usize]); 8] = [
     (&[3, 4100], &[2, 16]),
     (&[6, 7, 40], &[3, 1, 9]),
     (&[4, 9, 33], &[1, 12, 3]),
+    (&[5, 7, 90], &[3, 4, 9]),
+    (&[11, 66], &[6, 66]),
 ];
 
 /// Elements that the tests compute with: what joins two of them, and a few remarkable ones.

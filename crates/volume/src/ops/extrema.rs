@@ -8,11 +8,12 @@ use crate::block::{View, ViewMut};
 use crate::fold::EdgeTaps;
 use crate::joined::Join;
 use crate::load::{Keys, Load, Order, emit_keys, key_of};
-use crate::low::{End, Lower, Upper};
+use crate::low::{End, Lower, Upper, commutes};
 use crate::op::{Mode, Op, voxels, worth};
 use crate::ops::WindowAxis;
 use crate::pixel::Key;
-use crate::separable::{Ctx, Pass, Separable, ring_elems, scratch_elems};
+use crate::separable::{Ctx, Pass, Separable, crossed_elems, ring_elems, scratch_elems};
+use crate::store::Store;
 use arrayloom_device::Fold;
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::{DType, Region};
@@ -107,7 +108,7 @@ impl BoxExtremum {
         out: ViewMut<'_>,
     ) -> Result<(), VolumeError>
     where
-        Keys: Load<K, K>,
+        Keys: Load<K, K> + Store<K, To = K>,
     {
         match self.which {
             Extremum::Minimum => self.run_as((Lower, Order::Lowest, K::MAX), ctx, input, out),
@@ -125,14 +126,14 @@ impl BoxExtremum {
         out: ViewMut<'_>,
     ) -> Result<(), VolumeError>
     where
-        Keys: Load<K, K>,
+        Keys: Load<K, K> + Store<K, To = K>,
     {
         let dtype = self.dtype;
         let keys = Keys { dtype, order };
         let edge_taps = |pass, there: &[usize]| self.edge_taps((pass, there), (keys, nothing));
         let emit = |found: &[&[K]], out: &mut [u8]| emit_keys(keys, found[0], out);
         let engine = Separable {
-            rule: End::new(how, self.passes.iter().map(|p| p.len).collect()),
+            rule: End::new(how, keys, self.passes.iter().map(|p| p.len).collect()),
             passes: &self.passes,
             edge_taps: &edge_taps,
             emit: &emit,
@@ -205,7 +206,12 @@ impl Op for BoxExtremum {
         } else {
             0
         };
-        let elems = scratch_elems(&self.passes, 1, (extents, shape)) + ring;
+        let crossed = if commutes(self.dtype.size()) {
+            crossed_elems(&self.passes, (extents, shape))
+        } else {
+            0
+        };
+        let elems = scratch_elems(&self.passes, 1, (extents, shape)) + ring + crossed;
         threads * (self.dtype.size() as u64 * elems + 64)
     }
 
