@@ -122,8 +122,11 @@ impl<R: Rule> Separable<'_, R> {
             return;
         }
         let span = outs[0].len();
-        let rows = (0..channels).flat_map(|c| (0..level.len).map(move |t| (c, t)));
-        let rows: Rows<'_, R::W> = rows.map(|(c, t)| &line(c)[t..t + span]).collect();
+        let mut rows: Rows<'_, R::W> = Rows::new();
+        for c in 0..channels {
+            let line = line(c);
+            rows.extend((0..level.len).map(|t| &line[t..t + span]));
+        }
         self.rule.fold(level.pass, &rows, Plain, outs);
     }
 
