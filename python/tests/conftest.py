@@ -68,9 +68,13 @@ def configured():
 
 def _client(processes):
     distributed = pytest.importorskip("distributed")
+    dask = pytest.importorskip("dask")
     words = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "threads_per_worker": 1}
     words |= {"processes": True} if processes else {"processes": False, "protocol": "tcp://"}
-    cluster = distributed.LocalCluster(n_workers=2, memory_limit="1GiB", **words)
+    # Workers in this process count its memory as theirs, and would pause for good.
+    watched = () if processes else ("target", "spill", "pause", "terminate")
+    with dask.config.set({f"distributed.worker.memory.{name}": False for name in watched}):
+        cluster = distributed.LocalCluster(n_workers=2, memory_limit="1GiB", **words)
     return cluster, distributed.Client(cluster)
 
 
