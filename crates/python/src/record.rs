@@ -6,7 +6,7 @@ use crate::np::Arr;
 use crate::operand::{Input, View};
 use crate::ops::OpEntry;
 use crate::{error, state, sync};
-use arrayloom_engine::Due;
+use arrayloom_engine::{Due, Engine, EngineError};
 use arrayloom_ir::{Action, LoopSig, Node, Operand, SlotId, Table};
 use arrayloom_types::{DType, Layout, Scalar, Shape, elementwise_strides};
 use pyo3::prelude::*;
@@ -180,10 +180,7 @@ impl Draft {
         outs: SmallVec<[(SlotId, Layout); 1]>,
         site: u32,
     ) -> PyResult<()> {
-        let node = self.node(action, sig, outs, site);
-        sync::take_for(py, &node)?;
-        let engine = state::engine();
-        sync::force(py, || engine.run_now(node), || engine.flush())
+        run_by(py, self.node(action, sig, outs, site), Engine::run_now)
     }
 
     /// Runs the node, whose results have memory already, and what makes its operands.
@@ -195,10 +192,7 @@ impl Draft {
         outs: SmallVec<[(SlotId, Layout); 1]>,
         site: u32,
     ) -> PyResult<()> {
-        let node = self.node(action, sig, outs, site);
-        sync::take_for(py, &node)?;
-        let engine = state::engine();
-        sync::force(py, || engine.run_end(node), || engine.flush())
+        run_by(py, self.node(action, sig, outs, site), Engine::run_end)
     }
 
     /// Records the node and waits for its first result.
@@ -234,6 +228,17 @@ impl Draft {
             part: false,
         }
     }
+}
+
+/// Lets the engine run a node at once.
+fn run_by(
+    py: Python<'_>,
+    node: Node,
+    run: fn(&Engine, Node) -> Result<(), EngineError>,
+) -> PyResult<()> {
+    sync::take_for(py, &node)?;
+    let engine = state::engine();
+    sync::force(py, || run(engine, node), || engine.flush())
 }
 
 impl Drop for Draft {
