@@ -45,6 +45,12 @@ def _check_there(*targets: Any) -> None:
             check_there(target.node)
 
 
+def _check_running(stop: threading.Event) -> None:
+    if stop.is_set():
+        message = "the run was stopped"
+        raise CancelledError(message)
+
+
 @dataclass
 class Blocks:
     """Computes blocks of a volume, each within a limit of memory, into a target or into arrays."""
@@ -97,9 +103,7 @@ class Blocks:
         dtype = self.volume.dtype
 
         def write(part: Box, view: memoryview) -> None:
-            if self.stop.is_set():
-                message = "the run was stopped"
-                raise CancelledError(message)
+            _check_running(self.stop)
             lo, hi = part
             at = tuple(slice(a - s, b - s) for a, b, s in zip(lo, hi, start, strict=True))
             target[at] = np.frombuffer(view, dtype).reshape(
@@ -141,9 +145,7 @@ class Halves:
         began = time.monotonic()
         _check_there(self.above, self.target)
         for key in parts(_slices(self.grid.box(first, count)), self.grid.granule, 1):
-            if self.stop.is_set():
-                message = "the run was stopped"
-                raise CancelledError(message)
+            _check_running(self.stop)
             self.target[key] = self._mean(key)
         return Done(time.monotonic() - began, {})
 
