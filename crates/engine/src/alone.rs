@@ -9,6 +9,9 @@
 //!
 //! So it is with the last operation of an expression, such as the addition in `a * 2 + 1`, whose result is looked at
 //! before anything else is recorded: it runs when it is called, with those before it, whose results are put off.
+//!
+//! Where such an expression is short, a cache holds its results, and what it reads is new each time, as in
+//! `a = a * 2 + 1`, the barriers for what it reads cost more than passes over a cache: its operations run one by one.
 
 use crate::engine::unknown;
 use crate::put_off;
@@ -27,6 +30,11 @@ const NOWHERE: u32 = 16;
 const KNOWN: u8 = 4;
 /// The count at which a known place is recorded again, to see.
 const LOOK_AGAIN: u8 = KNOWN + 128;
+
+/// The most operations of an expression that run one by one.
+const SHORT: usize = 2;
+/// How many times as large as the least lazy array their results may be: a cache holds them.
+const IN_CACHE: usize = 4;
 
 /// How often places did what they are counted for.
 struct Counts(Box<[AtomicU8]>);
@@ -82,6 +90,16 @@ pub(crate) struct Alone {
     lone: Counts,
     /// Operations that ended a list whose other results were gone.
     last: Counts,
+    /// Operations of such lists that had better run one by one.
+    separate: Counts,
+}
+
+/// A list that runs for the sake of `wanted`, if one slot is waited for.
+pub(crate) struct Ran<'a> {
+    pub(crate) list: &'a [Node],
+    pub(crate) wanted: Option<SlotId>,
+    /// What it reads got barriers, and a cache holds what it makes.
+    pub(crate) barred: bool,
 }
 
 impl Alone {
@@ -89,16 +107,17 @@ impl Alone {
         Alone {
             lone: Counts::new(),
             last: Counts::new(),
+            separate: Counts::new(),
         }
     }
 
-    /// Learns from a list that ran, for the sake of `wanted` if one slot was waited for.
-    pub(crate) fn learn(
-        &self,
-        list: &[Node],
-        wanted: Option<SlotId>,
-        is_live: impl Fn(SlotId) -> bool,
-    ) {
+    /// Learns from a list.
+    pub(crate) fn learn(&self, ran: &Ran<'_>, is_live: impl Fn(SlotId) -> bool) {
+        let &Ran {
+            list,
+            wanted,
+            barred,
+        } = ran;
         let meets = |node: &Node| !wanted.is_some_and(|wanted| fills(node, wanted));
         let company = list.iter().any(meets);
         if company && list.len() == 1 {
@@ -116,7 +135,18 @@ impl Alone {
             self.last.note(node.site, false);
         }
         self.last.note(last.site, ends);
+        for node in list {
+            self.separate
+                .note(node.site, ends && barred && list.len() <= SHORT);
+        }
     }
+}
+
+/// What a list writes.
+pub(crate) fn outs(list: &[Node]) -> impl Iterator<Item = SlotId> {
+    list.iter()
+        .flat_map(|node| &node.outs)
+        .map(|(slot, _)| *slot)
 }
 
 /// True if the operation writes values to `wanted` that do not depend on it.
@@ -126,13 +156,18 @@ fn fills(node: &Node, wanted: SlotId) -> bool {
 }
 
 impl Engine {
-    /// True if an operation of this place, of computed values into a new array, had better run at once:
-    /// then [`Engine::run_now`] takes it, and its results need memory.
-    pub fn runs_at_once(&self, site: u32) -> bool {
-        self.learns()
-            && self.alone.lone.knows(site)
-            && self.is_idle()
-            && self.alone.lone.expects(site)
+    /// True if an operation of this place, of computed values into a new array of so many bytes, had better run at
+    /// once: then [`Engine::run_now`] takes it, and its results need memory.
+    pub fn runs_at_once(&self, site: u32, nbytes: usize) -> bool {
+        let Alone { lone, separate, .. } = &self.alone;
+        let counts = if lone.knows(site) {
+            lone
+        } else if separate.knows(site) && self.is_in_cache(nbytes) {
+            separate
+        } else {
+            return false;
+        };
+        self.learns() && self.is_idle() && counts.expects(site)
     }
 
     /// True if an operation of this place into a new array had better run at once, with the recorded operations that
@@ -142,9 +177,24 @@ impl Engine {
         let Some(guard) = self.guard().filter(|_| self.learns() && self.fuses()) else {
             return false;
         };
-        self.alone.last.knows(site)
-            && put_off::is_for(&self.table(), guard, operands)
-            && self.alone.last.expects(site)
+        if !self.alone.last.knows(site) {
+            return false;
+        }
+        let table = self.table();
+        // One by one they had been quicker: that is learned from a list that runs as a whole.
+        let separate = table.barriers > 0
+            && table.list.len() < SHORT
+            && outs(&table.list).all(|slot| {
+                table
+                    .get(slot)
+                    .is_some_and(|entry| self.is_in_cache(entry.nbytes))
+            });
+        !separate && put_off::is_for(&table, guard, operands) && self.alone.last.expects(site)
+    }
+
+    /// True if the processor's second cache holds so many bytes.
+    pub(crate) fn is_in_cache(&self, nbytes: usize) -> bool {
+        nbytes < IN_CACHE * self.settings.min_bytes
     }
 
     fn learns(&self) -> bool {
@@ -233,7 +283,16 @@ mod tests {
 
     /// Learns from a list of which slots below 100 are gone.
     fn learn(alone: &Alone, list: &[Node], wanted: Option<SlotId>) {
-        alone.learn(list, wanted, |slot| slot.0 >= 100);
+        learn_barred(alone, list, wanted, false);
+    }
+
+    fn learn_barred(alone: &Alone, list: &[Node], wanted: Option<SlotId>, barred: bool) {
+        let ran = Ran {
+            list,
+            wanted,
+            barred,
+        };
+        alone.learn(&ran, |slot| slot.0 >= 100);
     }
 
     #[test]
@@ -306,5 +365,21 @@ mod tests {
             learn(&alone, &[node(20, 1), node(40, 100)], None);
         }
         assert!(!alone.last.knows(30) && !alone.last.knows(40));
+    }
+
+    #[test]
+    fn operations_of_short_lists_with_barriers_are_separate() {
+        let alone = Alone::new();
+        let expression = [node(20, 1), node(30, 100)];
+        for _ in 0..KNOWN {
+            assert!(!alone.separate.knows(20));
+            learn_barred(&alone, &expression, Some(SlotId(100)), true);
+        }
+        assert!([20, 30].iter().all(|&site| alone.separate.knows(site)));
+        learn_barred(&alone, &expression, Some(SlotId(100)), false);
+        assert!(!alone.separate.knows(20), "no barrier is spared");
+        let long = [node(50, 1), node(60, 2), node(70, 100)];
+        (0..9).for_each(|_| learn_barred(&alone, &long, Some(SlotId(100)), true));
+        assert!(!alone.separate.knows(50), "one pass is quicker than three");
     }
 }

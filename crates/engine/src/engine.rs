@@ -421,13 +421,17 @@ impl Engine {
     }
 
     /// Makes the next write of the program to an input wait for its readers. False if it cannot.
-    pub(crate) fn arm(&self, table: &Table, slot: SlotId) -> bool {
+    pub(crate) fn arm(&self, table: &mut Table, slot: SlotId) -> bool {
         let Some(entry) = table.get(slot) else {
             return true;
         };
         match (entry.home, self.guard()) {
             (Home::Guarded(guarded), Some(guard)) if entry.block.is_none() && entry.writes == 0 => {
-                guard.state(guarded) == State::ReadOnly || guard.protect(guarded)
+                if guard.state(guarded) == State::ReadOnly {
+                    return true;
+                }
+                table.barriers += 1;
+                guard.protect(guarded)
             }
             (Home::Plain, _) => false,
             _ => true,

@@ -132,7 +132,7 @@ impl Engine {
         let mut read = [Some(picked.mask), picked.from].into_iter().flatten();
         let watched = read.all(|row| {
             let computed = table.get(row.slot).is_some_and(|entry| entry.writes == 0);
-            computed && self.arm(&table, row.slot)
+            computed && self.arm(&mut table, row.slot)
         });
         if !watched {
             drop(table);

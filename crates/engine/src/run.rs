@@ -1,5 +1,6 @@
 //! Runs the list: takes it, fuses it, gives results memory, launches the kernels, hands results over.
 
+use crate::alone::{Ran, outs};
 use crate::engine::{is_unsupported, lock};
 use crate::events::{self, Late, Placed};
 use crate::explain;
@@ -22,6 +23,8 @@ pub(crate) struct Batch {
     pub(crate) list: Vec<Node>,
     done: Vec<bool>,
     slots: BTreeMap<SlotId, Facts>,
+    /// What the list reads got barriers for it.
+    barred: bool,
     put_off: Vec<PutOff>,
     pub(crate) events: Vec<Placed>,
     /// Conditions that the device notes later.
@@ -70,6 +73,7 @@ impl Batch {
             done: vec![false; list.len()],
             list,
             slots,
+            barred: table.barriers > 0,
             put_off: Vec::new(),
             events: Vec::new(),
             late: Vec::new(),
@@ -168,8 +172,13 @@ impl Engine {
     fn learn(&self, batch: &Batch, wanted: Wanted) {
         // What runs as soon as it is called teaches nothing: its operands are still there.
         if !matches!(wanted, Wanted::End) {
-            let is_live = |slot| batch.is_live(slot);
-            self.alone.learn(&batch.list, wanted.slot(), is_live);
+            let near = |slot| self.is_in_cache(batch.nbytes(slot));
+            let ran = Ran {
+                list: &batch.list,
+                wanted: wanted.slot(),
+                barred: batch.barred && outs(&batch.list).all(near),
+            };
+            self.alone.learn(&ran, |slot| batch.is_live(slot));
         }
     }
 
@@ -226,6 +235,7 @@ impl Engine {
         table.small_run = 0;
         table.picks.lose_unneeded();
         let mut batch = Batch::new(list, &table);
+        table.barriers = 0;
         for (slot, _) in table.list.iter().flat_map(accesses) {
             if let Some(facts) = batch.slots.get_mut(&slot) {
                 facts.live = true;

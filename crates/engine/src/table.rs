@@ -87,6 +87,8 @@ pub(crate) struct Table {
     pub(crate) list_bytes: u64,
     /// Operations on few points at the end of the list, in a row.
     pub(crate) small_run: usize,
+    /// Barriers that the program's memory got for the list.
+    pub(crate) barriers: usize,
     pub(crate) recorded: u64,
     /// Bytes that only recorded operations keep alive.
     pub(crate) pinned: u64,

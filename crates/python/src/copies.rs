@@ -275,7 +275,8 @@ fn copied<'py>(
     let Some(site) = site::capture(py)? else {
         leave!(ErrState)
     };
-    let at_once = record::at_once(view.pending, site);
+    let bytes = birth::nbytes(dtype, shape).unwrap_or(usize::MAX);
+    let at_once = record::at_once(view.pending, bytes, site);
     if at_once
         && birth::in_shared_cache(dtype, shape)
         && view.layout.is_contiguous()

@@ -63,9 +63,27 @@ fn temporary(object: *mut PyObject) -> Option<(Arr, DType)> {
     Some((array, dtype))
 }
 
-/// Which of the first two operands are such arrays, of any size. The interpreter lends them.
+/// Which of the first two operands are such arrays, of any size, or views that alone hold such an array. The
+/// interpreter lends them.
 pub(crate) fn temporaries(operands: &[*mut PyObject]) -> [bool; 2] {
-    [0, 1].map(|at| operands.get(at).is_some_and(|&o| is_temporary(o)))
+    [0, 1].map(|at| {
+        let lent = operands.get(at);
+        lent.is_some_and(|&o| is_temporary(o) || is_temporary_view(o))
+    })
+}
+
+/// True for a view that only the interpreter's stack holds, of an array that only the view holds.
+fn is_temporary_view(object: *mut PyObject) -> bool {
+    let Some(array) = exact(object) else {
+        return false;
+    };
+    let base = array.base_object();
+    if base.is_null() || !is_alone(object) {
+        return false;
+    }
+    let own = exact(base).is_some_and(|array| array.has(flags::NPY_ARRAY_OWNDATA));
+    // SAFETY: a live view keeps its base alive.
+    own && unsafe { ffi::Py_REFCNT(base) } == 1
 }
 
 /// True for an array with memory of its own that only the interpreter's stack holds.

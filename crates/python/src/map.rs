@@ -188,7 +188,8 @@ impl Call<'_> {
         let Some(site) = site::capture(py)? else {
             leave!(ErrState)
         };
-        let at_once = record::at_once(self.pending, site);
+        let bytes = birth::nbytes(self.sig.outs[0], &self.shape).unwrap_or(usize::MAX);
+        let at_once = record::at_once(self.pending, bytes, site);
         if at_once && options.placed.is_none() && self.is_numpys() {
             leave!(Small)
         }
@@ -304,7 +305,7 @@ impl Call<'_> {
         }
         // Others may join a write to new memory, unless this line is known for its haste.
         let site = site::capture(py)?;
-        Ok(site.is_some_and(|site| record::at_once(target.pending, site)))
+        Ok(site.is_some_and(|site| record::at_once(target.pending, bytes, site)))
     }
 
     /// True for a copy to a place a few bytes further in its page than the original, such as `b[1:] = a[:-1]` of arrays

@@ -299,10 +299,14 @@ impl Arr {
 
     /// The object whose memory it is a view of.
     pub(crate) fn base(self, py: Python<'_>) -> Option<Bound<'_, PyAny>> {
-        // SAFETY: the array is alive.
-        let base = unsafe { (*self.0).base };
         // SAFETY: a live array keeps its base alive; it may be null.
-        unsafe { Bound::from_borrowed_ptr_or_opt(py, base) }
+        unsafe { Bound::from_borrowed_ptr_or_opt(py, self.base_object()) }
+    }
+
+    /// As [`Arr::base`], lent; null if there is none.
+    pub(crate) fn base_object(self) -> *mut PyObject {
+        // SAFETY: the array is alive.
+        unsafe { (*self.0).base }
     }
 
     /// Makes it a view of another object: one that keeps the same memory alive as its base does.

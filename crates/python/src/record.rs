@@ -260,16 +260,17 @@ pub(crate) type Birth<'py> =
 pub(crate) type Run<'py> =
     fn(Draft, Python<'py>, Action, LoopSig, SmallVec<[(SlotId, Layout); 1]>, u32) -> PyResult<()>;
 
-/// True if an operation of this line, whose operands are pending or not, had better run when it is called:
-/// nothing is gained by waiting.
-pub(crate) fn at_once(pending: bool, site: u32) -> bool {
-    !pending && state::engine().runs_at_once(site)
+/// True if an operation of this line into an array of so many bytes, whose operands are pending or not, had better run
+/// when it is called: nothing is gained by waiting.
+pub(crate) fn at_once(pending: bool, bytes: usize, site: u32) -> bool {
+    !pending && state::engine().runs_at_once(site, bytes)
 }
 
 /// True if a line that makes or moves elements into a new array had better be NumPy's: it wants its result at once, and
 /// a cache holds it.
 pub(crate) fn is_numpys(pending: bool, (dtype, shape): (DType, &[usize]), site: u32) -> bool {
-    birth::in_shared_cache(dtype, shape) && at_once(pending, site)
+    let near = birth::nbytes(dtype, shape).filter(|&bytes| birth::is_in_shared_cache(bytes));
+    near.is_some_and(|bytes| at_once(pending, bytes, site))
 }
 
 /// How an operation comes to new arrays: run at once, or recorded.

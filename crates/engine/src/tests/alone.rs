@@ -4,6 +4,8 @@ use super::{Array, Operand, World, guarded, map_node};
 use arrayloom_types::{DType, Scalar};
 
 const SITE: u32 = 4711;
+/// Bytes of each array.
+const NBYTES: usize = 160_000;
 
 fn node(out: &Array, a: &Array, site: u32) -> arrayloom_ir::Node {
     let operand = Operand::View(a.slot, a.layout.clone());
@@ -20,7 +22,7 @@ fn bits(w: &World, array: &Array) -> u64 {
 
 fn learn(w: &World, a: &Array, site: u32) {
     for _ in 0..4 {
-        assert!(!w.engine.runs_at_once(site));
+        assert!(!w.engine.runs_at_once(site, NBYTES));
         let c = w.lazy(DType::F64, &[20_000]);
         w.record(node(&c, a, site)).unwrap();
         assert_eq!(bits(w, &c), 4.0f64.to_bits());
@@ -36,7 +38,7 @@ fn a_known_line_runs_at_once_in_memory_that_was_there() {
     learn(w, &a, SITE);
     let mut places = Vec::new();
     for _ in 0..3 {
-        assert!(w.engine.runs_at_once(SITE));
+        assert!(w.engine.runs_at_once(SITE, NBYTES));
         let c = w.ready(DType::F64, &[20_000], &[]);
         w.engine.run_now(node(&c, &a, SITE)).unwrap();
         assert!(!w.engine.is_pending(c.slot));
@@ -60,7 +62,7 @@ fn what_is_pending_runs_first() {
     let b = w.lazy(DType::F64, &[20_000]);
     w.record(node(&b, &a, SITE + 2)).unwrap();
     assert!(
-        !w.engine.runs_at_once(SITE + 1),
+        !w.engine.runs_at_once(SITE + 1, NBYTES),
         "it may meet the other one"
     );
     let c = w.ready(DType::F64, &[20_000], &[]);
@@ -84,18 +86,20 @@ fn trimming_tells_what_the_system_got() {
     assert_eq!(w.engine.memory_report(0).cached, 0);
 }
 
-/// An expression of two operations whose result is looked at: `b = a + 3`, `c = b + 3`.
+/// Records an expression of two operations and looks at its result: `b = a + 3`, `c = b + 3`.
+fn look_at_end(w: &World, a: &Array, site: u32) {
+    let b = w.lazy(DType::F64, &[20_000]);
+    w.record(node(&b, a, site)).unwrap();
+    assert!(!w.engine.ends_at_once(site + 1, &[b.slot]));
+    let c = w.lazy(DType::F64, &[20_000]);
+    w.record(node(&c, &b, site + 1)).unwrap();
+    w.engine.release(b.slot);
+    assert_eq!(bits(w, &c), 7.0f64.to_bits());
+    w.engine.release(c.slot);
+}
+
 fn learn_end(w: &World, a: &Array, site: u32) {
-    for _ in 0..4 {
-        let b = w.lazy(DType::F64, &[20_000]);
-        w.record(node(&b, a, site)).unwrap();
-        assert!(!w.engine.ends_at_once(site + 1, &[b.slot]));
-        let c = w.lazy(DType::F64, &[20_000]);
-        w.record(node(&c, &b, site + 1)).unwrap();
-        w.engine.release(b.slot);
-        assert_eq!(bits(w, &c), 7.0f64.to_bits());
-        w.engine.release(c.slot);
-    }
+    (0..4).for_each(|_| look_at_end(w, a, site));
 }
 
 #[test]
@@ -156,4 +160,22 @@ fn other_operations_in_the_list_keep_an_expression_lazy() {
     for array in [a, b, other] {
         w.engine.release(array.slot);
     }
+}
+
+#[test]
+fn short_expressions_of_new_arrays_run_one_by_one() {
+    let (w, _turn) = guarded();
+    let live = w.live_bytes();
+    let site = SITE + 40;
+    assert!(w.engine.is_in_cache(NBYTES));
+    for _ in 0..4 {
+        assert!(!w.engine.runs_at_once(site, NBYTES));
+        let a = w.ready(DType::F64, &[20_000], &vec![1.0; 20_000]);
+        look_at_end(w, &a, site);
+        w.engine.release(a.slot);
+    }
+    assert!(w.engine.runs_at_once(site, NBYTES));
+    assert!(w.engine.runs_at_once(site + 1, NBYTES));
+    assert!(!w.engine.runs_at_once(site, 1 << 30), "no cache holds it");
+    assert_eq!(w.live_bytes(), live);
 }
