@@ -19,9 +19,12 @@ from typing import cast
 
 __all__ = ["install", "installed", "uninstall"]
 
-# Modules that hand arrays to compiled code which takes `numpy.ndarray` and no subclass. They keep NumPy in any scope,
-# and get plain arrays from its `asarray` (crates/python/src/conversions.rs, PLAIN).
-EXACT = ("scipy.fft.",)
+# Modules that hand arrays to compiled code which takes `numpy.ndarray` and no subclass, and those that assert this
+# type. They keep NumPy in any scope, and get plain arrays from its `asarray` (crates/python/src/conversions.rs, PLAIN).
+EXACT = ("scipy.fft.", "matplotlib.")
+
+# What seems to import NumPy when a compiled module does while it is loaded. NumPy's own are among these.
+_MACHINERY = ("importlib._bootstrap", "importlib._bootstrap_external")
 
 # Namespaces that may have a counterpart under the replacement; all others stay NumPy's.
 REPLACED = ("numpy", "numpy.fft", "numpy.linalg", "numpy.random")
@@ -66,7 +69,7 @@ class _Layer:
             namespace = _calling_namespace()
         file = namespace.get("__file__")
         name = namespace.get("__name__")
-        if isinstance(name, str) and f"{name}.".startswith(EXACT):
+        if isinstance(name, str) and (name in _MACHINERY or f"{name}.".startswith(EXACT)):
             return False
         if not isinstance(file, str):
             return name == "__main__"

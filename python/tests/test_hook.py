@@ -123,6 +123,41 @@ def test_scope(ours, user, tmp_path):
     assert user("import numpy", real.ma.__file__, "numpy.ma")["numpy"] is real
     assert user("import numpy", library, "scipy.fft._basic")["numpy"] is real
     assert user("import numpy", library, "scipy.fftpack")["numpy"] is ours
+    assert user("import numpy", library, "matplotlib.axes._axes")["numpy"] is real
+    assert user("import numpy", library, "matplotlibs")["numpy"] is ours
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "from numpy.random import *",
+        "from numpy.random.bit_generator import BitGenerator",
+        "import numpy.random",
+    ],
+)
+def test_compiled_modules_of_numpy_keep_numpy_in_any_scope(first):
+    """Whoever is first to import `numpy.random` loads its compiled modules, which import NumPy themselves."""
+    code = f"""
+    exec({first!r}, {{}})
+    import numpy as np
+    print(np.random.default_rng(1).random() == np.random.Generator(np.random.PCG64(1)).random())
+    """
+    assert process.output(code, runner=True, options=["--scope", "all"]) == "True\n"
+
+
+def test_bars_have_widths_in_any_scope():
+    """Axes assert that what `numpy.asarray` gives them is of exactly NumPy's type."""
+    pytest.importorskip("matplotlib")
+    code = """
+    import matplotlib
+    matplotlib.use("Agg")
+    import numpy as np
+    from matplotlib import pyplot
+    x = np.arange(5.0)
+    print(len(pyplot.bar(x * 2, x + 1, width=x + 1)))
+    """
+    options = ["--scope", "all", "--min-bytes", "0"]
+    assert process.output(code, runner=True, options=options) == "5\n"
 
 
 def test_libraries_in_scope_convolve_by_transforms():
