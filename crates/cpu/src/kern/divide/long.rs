@@ -4,7 +4,6 @@
 //! `strength_reduce`).
 
 #![expect(
-    clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
     clippy::cast_sign_loss,
     reason = "integers move between types that hold them, as the module's head says"
