@@ -38,6 +38,19 @@ FILTERS = {
     "bilateral beside a constant": lambda x: filters.bilateral_filter(
         x, 9.0, 1.0, 3, mode="constant", cval=80
     ),
+    "entropy": lambda x: filters.entropy_filter(x, 3, bins=40, range=(20, 180)),
+    "clipped entropy": lambda x: filters.entropy_filter(x, (1, 5, 4), mode="renormalize"),
+    "diffusion": lambda x: filters.anisotropic_diffusion(x, 2, 20.0),
+    "rational diffusion": lambda x: filters.anisotropic_diffusion(
+        x, 1, 9.0, option=2, mode="constant", cval=80
+    ),
+    "patches": lambda x: filters.nl_means(x, 20.0, search=1, patch=1),
+    "clipped patches": lambda x: filters.nl_means(
+        x, 20.0, search=(0, 2, 1), patch=(1, 0, 2), mode="renormalize"
+    ),
+    "patches beside a constant": lambda x: filters.nl_means(
+        x, 30.0, search=(1, 0, 1), patch=1, mode="constant", cval=80
+    ),
     "odd weights": lambda x: filters.convolve(x, WEIGHTS - WEIGHTS[::-1, ::-1, ::-1]),
 }
 DTYPES = ("?", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f2", "f4", "f8")
@@ -59,8 +72,9 @@ def test_filters_have_the_bits_of_the_cpu(tmp_path, name, devices):
 @pytest.mark.parametrize("letter", DTYPES)
 def test_every_dtype_has_the_bits_of_the_cpu(letter):
     x = IMAGE > 100 if letter == "?" else (IMAGE[:20] - 50).clip(0, 255).astype(letter)
-    names = ("gaussian", "mean", "greatest", "median", "rank", "bilateral")
-    for name in names if letter == "f2" else (*names, "deviation", "wiener"):
+    names = ("gaussian", "mean", "greatest", "median", "rank", "bilateral", "entropy")
+    others = ("deviation", "wiener", "diffusion", "patches")
+    for name in names if letter == "f2" else (*names, *others):
         expected = FILTERS[name](x)
         assert np.array_equal(compute(FILTERS[name](volumes.open(x)), devices="opencl:0"), expected)
 
@@ -69,11 +83,23 @@ def test_a_window_with_nan_gives_nan():
     x = IMAGE.copy()
     x[RNG.random(x.shape) < 0.01] = np.nan
     x[0, 0, :9] = [np.inf, -np.inf, 0.0, -0.0, np.nan, 1e-40, -1e-40, 3e38, -3e38]
-    for name in ("median", "large median", "rank", "ball", "least", "weights"):
+    for name in ("median", "large median", "rank", "ball", "least", "weights", "entropy"):
         expected = FILTERS[name](x)
         found = compute(FILTERS[name](volumes.open(x)), devices="opencl:0")
         assert np.array_equal(found, expected, equal_nan=True), name
         assert np.array_equal(np.signbit(found[expected == 0]), np.signbit(expected[expected == 0]))
+
+
+@pytest.mark.parametrize("mode", ["reflect", "constant", "renormalize"])
+def test_heights_have_the_bits_of_the_cpu(tmp_path, mode):
+    x = IMAGE.astype(np.float64)
+    x[RNG.random(x.shape) < 0.01] = np.nan
+    for extreme in (filters.grey_dilation, filters.grey_erosion):
+        expected = extreme(x, structure=WEIGHTS, mode=mode, cval=90)
+        expr = extreme(volumes.open(x), structure=WEIGHTS, mode=mode, cval=90)
+        report = volumes.save(tmp_path / "out.npy", expr, devices="opencl:0", memory_limit="8MiB")
+        assert np.array_equal(np.load(tmp_path / "out.npy"), expected, equal_nan=True)
+        assert report["left_to_cpu"] == {}
 
 
 def test_what_a_device_lacks_is_computed_here_and_told(tmp_path, capsys):

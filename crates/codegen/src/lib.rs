@@ -29,6 +29,7 @@ mod lower;
 mod map;
 mod moments_text;
 mod operation;
+mod patches_text;
 mod philox;
 mod place;
 mod product;

@@ -30,12 +30,21 @@ pub struct Window {
 }
 
 impl Window {
-    /// The numbers that the kernel takes: `given` is the bits of a `float64`.
+    /// The numbers that the kernel takes; those of [`GIVEN`] are the bits of `float64`.
     pub(crate) fn numbers(self) -> impl Iterator<Item = &'static str> {
-        let given = (self.gather == Gather::Bilateral).then_some("given");
-        ["items", "points", "rank"].into_iter().chain(given)
+        let given = match self.gather {
+            Gather::Bilateral => 1,
+            Gather::Bin | Gather::Diffusion => 3,
+            _ => 0,
+        };
+        ["items", "points", "rank"]
+            .into_iter()
+            .chain(GIVEN.into_iter().take(given))
     }
 }
+
+/// What the kernel calls the numbers that it is given.
+const GIVEN: [&str; 3] = ["given0", "given1", "given2"];
 
 /// The operation [`arrayloom_device::FILTER_WINDOW`].
 ///
@@ -44,7 +53,7 @@ impl Window {
 pub(crate) fn window(call: &ExtCall<'_>, target: Target) -> Result<Made, String> {
     let none = || "no window of these arrays".to_owned();
     let window = FilterWindow::of(call.attrs).ok_or_else(none)?;
-    let weighted = !window.gather.is_of_keys();
+    let (computed, weighted) = (!window.gather.is_of_keys(), window.gather.is_weighted());
     let ([result], Some(nothing)) = (call.outs, call.ins.last()) else {
         return Err(none());
     };
@@ -55,8 +64,9 @@ pub(crate) fn window(call: &ExtCall<'_>, target: Target) -> Result<Made, String>
     let (values, points) = (result.layout.dtype, window.points as usize);
     let (shape, extents) = (&voxels.layout.shape, &result.layout.shape);
     let axes = shape.len();
+    let (rank, patches) = (window.rank as usize, window.gather == Gather::Patches);
     let real = !voxels.layout.dtype.is_complex() && !values.is_complex();
-    let known = if weighted {
+    let known = if computed {
         real && matches!(work, DType::F32 | DType::F64)
     } else {
         real && voxels.layout.dtype == values
@@ -72,10 +82,10 @@ pub(crate) fn window(call: &ExtCall<'_>, target: Target) -> Result<Made, String>
         && table(2, DType::I32, extents.iter().sum())
         && call.ins[3].layout.dtype == DType::I32
         && table(4, DType::I32, all * axes)
-        && table(5, DType::I64, all)
+        && table(5, DType::I64, if patches { rank } else { all })
         && (!weighted || table(6, work, points));
     let fits = known && told && axes == extents.len() && (1..=AXES).contains(&axes) && points > 0;
-    if !fits || window.rank >= window.points || !call.ins.iter().chain(call.outs).all(packed) {
+    if !fits || !patches && rank >= points || !call.ins.iter().chain(call.outs).all(packed) {
         return Err(none());
     }
     let items: usize = extents.iter().product();
@@ -90,14 +100,10 @@ pub(crate) fn window(call: &ExtCall<'_>, target: Target) -> Result<Made, String>
         axes: u8::try_from(axes).unwrap_or(u8::MAX),
         network: network.flatten(),
     });
-    let numbers = [
-        ("items", items),
-        ("points", points),
-        ("rank", window.rank as usize),
-        (
-            "given",
-            usize::try_from(window.given.to_bits()).unwrap_or(0),
-        ),
-    ];
-    step(call, target, (form, !weighted), &numbers)
+    let mut numbers = vec![("items", items), ("points", points), ("rank", rank)];
+    let given = window
+        .given
+        .map(|g| usize::try_from(g.to_bits()).unwrap_or(0));
+    numbers.extend(GIVEN.into_iter().zip(given));
+    step(call, target, (form, !computed), &numbers)
 }

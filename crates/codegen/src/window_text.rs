@@ -8,6 +8,7 @@ use crate::entry::{Entry, Source};
 use crate::filter_text::rounded;
 use crate::keyed::Keyed;
 use crate::map::head;
+use crate::patches_text;
 use crate::window::Window;
 use arrayloom_device::Gather;
 use std::fmt::Write as _;
@@ -68,9 +69,9 @@ pub(crate) fn text(entry: &Entry, window: Window) -> String {
 }
 
 /// What the text calls the parts of a window.
-struct Words<'a> {
-    window: Window,
-    kind: String,
+pub(crate) struct Words<'a> {
+    pub(crate) window: Window,
+    pub(crate) kind: String,
     voxels: &'a str,
 }
 
@@ -83,14 +84,15 @@ impl Words<'_> {
         }
     }
 
-    fn weighted(&self) -> bool {
+    /// Voxels are computed with.
+    fn computed(&self) -> bool {
         !self.window.gather.is_of_keys()
     }
 
     /// The voxel that lies `place` elements on, in the arithmetic.
-    fn load(&self, place: &str) -> String {
+    pub(crate) fn load(&self, place: &str) -> String {
         let loaded = format!("load_{}(from + {place})", self.voxels);
-        if !self.weighted() {
+        if !self.computed() {
             return self.keyed().key(&loaded);
         }
         if self.kind == self.voxels {
@@ -100,7 +102,7 @@ impl Words<'_> {
     }
 
     fn emitted(&self, value: &str) -> String {
-        if self.weighted() {
+        if self.computed() {
             rounded(value, &self.kind, self.window.values)
         } else {
             self.keyed().value(value)
@@ -114,6 +116,9 @@ impl Words<'_> {
 
     /// The window exists.
     fn whole(&self) -> String {
+        if self.window.gather == Gather::Patches {
+            return patches_text::whole(self);
+        }
         if let Some((points, rank)) = self.window.network {
             return self.network(usize::from(points), usize::from(rank));
         }
@@ -122,6 +127,9 @@ impl Words<'_> {
 
     /// Tables say which points there are.
     fn parts(&self) -> String {
+        if self.window.gather == Gather::Patches {
+            return patches_text::parts(self);
+        }
         let axes = usize::from(self.window.axes);
         let mut find =
             String::from("                    i64 place = 0;\n                    i32 gone = 0;\n");
@@ -133,7 +141,8 @@ impl Words<'_> {
                  if (r{d} < gone) gone = r{d};\n                    place += r{d} * pi1[{step}];"
             );
         }
-        let nothing = if self.weighted() { "pi7[0]" } else { "pi6[0]" };
+        let weighted = self.window.gather.is_weighted();
+        let nothing = if weighted { "pi7[0]" } else { "pi6[0]" };
         let value = |_: &str| format!("gone < 0 ? {nothing} : {}", self.load("place"));
         self.fold(&find, value, "gone > -2")
     }
@@ -175,12 +184,9 @@ impl Words<'_> {
             Gather::Bilateral => {
                 let _ = write!(
                     text,
-                    "            {kind} center, sum = 0, all = 0;
-            {{
-{}                    center = {};
-            }}
+                    "{}            {kind} sum = 0, all = 0;
 {ONCE}            for (ix p = 0; p < (ix)points; p++) {{
-{}                    const {kind} far = ({}) - center, share = far * ({kind})f64_of((u64)given);
+{}                    const {kind} far = ({}) - center, share = far * ({kind})f64_of((u64)given0);
                     if ({exists}) {{
                         const {kind} near = pi6[p] * fading_{kind}(-(share * share));
                         sum = fma_{kind}(near, far, sum);
@@ -189,14 +195,118 @@ impl Words<'_> {
             }}
             result = center + sum / all;
 ",
-                    find("(ix)points"),
-                    value("(ix)points"),
+                    self.center(&find, &value),
                     find("p"),
                     value("p")
                 );
             }
+            Gather::Diffusion => {
+                let _ = write!(
+                    text,
+                    "{}            const {kind} inverse = f64_of((u64)given0), step = f64_of((u64)given1);
+            {kind} sum = 0;
+{ONCE}            for (ix p = 0; p < (ix)points; p++) {{
+{}                    const {kind} far = ({}) - center, share = far * inverse, steep = share * share;
+                    if ({exists}) {{
+                        sum = sum + (given2 != 0 ? far / (({kind})1 + steep) : far * fading_{kind}(-steep));
+                    }}
+            }}
+            result = center + step * sum;
+",
+                    self.center(&find, &value),
+                    find("p"),
+                    value("p")
+                );
+            }
+            Gather::Lowest | Gather::Highest => {
+                let (sign, beyond, least) = match self.window.gather {
+                    Gather::Lowest => ("-", "<", "0x7ff0000000000000"),
+                    _ => ("+", ">", "0xfff0000000000000"),
+                };
+                let _ = write!(
+                    text,
+                    "            result = ({kind})f64_of((u64){least});
+{ONCE}            for (ix p = 0; p < (ix)points; p++) {{
+{}                    const {kind} sum = ({}) {sign} pi6[p];
+                    if ({exists}) result = sum {beyond} result || sum != sum ? sum : result;
+            }}
+",
+                    find("p"),
+                    value("p")
+                );
+            }
+            Gather::Bin => {
+                let _ = write!(
+                    text,
+                    "            {{
+{}                    const {kind} own = {}, count = f64_of((u64)given2);
+                    const {kind} share = (own / 2 - f64_of((u64)given0)) / f64_of((u64)given1);
+                    const {kind} bin = floor_(share * count), last = count - 1;
+                    result = own != own ? own : bin < 0 ? 0 : bin > last ? last : bin;
+            }}
+",
+                    find("0"),
+                    value("0")
+                );
+            }
+            Gather::Entropy => text = self.entropy(&find, &value, exists),
+            // It does not walk over points.
+            Gather::Patches => {}
         }
         text
+    }
+
+    /// The voxel itself, `center`: the point behind those of the window.
+    fn center(&self, find: &dyn Fn(&str) -> String, value: &dyn Fn(&str) -> String) -> String {
+        let point = "(ix)points";
+        format!(
+            "            {} center;
+            {{
+{}                    center = {};
+            }}
+",
+            self.kind,
+            find(point),
+            value(point)
+        )
+    }
+
+    /// The entropy of a window: each point adds a step of `c * log2(c)`, where `c` points before it have its bin.
+    fn entropy(
+        &self,
+        find: &dyn Fn(&str) -> String,
+        value: &dyn Fn(&str) -> String,
+        exists: &str,
+    ) -> String {
+        let kind = &self.kind;
+        format!(
+            "            {kind} sum = 0, all = 0;
+            i32 there = 0, nan = 0;
+{ONCE}            for (ix p = 0; p < (ix)points; p++) {{
+                {kind} bin;
+                b8 is = 0;
+                {{
+{}                    bin = {};
+                    is = (b8)({exists});
+                }}
+                i32 alike = 0;
+{ONCE}                for (ix q = 0; q < (ix)(is ? p : 0); q++) {{
+{}                    const {kind} other = {};
+                    if ({exists}) alike += other == bin;
+                }}
+                if (is) {{
+                    nan |= bin != bin;
+                    sum = sum + pi6[alike];
+                    all = all + pi6[there++];
+                }}
+            }}
+            result = nan != 0 ? ({kind})f64_of((u64)0x7ff8000000000000) : (all - sum) / (({kind})4294967296.0 * ({kind})there);
+",
+            find("p"),
+            value("p"),
+            find("q"),
+            value("q")
+        )
     }
 
     /// A window whose weights are the negative of their mirror image.

@@ -260,7 +260,10 @@ fn windows() {
     let case = |window: FilterWindow, [from, work, to]: [DType; 3], file: &str| {
         let points = window.points as usize;
         let all = points + window.gather.more_points();
-        let (places, offsets) = ([3 * all], [all]);
+        let (places, mut offsets) = ([3 * all], [all]);
+        if window.gather == Gather::Patches {
+            offsets = [window.rank as usize];
+        }
         let lists = [points];
         let mut arrays: Vec<(DType, &[usize])> = vec![
             (from, &[12, 22, 103]),
@@ -273,7 +276,7 @@ fn windows() {
             (work, &[1]),
             (to, &[10, 20, 99]),
         ];
-        if window.gather.is_of_keys() {
+        if !window.gather.is_weighted() {
             arrays.remove(6);
         }
         operation_case(FILTER_WINDOW, &arrays, 1, &window.attrs(), file);
@@ -283,7 +286,7 @@ fn windows() {
         points,
         rank: points / 2,
         keys,
-        given: 0.125,
+        given: [0.125, 4.0, 16.0],
     };
     let median = window(Gather::Rank, Keys::Rising, 27);
     let floats = [DType::F32, DType::U32, DType::F32];
@@ -299,6 +302,26 @@ fn windows() {
     let near = window(Gather::Bilateral, Keys::Plain, 27);
     let bytes = [DType::U8, DType::F32, DType::U8];
     case(near, bytes, "window_bilateral");
+    let doubles = [DType::F64; 3];
+    for (gather, points, dtypes, file) in [
+        (Gather::Highest, 27, doubles, "window_heights"),
+        (
+            Gather::Bin,
+            1,
+            [DType::U16, DType::F64, DType::F32],
+            "window_bin",
+        ),
+        (
+            Gather::Entropy,
+            27,
+            [DType::F32, DType::F64, DType::F32],
+            "window_entropy",
+        ),
+        (Gather::Diffusion, 6, doubles, "window_diffusion"),
+        (Gather::Patches, 2, [DType::F32; 3], "window_patches"),
+    ] {
+        case(window(gather, Keys::Plain, points), dtypes, file);
+    }
 }
 
 fn steps(bytes: &[isize]) -> impl Fn(&mut Arg) {

@@ -106,14 +106,40 @@ pub enum Gather {
     /// window with one has it.
     Rank,
     /// The mean of the points that exist, taken from the voxel itself: a point counts by its weight times
-    /// `exp(-(given * difference)^2)`. In `float32` the exponent is one of two.
+    /// `exp(-(given[0] * difference)^2)`. In `float32` the exponent is one of two.
     Bilateral,
+    /// The smallest of the points that exist, each less its weight, or the greatest, each with its weight; a NaN before
+    /// all others.
+    Lowest,
+    /// See [`Gather::Lowest`].
+    Highest,
+    /// The bin of the only point: of `given[2]` bins, number `(value / 2 - given[0]) / given[1] * given[2]`, rounded down. NaN
+    /// stays.
+    Bin,
+    /// Bits of the distribution of points that exist over bins, given their numbers. Weights are the steps of
+    /// `c * log2(c)` in units of `2^-32`, whole numbers. A NaN gives NaN.
+    Entropy,
+    /// The mean of the voxels that shifts lead to, by C order, each weighted with the exponential of the distance times
+    /// a negative number, where the distance is the sum of squared differences of the patches around both voxels, along one axis
+    /// after the other, over their points that exist; in `float32` the exponent is one of two. The window has two points:
+    /// how far shifts reach along each axis, and how far patches do. `rank` is the number of points of a patch, and
+    /// `offsets` has the bits of the `float64` that distances are multiplied with, for each number of points that exist.
+    Patches,
+    /// The voxel itself and `given[1]` times what flows in from the points that exist: a difference times
+    /// `exp(-(given[0] * difference)^2)`, or over one plus that square if `given[2]` is not zero.
+    Diffusion,
 }
 
 impl Gather {
     /// Points in `places` and `offsets` behind those of the window: the voxel itself where it is looked at.
     pub fn more_points(self) -> usize {
-        usize::from(self == Gather::Bilateral)
+        usize::from(matches!(self, Gather::Bilateral | Gather::Diffusion))
+    }
+
+    /// True if points have weights.
+    pub fn is_weighted(self) -> bool {
+        let bare = matches!(self, Gather::Bin | Gather::Diffusion | Gather::Patches);
+        !self.is_of_keys() && !bare
     }
 
     /// True if keys of voxels are compared, false if voxels are computed with.
@@ -129,7 +155,7 @@ impl Gather {
 /// output of an axis the first row of its window, or -1 where rows do not follow one another. `index`: for each
 /// coordinate of the padded axis its row, -1 where a constant stands, or -2 where there is nothing. `places`: for
 /// each point its place on every axis. `offsets`: for each point its distance from the first corner, in voxels.
-/// Unless keys are compared `weights`. `nothing`: the constant, in the dtype of the arithmetic. `facts` and `offsets` are `int64`, other
+/// `weights` where points have some. `nothing`: the constant, in the dtype of the arithmetic. `facts` and `offsets` are `int64`, other
 /// tables `int32`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FilterWindow {
@@ -141,16 +167,22 @@ pub struct FilterWindow {
     pub rank: u32,
     /// How voxels stand for keys.
     pub keys: Keys,
-    /// What a mean is given.
-    pub given: f64,
+    /// What it is given, as [`Gather`] says.
+    pub given: [f64; 3],
 }
 
-const GATHERS: [Gather; 5] = [
+const GATHERS: [Gather; 11] = [
     Gather::Weights,
     Gather::Odd,
     Gather::Least,
     Gather::Rank,
     Gather::Bilateral,
+    Gather::Lowest,
+    Gather::Highest,
+    Gather::Bin,
+    Gather::Entropy,
+    Gather::Patches,
+    Gather::Diffusion,
 ];
 
 impl FilterWindow {
@@ -159,7 +191,7 @@ impl FilterWindow {
         let mut attrs = vec![number(&GATHERS, &self.gather), number(&KEYS, &self.keys)];
         attrs.extend(self.points.to_le_bytes());
         attrs.extend(self.rank.to_le_bytes());
-        attrs.extend(self.given.to_le_bytes());
+        attrs.extend(self.given.iter().flat_map(|g| g.to_le_bytes()));
         attrs
     }
 
@@ -167,13 +199,17 @@ impl FilterWindow {
     pub fn of(attrs: &[u8]) -> Option<FilterWindow> {
         let (&[gather, keys], rest) = attrs.split_first_chunk::<2>()?;
         let (points, rest) = rest.split_first_chunk::<4>()?;
-        let (rank, given) = rest.split_first_chunk::<4>()?;
+        let (rank, rest) = rest.split_first_chunk::<4>()?;
+        let (given, []) = rest.as_chunks::<8>() else {
+            return None;
+        };
+        let given: &[[u8; 8]; 3] = given.try_into().ok()?;
         Some(FilterWindow {
             gather: *GATHERS.get(usize::from(gather))?,
             keys: *KEYS.get(usize::from(keys))?,
             points: u32::from_le_bytes(*points),
             rank: u32::from_le_bytes(*rank),
-            given: f64::from_le_bytes(given.try_into().ok()?),
+            given: given.map(f64::from_le_bytes),
         })
     }
 }

@@ -76,7 +76,7 @@ DEV f32 fading_f32(f32 x) {
 
 #undef ix
 #define ix i32
-KERNEL(ke87d066de8370cfc, 128)(GLB const u8 * restrict pi0, const i64 oi0, GLB const i64 * restrict pi1, const i64 oi1, GLB const i32 * restrict pi2, const i64 oi2, GLB const i32 * restrict pi3, const i64 oi3, GLB const i32 * restrict pi4, const i64 oi4, GLB const i64 * restrict pi5, const i64 oi5, GLB const f32 * restrict pi6, const i64 oi6, GLB const f32 * restrict pi7, const i64 oi7, GLB u8 * restrict po0, const i64 oo0, const i64 items, const i64 points, const i64 rank, const i64 given) {
+KERNEL(ke87d066de8370cfc, 128)(GLB const u8 * restrict pi0, const i64 oi0, GLB const i64 * restrict pi1, const i64 oi1, GLB const i32 * restrict pi2, const i64 oi2, GLB const i32 * restrict pi3, const i64 oi3, GLB const i32 * restrict pi4, const i64 oi4, GLB const i64 * restrict pi5, const i64 oi5, GLB const f32 * restrict pi6, const i64 oi6, GLB const f32 * restrict pi7, const i64 oi7, GLB u8 * restrict po0, const i64 oo0, const i64 items, const i64 points, const i64 rank, const i64 given0) {
     pi0 += oi0;
     pi1 += oi1;
     pi2 += oi2;
@@ -105,15 +105,16 @@ KERNEL(ke87d066de8370cfc, 128)(GLB const u8 * restrict pi0, const i64 oi0, GLB c
         GLB const u8 *from = pi0 + (whole ? first : 0);
         f32 result;
         if (whole) {
-            f32 center, sum = 0, all = 0;
+            f32 center;
             {
                     center = (f32)load_u8(from + pi5[(ix)points]);
             }
+            f32 sum = 0, all = 0;
 #ifndef __OPENCL_VERSION__
 #pragma unroll 1
 #endif
             for (ix p = 0; p < (ix)points; p++) {
-                    const f32 far = ((f32)load_u8(from + pi5[p])) - center, share = far * (f32)f64_of((u64)given);
+                    const f32 far = ((f32)load_u8(from + pi5[p])) - center, share = far * (f32)f64_of((u64)given0);
                     if (1) {
                         const f32 near = pi6[p] * fading_f32(-(share * share));
                         sum = fma_f32(near, far, sum);
@@ -122,7 +123,7 @@ KERNEL(ke87d066de8370cfc, 128)(GLB const u8 * restrict pi0, const i64 oi0, GLB c
             }
             result = center + sum / all;
         } else {
-            f32 center, sum = 0, all = 0;
+            f32 center;
             {
                     i64 place = 0;
                     i32 gone = 0;
@@ -137,6 +138,7 @@ KERNEL(ke87d066de8370cfc, 128)(GLB const u8 * restrict pi0, const i64 oi0, GLB c
                     place += r2 * pi1[9];
                     center = gone < 0 ? pi7[0] : (f32)load_u8(from + place);
             }
+            f32 sum = 0, all = 0;
 #ifndef __OPENCL_VERSION__
 #pragma unroll 1
 #endif
@@ -152,7 +154,7 @@ KERNEL(ke87d066de8370cfc, 128)(GLB const u8 * restrict pi0, const i64 oi0, GLB c
                     const i32 r2 = pi3[pi1[11] + c2 + pi4[p * 3 + 2]];
                     if (r2 < gone) gone = r2;
                     place += r2 * pi1[9];
-                    const f32 far = (gone < 0 ? pi7[0] : (f32)load_u8(from + place)) - center, share = far * (f32)f64_of((u64)given);
+                    const f32 far = (gone < 0 ? pi7[0] : (f32)load_u8(from + place)) - center, share = far * (f32)f64_of((u64)given0);
                     if (gone > -2) {
                         const f32 near = pi6[p] * fading_f32(-(share * share));
                         sum = fma_f32(near, far, sum);

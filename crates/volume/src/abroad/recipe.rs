@@ -70,6 +70,26 @@ impl Recipe {
             shape: vec![values.len()],
         }
     }
+
+    /// These operations, and then others whose first operand is what the last of these makes.
+    pub(crate) fn then(mut self, mut next: Recipe) -> Recipe {
+        let made = Slot::Between(self.calls.len());
+        if let Some(last) = self.calls.last_mut() {
+            last.out.slot = made;
+        }
+        let tables = self.tables.len().next_multiple_of(8);
+        self.tables.resize(tables, 0);
+        self.tables.append(&mut next.tables);
+        for packed in next.calls.iter_mut().flat_map(|call| &mut call.ins) {
+            match &mut packed.slot {
+                Slot::Table(at) => *at += tables,
+                slot if *slot == Slot::Input(0) => *slot = made,
+                _ => {}
+            }
+        }
+        self.calls.append(&mut next.calls);
+        self
+    }
 }
 
 /// An operation that devices can compute.

@@ -23,8 +23,8 @@ pub(crate) struct Windows<'a, W> {
     pub(crate) more: Vec<Vec<usize>>,
     /// One weight for each point, for weighted sums; see [`FilterWindow`] for others.
     pub(crate) weights: &'a [W],
-    /// What a mean is given, or zero.
-    pub(crate) given: f64,
+    /// What it is given, as [`Gather`] says.
+    pub(crate) given: [f64; 3],
     /// What stands outside where a constant does.
     pub(crate) nothing: W,
     /// The dtype of the arithmetic.
@@ -148,7 +148,7 @@ fn of_keys_in<K: Key>(
         keys: keys.on_device(),
         more: Vec::new(),
         weights: &[],
-        given: 0.0,
+        given: [0.0; 3],
         nothing: constant.unwrap_or(K::MAX),
         work,
         out: keys.dtype,

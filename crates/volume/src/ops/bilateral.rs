@@ -71,7 +71,7 @@ impl Bilateral {
             keys: Keys::Plain,
             more: vec![before.collect::<Result<_, _>>().ok()?],
             weights: &weights,
-            given: self.inverse::<R>().into(),
+            given: [self.inverse::<R>().into(), 0.0, 0.0],
             nothing: R::of(self.window.constant().unwrap_or(0.0)),
             work,
             out: self.out,

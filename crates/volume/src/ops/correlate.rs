@@ -70,7 +70,7 @@ impl Correlate {
             keys: Keys::Plain,
             more: Vec::new(),
             weights: &weights,
-            given: 0.0,
+            given: [0.0; 3],
             nothing: W::of(self.constant()),
             work,
             out: self.out,

@@ -17,10 +17,15 @@ struct Flow {
     rational: bool,
 }
 
+/// What differences are multiplied with, so that steep ones are above one.
+pub(super) fn inverse(kappa: f64) -> f64 {
+    (1.0 / kappa).min(f64::MAX)
+}
+
 impl Flow {
     fn new(kappa: f64, rational: bool) -> Flow {
         Flow {
-            inverse: (1.0 / kappa).min(f64::MAX),
+            inverse: inverse(kappa),
             rational,
         }
     }

@@ -20,6 +20,15 @@ impl Table {
         Table((0..=points).map(term).collect())
     }
 
+    /// What a bin with one more voxel adds, for all counts before.
+    #[expect(clippy::cast_precision_loss, reason = "whole numbers below 2^53")]
+    pub(super) fn steps(&self) -> Vec<f64> {
+        self.0
+            .windows(2)
+            .map(|pair| (pair[1] - pair[0]) as f64)
+            .collect()
+    }
+
     #[expect(clippy::cast_precision_loss, reason = "the result is rounded once")]
     fn bits(&self, sum: i64, points: usize) -> f64 {
         (self.0[points] - sum) as f64 / (UNIT * points as f64)

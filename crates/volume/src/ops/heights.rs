@@ -8,13 +8,16 @@
 use super::extrema::Extremum;
 use super::window::{self, Fill, Neighbourhood, Span, Tile, tile_elems, tiles};
 use crate::VolumeError;
+use crate::abroad::recipe::{OnDevice, Recipe};
+use crate::abroad::windows::{self, Windows};
 use crate::block::{View, ViewMut};
 use crate::load::doubles;
 use crate::op::Op;
 use crate::separable::Ctx;
 use crate::strips::{Strips, strip, strip_mut, strips};
+use arrayloom_device::{Gather, Keys};
 use arrayloom_plan::AxisNeed;
-use arrayloom_types::DType;
+use arrayloom_types::{DType, Region};
 
 /// The extremum over the points of a window, with a height for each point.
 #[derive(Clone, Debug)]
@@ -119,7 +122,39 @@ impl<const MAX: bool> Strips for Job<'_, MAX> {
     }
 }
 
+impl OnDevice for Heights {
+    fn device_scratch(&self, extents: &[i64], _: &[i64]) -> u64 {
+        windows::scratch(&self.window, extents)
+    }
+
+    fn recipe(&self, inputs: &[View<'_>], region: &Region) -> Option<Recipe> {
+        let input = &inputs[0];
+        // What is not there is skipped on devices; here it is infinite, and less such a height it is no number.
+        let known = !input.dtype.is_complex() && self.each.iter().all(|h| h.is_finite());
+        let windows = Windows {
+            window: &self.window,
+            gather: match self.which {
+                Extremum::Minimum => Gather::Lowest,
+                Extremum::Maximum => Gather::Highest,
+            },
+            rank: 0,
+            keys: Keys::Plain,
+            more: Vec::new(),
+            weights: &self.each,
+            given: [0.0; 3],
+            nothing: self.window.constant().unwrap_or(self.nothing()),
+            work: DType::F64,
+            out: DType::F64,
+        };
+        known.then(|| windows.recipe(input, region)).flatten()
+    }
+}
+
 impl Op for Heights {
+    fn on_device(&self) -> Option<&dyn OnDevice> {
+        Some(self)
+    }
+
     fn name(&self) -> &'static str {
         match self.which {
             Extremum::Minimum => "grey_erosion",

@@ -1,18 +1,22 @@
 //! A statistic of the window around every voxel.
 
 use super::bilateral::Bilateral;
+use super::diffusion::inverse;
 use super::entropy::Table;
 use super::linear::emit_f64;
 use super::spread::Spread;
 use super::statistic::Statistic;
-use super::window::{self, Fill, Neighbourhood, Tile, tile_elems, tile_voxels, tiles};
+use super::window::{self, Fill, Neighbourhood, Tile, WindowAxis, tile_elems, tile_voxels, tiles};
 use crate::VolumeError;
+use crate::abroad::recipe::{OnDevice, Recipe};
+use crate::abroad::windows::{self, Windows};
 use crate::block::{View, ViewMut};
 use crate::load::doubles;
-use crate::op::{Op, voxels, worth};
+use crate::op::{Mode, Op, voxels, worth};
 use crate::separable::Ctx;
+use arrayloom_device::{Gather, Keys};
 use arrayloom_plan::AxisNeed;
-use arrayloom_types::{Coords, DType};
+use arrayloom_types::{Coords, DType, Region};
 use std::sync::Arc;
 
 /// A statistic over the points of a window, rounded once: in double precision, but for bilateral means of small
@@ -59,13 +63,9 @@ struct Local {
 }
 
 impl Local {
-    /// Elements of working memory of a thread, beside the tile.
+    /// Elements of working memory of a thread, beside the tile: two rows, and the counts of bins.
     fn extra(&self, extents: &[i64]) -> usize {
-        2 * window::row_elems(extents, 8) + self.work()
-    }
-
-    fn work(&self) -> usize {
-        self.statistic.work(self.window.points.len())
+        2 * window::row_elems(extents, 8) + self.statistic.bins()
     }
 
     fn run_in(&self, ctx: &Ctx, input: &View<'_>, out: ViewMut<'_>) -> Result<(), VolumeError> {
@@ -89,8 +89,8 @@ impl Local {
                     .map(|(a, step)| usize::try_from(a.before).unwrap_or(0) * step)
                     .sum();
                 let len = tile.row_len();
-                // Counts stay where they are, whatever the length of rows: they are zero between windows.
-                let (work, pair) = extra.split_at_mut(self.work());
+                let (counts, pair) = extra.split_at_mut(self.statistic.bins());
+                let counts = &mut bytemuck::cast_slice_mut(counts)[..self.statistic.bins()];
                 let (found, variance) = pair.split_at_mut(len);
                 let mut rows: Vec<&[f64]> = Vec::with_capacity(offsets.len());
                 for (row, base, at) in tile.rows() {
@@ -98,15 +98,13 @@ impl Local {
                     rows.extend(offsets.iter().map(|o| &tile.data[base + o..base + o + len]));
                     let own = &tile.data[base + center..base + center + len];
                     if let Some(table) = &self.table {
-                        let counts = &mut bytemuck::cast_slice_mut(work)[..self.statistic.bins()];
                         table.row(&rows, &self.runs, counts, found);
-                        work.fill(0.0);
                     } else {
                         let anchor = rows[self.anchor];
                         self.statistic.row(&rows, anchor, own, variance, found);
                     }
                     if tile.clipped {
-                        self.mend(tile, &rows, own, at, (work, found));
+                        self.mend(tile, &rows, own, at, (counts, found));
                     }
                     emit_f64(
                         dtype,
@@ -134,7 +132,7 @@ impl Local {
         rows: &[&[f64]],
         own: &[f64],
         mut at: Coords,
-        (work, found): (&mut [f64], &mut [f64]),
+        (counts, found): (&mut [u32], &mut [f64]),
     ) {
         let last = at.len() - 1;
         let mut values = Vec::new();
@@ -145,14 +143,125 @@ impl Local {
             };
             values.clear();
             values.extend(there.iter().map(|&p| rows[p][i]));
-            let counts = work.get_mut(rows.len()..).unwrap_or_default();
+            if let Some(table) = &self.table {
+                let points: Vec<&[f64]> = values.iter().map(std::slice::from_ref).collect();
+                table.row(&points, &[], counts, std::slice::from_mut(found));
+                continue;
+            }
             let anchor = there.iter().position(|&p| p == self.anchor).unwrap_or(0);
-            *found = self.statistic.clipped(&values, anchor, own[i], counts);
+            *found = self.statistic.clipped(&values, anchor, own[i]);
+        }
+    }
+}
+
+/// Windows of an entropy with more points are left to the CPU, whose windows slide: a device looks at every pair of
+/// points.
+const PAIRS: usize = 256;
+/// Numbers of bins that `float32` has exactly.
+const BINS: usize = 1 << 24;
+
+impl Local {
+    fn windows<'a>(&'a self, gather: Gather, weights: &'a [f64]) -> Windows<'a, f64> {
+        Windows {
+            window: &self.window,
+            gather,
+            rank: 0,
+            keys: Keys::Plain,
+            more: Vec::new(),
+            weights,
+            given: [0.0; 3],
+            nothing: self.statistic.load(self.window.constant().unwrap_or(0.0)),
+            work: DType::F64,
+            out: self.out,
+        }
+    }
+
+    /// The bin of each voxel first, then the entropies.
+    fn entropy(&self, table: &Table, input: &View<'_>, region: &Region) -> Option<Recipe> {
+        let Statistic::Entropy { low, high, bins } = self.statistic else {
+            return None;
+        };
+        if bins > BINS || self.window.points.len() > PAIRS {
+            return None;
+        }
+        let own = WindowAxis {
+            len: 1,
+            before: 0,
+            mode: Mode::Nearest,
+        };
+        let rank = self.window.axes.len();
+        let voxel = Neighbourhood::new(vec![own; rank], &[true]).ok()?;
+        #[expect(clippy::cast_precision_loss, reason = "bins are few")]
+        let given = if high > low {
+            [low / 2.0, high / 2.0 - low / 2.0, bins as f64]
+        } else {
+            [0.0, 1.0, 1.0]
+        };
+        let bins = Windows {
+            window: &voxel,
+            given,
+            out: DType::F32,
+            ..self.windows(Gather::Bin, &[])
+        };
+        let steps = table.steps();
+        let numbers = View {
+            dtype: DType::F32,
+            ..*input
+        };
+        let entropies = self.windows(Gather::Entropy, &steps);
+        let entropies = entropies.recipe(&numbers, region)?;
+        Some(bins.recipe(input, input.region)?.then(entropies))
+    }
+
+    fn diffusion(&self, input: &View<'_>, region: &Region) -> Option<Recipe> {
+        let Statistic::Diffusion {
+            kappa,
+            step,
+            rational,
+        } = self.statistic
+        else {
+            return None;
+        };
+        let before = self.window.axes.iter().map(|a| usize::try_from(a.before));
+        let windows = Windows {
+            more: vec![before.collect::<Result<_, _>>().ok()?],
+            given: [inverse(kappa), step, f64::from(u8::from(rational))],
+            ..self.windows(Gather::Diffusion, &[])
+        };
+        windows.recipe(input, region)
+    }
+}
+
+impl OnDevice for Local {
+    fn device_scratch(&self, extents: &[i64], shape: &[i64]) -> u64 {
+        let tables = windows::scratch(&self.window, extents);
+        if self.table.is_none() {
+            return tables;
+        }
+        let along = self.window.axes.iter().zip(extents).zip(shape);
+        let read = along.map(|((a, &e), &n)| (e + a.len as i64 - 1).min(n).max(0).unsigned_abs());
+        let tables_of_bins = 8 * read.clone().sum::<u64>() + 4096;
+        tables + tables_of_bins + 4 * read.product::<u64>()
+    }
+
+    fn recipe(&self, inputs: &[View<'_>], region: &Region) -> Option<Recipe> {
+        let input = &inputs[0];
+        // The CPU may round twice on the way to halves.
+        if input.dtype.is_complex() || self.out == DType::F16 {
+            return None;
+        }
+        match &self.table {
+            Some(table) => self.entropy(table, input, region),
+            None => self.diffusion(input, region),
         }
     }
 }
 
 impl Op for Local {
+    fn on_device(&self) -> Option<&dyn OnDevice> {
+        Some(self)
+    }
+
     fn name(&self) -> &'static str {
         self.statistic.filter()
     }

@@ -15,8 +15,12 @@
 
 use super::exponential::Exponential;
 use super::linear::{emit_f32, emit_f64, in_double};
-use super::window::{self, Fill, LoadRow, Tile, WindowAxis, tile_elems, tile_voxels, tiles};
+use super::window::{
+    self, Fill, LoadRow, Neighbourhood, Tile, WindowAxis, tile_elems, tile_voxels, tiles,
+};
 use crate::VolumeError;
+use crate::abroad::recipe::{OnDevice, Recipe};
+use crate::abroad::windows::{self, Windows};
 use crate::block::{View, ViewMut, axis_len};
 use crate::fold::Real;
 use crate::load::{doubles, singles};
@@ -24,8 +28,9 @@ use crate::op::{Mode, Op};
 use crate::separable::{Ctx, Emit};
 use crate::strips::{STRIP, strip};
 use arrayloom_cpu::{Wide, wide};
+use arrayloom_device::{Gather, Keys};
 use arrayloom_plan::AxisNeed;
-use arrayloom_types::DType;
+use arrayloom_types::{DType, Region};
 
 /// How alike two voxels are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +41,9 @@ pub enum Distance {
     /// Operands are the volume, these means, and these variances.
     Fisher,
 }
+
+/// Patches of more points are left to the CPU, whose sums slide.
+const POINTS: usize = 4096;
 
 /// Non-local means.
 #[derive(Clone, Debug)]
@@ -126,6 +134,59 @@ impl NlMeans {
             });
             emit(&[sums], result);
         })
+    }
+
+    fn patch_points(&self) -> usize {
+        let along = self
+            .patch
+            .iter()
+            .map(|p| usize::try_from(2 * p + 1).unwrap_or(1));
+        along.product()
+    }
+
+    /// What the squared difference of two voxels is multiplied with, to be an exponent.
+    fn scale<R: Exponential>(&self) -> f64 {
+        -R::UNIT / (self.h * self.h)
+    }
+
+    fn windows_in<R: Exponential + Into<f64>>(
+        &self,
+        work: DType,
+        input: &View<'_>,
+        region: &Region,
+    ) -> Option<Recipe> {
+        let reach = |each: &[i64]| each.iter().map(|&r| usize::try_from(r).ok()).collect();
+        let points = self.patch_points();
+        if points > POINTS {
+            return None;
+        }
+        let window = Neighbourhood {
+            axes: self.axes.clone(),
+            points: [&self.search, &self.patch]
+                .map(|each| reach(each))
+                .into_iter()
+                .collect::<Option<_>>()?,
+        };
+        let windows = Windows {
+            window: &window,
+            gather: Gather::Patches,
+            rank: points,
+            keys: Keys::Plain,
+            more: Vec::new(),
+            weights: &[],
+            given: [0.0; 3],
+            nothing: R::of(window.constant().unwrap_or(0.0)),
+            work,
+            out: self.out,
+        };
+        let mut recipe = windows.recipe(input, region)?;
+        let scale = |count: u32| R::of(self.scale::<R>() / f64::from(count)).finite();
+        let bits = |scale: R| Into::<f64>::into(scale).to_bits().cast_signed();
+        let counts = 1..=u32::try_from(points).ok()?;
+        let scales: Vec<i64> = counts.map(scale).map(bits).collect();
+        let table = recipe.table(DType::I64, &scales);
+        recipe.calls[0].ins[5] = table;
+        Some(recipe)
     }
 
     /// All shifts, in C order.
@@ -286,7 +347,7 @@ impl<R: Exponential> Patches<'_, '_, R> {
         let (last, len) = (shift.len() - 1, self.tile.row_len());
         let rows = self.sums.len() / len.max(1);
         let none = vec![0; shift.len()];
-        let scale = -R::UNIT / (self.op.h * self.op.h);
+        let each = self.op.scale::<R>();
         let center = shift.iter().all(|&s| s == 0);
         let mut at = self.tile.region.lo.to_vec();
         for row in 0..rows {
@@ -298,10 +359,10 @@ impl<R: Exponential> Patches<'_, '_, R> {
             let whole = points * f64::from(u32::try_from(2 * self.op.patch[last] + 1).unwrap_or(1));
             let there = from.wrapping_add_signed(jump);
             let part = row * len..(row + 1) * len;
-            let scale = R::of(scale / whole).finite();
+            let scale = R::of(each / whole).finite();
             self.likeness(which, part.clone(), (from, there), scale);
             if self.tile.clipped {
-                self.clip_weights(which, part.clone(), at[last], (shift[last], points));
+                self.clip_weights(which, part.clone(), at[last], (shift[last], points, each));
             }
             if center && fisher {
                 continue;
@@ -353,14 +414,15 @@ impl<R: Exponential> Patches<'_, '_, R> {
         }
     }
 
-    /// Weights again, where patches or shifts leave the volume; the row begins at coordinate `first`.
+    /// Weights again, where patches or shifts leave the volume; the row begins at coordinate `first`. Distances of one
+    /// point are multiplied with `each`.
     #[inline(always)]
     fn clip_weights(
         &mut self,
         which: usize,
         part: std::ops::Range<usize>,
         first: i64,
-        (shift, points): (i64, f64),
+        (shift, points, each): (i64, f64, f64),
     ) {
         let last = self.op.axes.len() - 1;
         for (j, at) in (0..part.len()).zip(first..) {
@@ -368,7 +430,7 @@ impl<R: Exponential> Patches<'_, '_, R> {
                 self.space[1 - which][j] = R::of(0.0);
             } else if self.op.distance == Distance::Squares {
                 let count = points * self.points(last, at, shift);
-                let scale = R::of(-R::UNIT / (count * self.op.h * self.op.h)).finite();
+                let scale = R::of(each / count).finite();
                 let sum = self.space[which][part.start + j];
                 self.space[1 - which][j] = (sum * scale).exp_of_negative();
             }
@@ -456,7 +518,32 @@ impl<R: Exponential> Wide for Patches<'_, '_, R> {
     }
 }
 
+impl OnDevice for NlMeans {
+    fn device_scratch(&self, extents: &[i64], _: &[i64]) -> u64 {
+        let window = Neighbourhood {
+            axes: self.axes.clone(),
+            points: vec![vec![]; 2],
+        };
+        windows::scratch(&window, extents) + 8 * self.patch_points() as u64
+    }
+
+    fn recipe(&self, inputs: &[View<'_>], region: &Region) -> Option<Recipe> {
+        let [input] = inputs else { return None };
+        match input.dtype {
+            DType::C64 | DType::C128 => None,
+            // The CPU may round twice on the way to halves.
+            kind if in_double(kind) && self.out == DType::F16 => None,
+            kind if in_double(kind) => self.windows_in::<f64>(DType::F64, input, region),
+            _ => self.windows_in::<f32>(DType::F32, input, region),
+        }
+    }
+}
+
 impl Op for NlMeans {
+    fn on_device(&self) -> Option<&dyn OnDevice> {
+        Some(self)
+    }
+
     fn name(&self) -> &'static str {
         "nl_means"
     }

@@ -163,14 +163,6 @@ impl Statistic {
         matches!(self, Statistic::Wiener(_))
     }
 
-    /// Elements of working memory beside two rows.
-    pub(super) fn work(&self, points: usize) -> usize {
-        match self {
-            Statistic::Entropy { bins, .. } => bins + points,
-            _ => 0,
-        }
-    }
-
     /// Nanoseconds for one voxel, roughly.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     pub(super) fn cost_ns(&self, points: usize) -> f64 {
@@ -221,10 +213,16 @@ impl Statistic {
         });
     }
 
-    /// The statistic of a clipped window around `x` whose points have these values; see `row` for the anchor.
-    pub(super) fn clipped(&self, values: &[f64], anchor: usize, x: f64, work: &mut [f64]) -> f64 {
-        if !self.is_of_moments() {
-            return self.gathered(values, x, work);
+    /// The statistic of a clipped window around `x` whose points have these values, of all but entropies and bilateral
+    /// means; see `row` for the anchor.
+    pub(super) fn clipped(&self, values: &[f64], anchor: usize, x: f64) -> f64 {
+        if let Statistic::Diffusion {
+            kappa,
+            step,
+            rational,
+        } = self
+        {
+            return diffusion_of(values, (*kappa, *step, *rational), x);
         }
         let (mut mean, mut variance) = ([0.0], [0.0]);
         let rows: Vec<&[f64]> = values.iter().map(std::slice::from_ref).collect();
@@ -253,42 +251,6 @@ impl Statistic {
             _ => mean,
         }
     }
-
-    fn gathered(&self, values: &[f64], x: f64, counts: &mut [f64]) -> f64 {
-        match self {
-            Statistic::Diffusion {
-                kappa,
-                step,
-                rational,
-            } => diffusion_of(values, (*kappa, *step, *rational), x),
-            _ => entropy(values, counts),
-        }
-    }
-}
-
-/// Bits of a distribution, given the bin of each value; `counts` is zero before and after.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "bins and counts are small whole numbers"
-)]
-fn entropy(bins: &[f64], counts: &mut [f64]) -> f64 {
-    if bins.iter().any(|b| b.is_nan()) {
-        return f64::NAN;
-    }
-    for &bin in bins {
-        counts[bin as usize] += 1.0;
-    }
-    let mut sum = 0.0;
-    for &bin in bins {
-        let count = std::mem::take(&mut counts[bin as usize]);
-        if count > 0.0 {
-            sum += count * count.log2();
-        }
-    }
-    let all = bins.len() as f64;
-    (all.log2() - sum / all).max(0.0)
 }
 
 struct OfMoments<'a> {
@@ -367,7 +329,7 @@ mod tests {
     use super::*;
 
     fn deviation(values: &[f64], anchor: usize) -> f64 {
-        Statistic::Deviation.clipped(values, anchor, values[anchor], &mut [])
+        Statistic::Deviation.clipped(values, anchor, values[anchor])
     }
 
     #[test]
@@ -379,8 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn entropy_counts_the_last_bin() {
-        let mut counts = [0.0; 4];
+    fn the_last_bin_has_what_lies_above() {
         let kind = Statistic::Entropy {
             low: 0.0,
             high: 8.0,
@@ -389,9 +350,6 @@ mod tests {
         let bins = [0.0, 8.0, 7.9, 1.9, 9.0, -3.0].map(|v| kind.load(v));
         let wanted = [0.0_f64, 3.0, 3.0, 0.0, 3.0, 0.0];
         assert_eq!(bins.map(f64::to_bits), wanted.map(f64::to_bits));
-        assert!((entropy(&bins, &mut counts) - 1.0).abs() < 1e-15);
-        assert_eq!(counts.map(f64::to_bits), [0; 4]);
-        assert!(entropy(&[0.0, f64::NAN], &mut counts).is_nan());
     }
 
     #[test]
