@@ -7,7 +7,7 @@
 
 use crate::np::{self, Arr};
 use crate::slot::{checked, enter, lend, object, owned};
-use crate::{bridge, state, sync};
+use crate::{bridge, seeming, state, sync};
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -182,6 +182,7 @@ pub(crate) fn attributes() -> Vec<ffi::PyGetSetDef> {
         closure: name.as_ptr().cast_mut().cast(),
     };
     let mut all: Vec<_> = EXPORTS.iter().map(define).collect();
+    all.push(seeming::class());
     all.push(ffi::PyGetSetDef::default());
     all
 }

@@ -8,7 +8,7 @@
 
 use crate::creation::viewed;
 use crate::slot::{lend, object, owned};
-use crate::state;
+use crate::{delegate, state};
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -79,6 +79,16 @@ unsafe extern "C" fn call<const WHICH: usize>(
         reason = "the function is in its place after `init`"
     )]
     let theirs = THEIRS.get().expect("conversions::init ran at import")[WHICH];
+    // SAFETY: the interpreter passes `count` arguments, the values of keywords, and their names or null.
+    if let Some(mut all) = unsafe { of_limited_depth(NAMES[WHICH], args, count, names) } {
+        return object(|py| {
+            // SAFETY: the interpreter lends the arguments for the call.
+            let plain = delegate::plain(&unsafe { lend(py, all[0]) })?;
+            all[0] = plain.as_ptr();
+            // SAFETY: as they came, but for the first one, which lives during the call.
+            owned(py, unsafe { theirs(module, all.as_ptr(), count, names) })
+        });
+    }
     // SAFETY: NumPy's function with the arguments as they came.
     let result = unsafe { theirs(module, args, count, names) };
     if result.is_null() || count == 0 {
@@ -99,6 +109,36 @@ unsafe extern "C" fn call<const WHICH: usize>(
             _ => Ok(view),
         }
     })
+}
+
+/// The arguments of `array(lazy, ndmax=...)`: NumPy counts the axes of an array that is not exactly of its type as those
+/// of nested lists, and refuses it where they are too many.
+///
+/// # Safety
+/// `args` points to `count` objects and those of the keywords in the tuple `names`, which may be null.
+unsafe fn of_limited_depth(
+    name: &str,
+    args: *const *mut PyObject,
+    count: isize,
+    names: *mut PyObject,
+) -> Option<Vec<*mut PyObject>> {
+    if name != "array" || count == 0 || names.is_null() {
+        return None;
+    }
+    // SAFETY: promised by the caller.
+    let keywords = unsafe { ffi::PyTuple_GET_SIZE(names) };
+    let given = usize::try_from(count + keywords).ok()?;
+    // SAFETY: promised by the caller.
+    let all = unsafe { std::slice::from_raw_parts(args, given) };
+    // SAFETY: live objects.
+    let lazy = unsafe { ffi::Py_TYPE(all[0]) } == state::lazy_type();
+    let limits = |at: isize| {
+        // SAFETY: a keyword of the tuple.
+        let keyword = unsafe { ffi::PyTuple_GET_ITEM(names, at) };
+        // SAFETY: keywords are strings.
+        unsafe { ffi::PyUnicode_CompareWithASCIIString(keyword, c"ndmax".as_ptr()) == 0 }
+    };
+    (lazy && (0..keywords).any(limits)).then(|| all.to_vec())
 }
 
 /// True if a module of one of the packages [`PLAIN`] calls.

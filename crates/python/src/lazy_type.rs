@@ -9,7 +9,7 @@
 
 use crate::np::{self, Arr};
 use crate::slot::{lend, object};
-use crate::{buffer, delegate, index, kind_of_types, methods, numbers, power, sync};
+use crate::{buffer, delegate, index, kind_of_types, methods, numbers, power, seeming, sync};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use std::ffi::{c_int, c_void};
@@ -38,6 +38,7 @@ pub(crate) fn make(py: Python<'_>) -> PyResult<Py<PyAny>> {
     let made = unsafe { ffi::PyType_FromSpecWithBases(&raw mut spec, bases.as_ptr()) };
     let made = crate::slot::owned(py, made)?;
     kind_of_types::equal_to_base(&made)?;
+    seeming::equal_array_ufunc(&made)?;
     Ok(made.unbind())
 }
 

@@ -55,6 +55,7 @@ mod ranges;
 mod record;
 mod runner;
 mod searches;
+mod seeming;
 mod site;
 mod slices;
 mod slot;

@@ -2,6 +2,7 @@
 
 import copy
 import fractions
+import functools
 import json
 import math
 import operator
@@ -214,6 +215,61 @@ def test_the_type_equals_numpys(xp_both):
         )  # fmt: skip
 
     check(body, xp_both)
+
+
+def test_the_class_is_numpys(xp_default):
+    x = xp_default.ones(100_000)
+    assert isinstance(x, xp_default.LazyArray)
+    assert x.__class__ is np.ndarray
+
+    class Own(np.ndarray):
+        pass
+
+    assert np.asarray(x).view(Own).__class__ is Own
+    kinds = functools.singledispatch(lambda _: "anything")
+    kinds.register(np.ndarray, lambda _: "an array")
+    assert kinds(x) == "an array"
+    for change in (lambda: setattr(x, "__class__", list), lambda: delattr(x, "__class__")):
+        with pytest.raises(TypeError):
+            change()
+
+
+def test_classes_that_look_who_overrides_ufuncs(xp_default):
+    x = xp_default.arange(100_000.0)
+    ours, theirs = type(x).__array_ufunc__, np.ndarray.__array_ufunc__
+    assert ours == theirs
+    assert theirs in (None, ours)
+    assert hash(ours) == hash(theirs)
+    assert ours != np.ndarray.__array_function__
+    assert ours(x, np.add, "__call__", x, 1)[5] == 6
+    assert ours.__name__ == theirs.__name__
+    assert repr(ours) == repr(theirs)
+
+    class Unit(np.ndarray):
+        """As quantities with units do it."""
+
+        def __array_ufunc__(self, ufunc, method, *inputs, out=(), **words):
+            known = (None, np.ndarray.__array_ufunc__, Unit.__array_ufunc__)
+            if any(getattr(type(i), "__array_ufunc__", None) not in known for i in inputs + out):
+                return NotImplemented
+            plain = [i.view(np.ndarray) if isinstance(i, Unit) else i for i in inputs]
+            return getattr(ufunc, method)(*plain, **words)
+
+    unit = np.arange(100_000.0).view(Unit)
+    for result in (unit + x, x + unit, np.add(unit, x), np.multiply(x, unit) / unit[-1]):
+        assert result[-1] in (199_998, 99_999)
+        assert not isinstance(result, Unit)
+
+
+def test_arrays_have_any_depth_that_is_wanted(xp_default):
+    x = xp_default.arange(100_000.0).reshape(2, -1)
+    for array in (np.array, xp_default.array):
+        for depth in (0, 1, 2):
+            copy_of = array(x, ndmax=depth)
+            assert np.array_equal(copy_of, x)
+            assert not np.shares_memory(copy_of, x)
+        with pytest.raises(ValueError, match="too deep"):
+            array(x, np.float32, ndmax=0)  # as of a plain array
 
 
 def test_subclasses_of_ndarray_still_work(xp_both):
