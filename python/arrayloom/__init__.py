@@ -14,6 +14,7 @@ _preload.restart_early()
 
 # ruff: noqa: E402 - a restart comes before everything that takes time
 import importlib
+import os as _os
 from typing import TYPE_CHECKING, Any
 
 import numpy as _numpy  # noqa: ICN001 - the plain name would be a public one
@@ -22,12 +23,18 @@ from arrayloom.errors import ArrayloomError as ArrayloomError
 
 try:
     from arrayloom import _ext
+
+    if "ARRAYLOOM_STRICT" in _os.environ:
+        from arrayloom import _strict
+
+        _strict.be_strict(_os.environ["ARRAYLOOM_STRICT"] or "0")
 except ArrayloomError as wrong:
     _preload.end_runner(wrong)
     raise
 from arrayloom import _alias, _interop, _signals, _warnings
 from arrayloom._ext import LazyArray as LazyArray
 from arrayloom.errors import DeviceError as DeviceError
+from arrayloom.errors import FallbackError as FallbackError
 from arrayloom.errors import FallbackWarning as FallbackWarning
 from arrayloom.errors import InternalError as InternalError
 from arrayloom.errors import OutOfMemoryError as OutOfMemoryError
@@ -37,9 +44,26 @@ from arrayloom.errors import UnsupportedError as UnsupportedError
 if TYPE_CHECKING:
     from arrayloom._explain import Explanation as Explanation
     from arrayloom._explain import explain as explain
+    from arrayloom._ipython import load_ipython_extension as load_ipython_extension
+    from arrayloom._ipython import unload_ipython_extension as unload_ipython_extension
+    from arrayloom._modes import off as off
+    from arrayloom._modes import on as on
+    from arrayloom._profile_block import Profile as Profile
+    from arrayloom._profile_block import profile as profile
+    from arrayloom._strict import strict as strict
 
 # Names that are imported when they are used.
-_ON_DEMAND = {"Explanation": "arrayloom._explain", "explain": "arrayloom._explain"}
+_ON_DEMAND = {
+    "Explanation": "arrayloom._explain",
+    "Profile": "arrayloom._profile_block",
+    "explain": "arrayloom._explain",
+    "load_ipython_extension": "arrayloom._ipython",
+    "off": "arrayloom._modes",
+    "on": "arrayloom._modes",
+    "profile": "arrayloom._profile_block",
+    "strict": "arrayloom._strict",
+    "unload_ipython_extension": "arrayloom._ipython",
+}
 
 # NumPy's functions that are replaced: those that make arrays.
 _CREATION = (

@@ -6,21 +6,28 @@ Everything after the program's name belongs to the program and is never looked a
 import argparse
 import os
 import sys
-import tempfile
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from arrayloom import _hook, _native, _preload
-from arrayloom._profile import profile_json, profile_text
+from arrayloom._reports import Reports
 from arrayloom._runner import Kind, Program, run
-from arrayloom.errors import FallbackWarning
+from arrayloom.errors import FallbackWarning, SettingError
 
 __all__ = ["main", "parse"]
 
 _WITH_VALUE = frozenset(
-    {"--threads", "--min-bytes", "--scope", "--output", "--dump-kernels", "--backend"}
+    {
+        "--threads",
+        "--min-bytes",
+        "--scope",
+        "--output",
+        "--dump-kernels",
+        "--backend",
+        "--html",
+        "--trace",
+    }
 )
 _COMMANDS = frozenset({"backends", "replay", "filter", "convert", "plan", "view"})
 _USAGE = """python -m arrayloom [options] (script.py | -m module | -c code | -) [args ...]
@@ -37,6 +44,10 @@ class Options(argparse.Namespace):
     json: bool
     output: str | None
     dump_kernels: str | None
+    coverage: str | None
+    html: str | None
+    trace: str | None
+    strict: str | None
     backend: str | None
     threads: int | None
     min_bytes: int | None
@@ -65,6 +76,23 @@ def _who(text: str) -> str:
     return text
 
 
+def _twin(name: str) -> str | None:
+    """Give an option's variable in the environment; None if it is not there, empty or ``0``."""
+    text = os.environ.get(name)
+    return None if text in {"", "0"} else text
+
+
+def _reasons(text: str) -> str:
+    """Judge the value of ``--strict``, which stays a text for the environment."""
+    from arrayloom import _strict  # noqa: PLC0415 - needs the native module
+
+    try:
+        _strict.reasons_of(text)
+    except SettingError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="arrayloom",
@@ -78,6 +106,35 @@ def _parser() -> argparse.ArgumentParser:
     add("--profile", action="store_true", help="report what was accelerated, on standard error")
     add("--json", action="store_true", help="reports as JSON")
     add("--output", metavar="FILE", help="write the profile to FILE instead")
+    add(
+        "--coverage",
+        nargs="?",
+        const="1",
+        default=_twin("ARRAYLOOM_COVERAGE"),
+        metavar="FILE.csv",
+        help="report which calls were accelerated, by function and line; with FILE.csv or =FILE, there too",
+    )
+    add(
+        "--html",
+        metavar="FILE",
+        default=_twin("ARRAYLOOM_HTML"),
+        help="write the profile as a page",
+    )
+    add(
+        "--trace",
+        metavar="FILE",
+        default=_twin("ARRAYLOOM_TRACE"),
+        help="write what ran when, for Perfetto or chrome://tracing",
+    )
+    add(
+        "--strict",
+        type=_reasons,
+        nargs="?",
+        const="1",
+        metavar="REASONS",
+        help="a fallback is an error; with =REASONS, separated by commas, only those: operand, loop,"
+        " keyword, operation, errstate, delegated",
+    )
     add("--backend", metavar="NAME", help="the device (default: cpu); `backends` lists them")
     add("--dump-kernels", metavar="DIR", help="write what was fused, and why not more, to DIR")
     add("--threads", type=_whole(1), metavar="N", help="threads to use (default: all cores)")
@@ -87,7 +144,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--scope",
         type=_who,
-        default="user",
+        default=_twin("ARRAYLOOM_SCOPE") or "user",
         metavar="WHO",
         help="whose imports: user, all, or modules and folders",
     )
@@ -102,7 +159,9 @@ def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
         word = argv[at]
         if word in {"-m", "-c", "-"} or not word.startswith("-"):
             break
-        at += 2 if word in _WITH_VALUE else 1
+        # No program is a table.
+        table = word == "--coverage" and argv[at + 1 : at + 2] and argv[at + 1].endswith(".csv")
+        at += 2 if word in _WITH_VALUE or table else 1
         if word == "--":
             return list(argv[: at - 1]), list(argv[at:])
     return list(argv[:at]), list(argv[at:])
@@ -136,44 +195,17 @@ def _apply(options: Options) -> None:
         os.environ["ARRAYLOOM_MIN_BYTES"] = str(options.min_bytes)
     if not options.lazy:
         os.environ["ARRAYLOOM_LAZY"] = "0"
+    if options.strict is not None:
+        from arrayloom import _strict  # noqa: PLC0415 - needs the native module
+
+        os.environ["ARRAYLOOM_STRICT"] = options.strict
+        _strict.be_strict(options.strict)
     lazy = None if options.lazy else False
     changed = (options.threads, lazy, options.min_bytes) != (None, None, None)
     if changed and not _native.configure(
         threads=options.threads, lazy=lazy, min_bytes=options.min_bytes
     ):
         sys.stderr.write("arrayloom: the native module takes no settings; going on without\n")
-
-
-def _report(options: Options, seconds: float) -> None:
-    stats = _native.stats()
-    if options.profile:
-        text = profile_json(stats, seconds) + "\n" if options.json else profile_text(stats, seconds)
-        if options.output is None:
-            sys.stderr.write(text)
-        else:
-            with open(options.output, "w", encoding="utf-8") as file:
-                file.write(text)
-    if options.verbose:
-        for row in stats.fallbacks:
-            sys.stderr.write(
-                f"arrayloom: {row.file}:{row.line}: {row.op} ran in NumPy, {row.reason}"
-                f" ({row.calls} calls)\n"
-            )
-
-
-def _dump_to(folder: str) -> bool:
-    """Start keeping what runs; False, with a message, if `folder` takes no files."""
-    try:
-        os.makedirs(folder, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        sys.stderr.write(
-            f"arrayloom: cannot write to {folder}: {error.strerror}; name another --dump-kernels DIR\n"
-        )
-        return False
-    _native.dump_kernels()
-    return True
 
 
 def _backends() -> int:
@@ -250,16 +282,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         _hook.install(options.scope)
         _native.enable_runner_patches()
     _native.reset_stats()
-    if options.dump_kernels is not None and not _dump_to(options.dump_kernels):
+    reports = Reports(options)
+    if not reports.begin():
         return 2
-    start = time.perf_counter()
     status = run(program)
-    if options.dump_kernels is not None:
-        from arrayloom import _explain  # noqa: PLC0415 - needs the native module
-
-        _explain.write_dumps(options.dump_kernels)
-    if options.profile or options.verbose:
-        _report(options, time.perf_counter() - start)
+    reports.end()
     return status
 
 

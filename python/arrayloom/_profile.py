@@ -10,7 +10,7 @@ from dataclasses import asdict
 
 from arrayloom._native import Fallback, Stats
 
-__all__ = ["profile_json", "profile_text"]
+__all__ = ["counters", "human_bytes", "profile_json", "profile_text", "short_path", "table"]
 
 _FALLBACK_ROWS = 40
 
@@ -28,7 +28,7 @@ def profile_text(stats: Stats, seconds: float) -> str:
         body = [
             (row.op, str(row.calls), f"{row.seconds:.4f}", human_bytes(row.nbytes)) for row in rows
         ]
-        parts.append(_table(("operation", "calls", "seconds", "moved"), body))
+        parts.append(table(("operation", "calls", "seconds", "moved"), body))
     else:
         parts.append("nothing was accelerated: no array was large enough, or lazy mode is off")
     if stats.fallbacks:
@@ -38,26 +38,29 @@ def profile_text(stats: Stats, seconds: float) -> str:
     if stats.reasons:
         rows = sorted(stats.reasons.items(), key=lambda row: (-row[1], row[0]))
         parts.append(
-            _table(
+            table(
                 ("not on the backend", "times"), [(why, str(n)) for why, n in rows[:_FALLBACK_ROWS]]
             )
         )
-    parts.append(_counters(stats))
+    counted = counters(stats)
+    width = max(len(name) for name, _ in counted)
+    parts.append("\n".join(f"{name.ljust(width)}  {value}" for name, value in counted))
     return "\n\n".join(parts) + "\n"
 
 
 def _fallback_table(title: str, rows: Sequence[Fallback]) -> str:
     worst = sorted(rows, key=lambda row: (-row.calls, row.op, row.file, row.line))
     body = [
-        (row.op, str(row.calls), f"{_short(row.file)}:{row.line}", row.reason)
+        (row.op, str(row.calls), f"{short_path(row.file)}:{row.line}", row.reason)
         for row in worst[:_FALLBACK_ROWS]
     ]
-    table = _table((title, "calls", "line", "reason"), body)
+    text = table((title, "calls", "line", "reason"), body)
     hidden = len(worst) - len(body)
-    return f"{table}\n... and {hidden} more" if hidden > 0 else table
+    return f"{text}\n... and {hidden} more" if hidden > 0 else text
 
 
-def _counters(stats: Stats) -> str:
+def counters(stats: Stats) -> list[tuple[str, str]]:
+    """Give every counter with a name for readers."""
     count = stats.counters
     asked = count.get("cache_hits", 0) + count.get("cache_misses", 0)
     share = f"{100 * count.get('cache_hits', 0) / asked:.0f} %" if asked else "-"
@@ -79,11 +82,10 @@ def _counters(stats: Stats) -> str:
     ]
     lines += [(f"pool {name.replace('_', ' ')}", f"{n}") for name, n in stats.pool.items()]
     lines += [(f"backend {name.replace('_', ' ')}", f"{n}") for name, n in stats.backend.items()]
-    width = max(len(name) for name, _ in lines)
-    return "\n".join(f"{name.ljust(width)}  {value}" for name, value in lines)
+    return lines
 
 
-def _table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+def table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
     """Columns of text; a column that starts with a digit everywhere is set to the right."""
     widths = [max(len(row[i]) for row in (head, *body)) for i in range(len(head))]
     right = [all(row[i][:1].isdigit() for row in body) for i in range(len(head))]
@@ -97,7 +99,7 @@ def _table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def _short(file: str) -> str:
+def short_path(file: str) -> str:
     """`file` relative to the current folder if that is shorter."""
     try:
         relative = os.path.relpath(file)

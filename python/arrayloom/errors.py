@@ -10,6 +10,7 @@ __all__ = [
     "CancelledError",
     "DeviceError",
     "EscapedError",
+    "FallbackError",
     "FallbackWarning",
     "InternalError",
     "OutOfMemoryError",
@@ -95,6 +96,46 @@ class InternalError(ArrayloomError, RuntimeError):
 
     Cure: please report it, with the output of ``python -m arrayloom info``.
     """
+
+
+class FallbackError(ArrayloomError, RuntimeError):
+    """A call on large arrays that would run in NumPy itself, where ``strict`` forbids that.
+
+    Cure: the message has one for the reason; ``arrayloom.strict`` and ``--strict`` take the reasons
+    that are errors.
+
+    Attributes
+    ----------
+    op : str
+        The operation.
+    reason : str
+        Why, in one word: ``operand``, ``loop``, ``keyword``, ``operation``, ``errstate`` or ``delegated``.
+    dtypes : tuple of str
+        The dtypes of the operands; of an operand without one, the name of its type.
+    shapes : tuple of tuple of int
+        Their shapes.
+    file, line : str, int
+        The line of the program.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        op: str = "",
+        reason: str = "",
+        dtypes: tuple[str, ...] = (),
+        shapes: tuple[tuple[int, ...], ...] = (),
+        file: str = "",
+        line: int = 0,
+    ) -> None:
+        super().__init__(message)
+        self.op = op
+        self.reason = reason
+        self.dtypes = dtypes
+        self.shapes = shapes
+        self.file = file
+        self.line = line
 
 
 class FallbackWarning(RuntimeWarning):

@@ -36,6 +36,10 @@ STATS = _native.parse_stats(
         (["-v", "-c", "x = 1", "a"], Program(Kind.CODE, "x = 1", ["a"])),
         (["--profile", "-", "b"], Program(Kind.STDIN, "-", ["b"])),
         (["--threads=2", "--", "-odd.py", "c"], Program(Kind.SCRIPT, "-odd.py", ["c"])),
+        (["--strict", "app.py", "x.csv"], Program(Kind.SCRIPT, "app.py", ["x.csv"])),
+        (["--coverage", "a.csv", "app.py"], Program(Kind.SCRIPT, "app.py", [])),
+        (["--coverage", "app.py", "a.csv"], Program(Kind.SCRIPT, "app.py", ["a.csv"])),
+        (["--html", "a.html", "--trace", "a.json", "-c", "1"], Program(Kind.CODE, "1", [])),
         (["info", "--json"], None),
     ],
 )
@@ -50,6 +54,24 @@ def test_options():
     assert (options.threads, options.min_bytes, options.lazy) == (3, 64, False)
     assert (options.scope, options.profile, options.json) == ("all", True, False)
     assert _cli.parse(["info", "--json"])[0].json
+    options, _ = _cli.parse(["--coverage", "a.csv", "--strict=loop,keyword", "x.py"])
+    assert (options.coverage, options.strict) == ("a.csv", "loop,keyword")
+    options, _ = _cli.parse(["--coverage", "--strict", "x.py"])
+    assert (options.coverage, options.strict) == ("1", "1")
+    assert (options.html, options.trace) == (None, None)
+
+
+def test_variables_stand_for_options(monkeypatch):
+    for name in ("COVERAGE", "HTML", "TRACE", "SCOPE"):
+        monkeypatch.setenv(f"ARRAYLOOM_{name}", name.lower())
+    options, _ = _cli.parse(["x.py"])
+    assert (options.coverage, options.html) == ("coverage", "html")
+    assert (options.trace, options.scope) == ("trace", "scope")
+    assert _cli.parse(["--html", "b", "--scope=all", "x.py"])[0].html == "b"
+    monkeypatch.setenv("ARRAYLOOM_HTML", "0")
+    monkeypatch.setenv("ARRAYLOOM_SCOPE", "")
+    options, _ = _cli.parse(["x.py"])
+    assert (options.html, options.scope) == (None, "user")
 
 
 @pytest.mark.parametrize("argv", [["--no-such", "x.py"], ["--threads", "none", "x.py"], ["-m"]])

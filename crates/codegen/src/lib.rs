@@ -41,6 +41,7 @@ mod spread_text;
 mod told;
 mod tree;
 mod value;
+mod values_text;
 mod watch;
 mod window;
 mod window_text;

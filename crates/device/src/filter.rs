@@ -307,7 +307,7 @@ mod tests {
                 points,
                 rank,
                 keys,
-                given: 0.25,
+                given: [0.25, -1.0, 3.0],
             };
             assert_eq!(FilterWindow::of(&window.attrs()), Some(window));
             assert_eq!(FilterWindow::of(&window.attrs()[1..]), None);

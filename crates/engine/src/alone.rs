@@ -248,7 +248,7 @@ fn push(table: &mut Table, node: Node) -> Result<(), EngineError> {
             None => return Err(unknown(slot)),
         }
     }
-    table.recorded += 1;
+    table.note(&node);
     let parts = split(node, &mut |bytes| table.add(Home::Internal, bytes, false));
     for part in parts {
         table.count(&part);

@@ -3,6 +3,7 @@
 use crate::alone::Alone;
 use crate::events::FpEvent;
 use crate::explain::Dumps;
+use crate::journal::Journal;
 use crate::ladder::Rungs;
 use crate::pace::Pace;
 use crate::pending::Bits;
@@ -65,6 +66,7 @@ pub struct Engine {
     pub(crate) events: Mutex<Vec<FpEvent>>,
     pub(crate) dumps: Mutex<Dumps>,
     pub(crate) dumping: AtomicBool,
+    pub(crate) journal: Mutex<Option<Journal>>,
     pub(crate) failure: Mutex<Option<EngineError>>,
     /// True while there are events or a failure that nobody has taken. Changed under the lock of either.
     pub(crate) untold: AtomicBool,
@@ -121,6 +123,7 @@ impl Engine {
             events: Mutex::default(),
             dumps: Mutex::default(),
             dumping: AtomicBool::new(dumping),
+            journal: Mutex::default(),
             failure: Mutex::default(),
             untold: AtomicBool::new(false),
             rungs: Mutex::default(),
@@ -381,7 +384,7 @@ impl Engine {
                 None => return Err(unknown(slot)),
             }
         }
-        table.recorded += 1;
+        table.note(&node);
         let mut must_run = now;
         let parts = split(node, &mut |bytes| table.add(Home::Internal, bytes, false));
         for (slot, _) in parts.iter().flat_map(|part| &part.outs) {

@@ -161,7 +161,9 @@ impl Engine {
         let result = self.run_batch(&mut batch);
         let result = result.and(self.collect_events(&mut batch));
         self.settle_device(true);
+        let operations = batch.list.len();
         self.hand_over(batch);
+        self.note_list(started, operations);
         let mut stats = lock(&self.stats);
         stats.flushes += 1;
         stats.flush_seconds += started.elapsed().as_secs_f64();
@@ -430,6 +432,7 @@ impl Engine {
         self.note_peak(batch.list[group.nodes[0] as usize].site);
         self.run_kernel(group, &launch, met.as_ref())?;
         self.count(batch, group, started.elapsed().as_secs_f64());
+        self.note_pass(batch, started, &[group]);
         if let Some(met) = met {
             self.expect_events(batch, group, met);
         }

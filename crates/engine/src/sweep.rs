@@ -76,6 +76,7 @@ impl Engine {
         }
         let seconds = started.elapsed().as_secs_f64();
         self.count_sweep(batch, &members, sweep, seconds);
+        self.note_pass(batch, started, &members);
         for (group, bound) in members.iter().zip(bound) {
             if let Some(flags) = bound.flags {
                 let nodes = (group.nodes.as_slice(), batch.list.as_slice());

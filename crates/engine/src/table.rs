@@ -1,8 +1,10 @@
 //! Slots and the list of recorded operations: all that the table's lock protects.
 
 use crate::EngineError;
+use crate::journal::Calls;
 use crate::picked::Picks;
 use crate::shadow::Shadow;
+use crate::stats::name_of;
 use arrayloom_guard::{Block, Guard, Slot};
 use arrayloom_ir::{Node, SlotId};
 use arrayloom_types::{DType, Shape};
@@ -90,6 +92,8 @@ pub(crate) struct Table {
     /// Barriers that the program's memory got for the list.
     pub(crate) barriers: usize,
     pub(crate) recorded: u64,
+    /// The same by operation and place, if somebody wants it.
+    pub(crate) calls: Option<Calls>,
     /// Bytes that only recorded operations keep alive.
     pub(crate) pinned: u64,
     /// Counts uses.
@@ -110,6 +114,14 @@ pub(crate) enum Leftover {
 const PETTY: usize = 48;
 
 impl Table {
+    /// Counts an operation as recorded.
+    pub(crate) fn note(&mut self, node: &Node) {
+        self.recorded += 1;
+        if let Some(calls) = &mut self.calls {
+            *calls.entry((name_of(node), node.site)).or_default() += 1;
+        }
+    }
+
     /// The results of a list that ends with many operations on few points, such as a loop over the columns of an
     /// array that is not computed yet. Where the program can see them, such operations need not be recorded.
     pub(crate) fn petty(&self) -> Option<BTreeSet<SlotId>> {

@@ -7,7 +7,7 @@ use crate::map::Outcome;
 use crate::methods::Call;
 use crate::np::{self, Arr};
 use crate::operand::Reason;
-use crate::{creation, delegate, functions, operations, parts, quantiles, state, sync};
+use crate::{creation, delegate, functions, journal, operations, parts, quantiles, state, sync};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
@@ -145,7 +145,8 @@ pub(crate) fn call<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
         return Ok(array);
     }
     let items: Vec<_> = args.iter().collect();
-    let reason = match functions::call(py, name, &items, kwargs)? {
+    let known = || functions::call(py, name, &items, kwargs);
+    let reason = match journal::watch(py, name, known)? {
         Outcome::Done(result) => return Ok(result),
         Outcome::Numpy(why) => functions::why_not(why, reason),
     };
@@ -157,7 +158,11 @@ pub(crate) fn call<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
     let Ok(implementation) = function.getattr("_implementation") else {
         return base(call);
     };
-    if let Some(result) = parts::elementwise(name, &implementation, &items, Some(kwargs))? {
+    let in_parts = || {
+        let found = parts::elementwise(name, &implementation, &items, Some(kwargs))?;
+        Ok(found.map_or(Outcome::Numpy(reason), Outcome::Done))
+    };
+    if let Outcome::Done(result) = journal::watch(py, name, in_parts)? {
         return Ok(result);
     }
     let writes = 0..usize::from(matches!(name, "copyto" | "putmask"));

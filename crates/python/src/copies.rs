@@ -8,7 +8,7 @@ use crate::methods::Call;
 use crate::np::{self, Arr};
 use crate::operand::{Input, View, classify};
 use crate::record::Draft;
-use crate::{functions, join, record, site};
+use crate::{functions, join, record, site, state};
 use arrayloom_ir::{Action, LoopSig};
 use arrayloom_types::{DType, Layout, contiguous_strides, copy_strides, fortran_strides};
 use numpy::npyffi::flags::{NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_F_CONTIGUOUS};
@@ -271,6 +271,9 @@ fn copied<'py>(
 ) -> PyResult<Outcome<'py>> {
     if view.layout.is_empty() || !(view.pending || birth::worth_it(dtype, shape)) {
         leave!(Small)
+    }
+    if !state::lazy() {
+        leave!(Off)
     }
     let Some(site) = site::capture(py)? else {
         leave!(ErrState)

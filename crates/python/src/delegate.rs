@@ -158,7 +158,7 @@ pub(crate) fn call<'py>(
         return plain.restore(function.call(ready, Some(&words))?);
     }
     if reason.counts() {
-        fallback::count(py, name, reason)?;
+        fallback::count(py, name, reason, args)?;
     }
     let result = in_arena(py, || function.call(ready, Some(&words)))?;
     lift(&result);

@@ -21,8 +21,58 @@ fn lock(counts: &'static Counts) -> MutexGuard<'static, BTreeMap<Key, u64>> {
     counts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Counts one call; a fallback warns, the first time at its line.
-pub(crate) fn count(py: Python<'_>, op: &str, reason: Reason) -> PyResult<()> {
+/// Who says which calls are errors, if anybody does.
+static JUDGE: Mutex<Option<Py<PyAny>>> = Mutex::new(None);
+
+/// Lets `judge` say which calls are errors: it is given the operation, the reason as a word and as a text, the
+/// file, the line and the operands, and answers with an exception or with `None`.
+#[pyfunction]
+#[pyo3(signature = (judge, /))]
+pub(crate) fn refuse_fallbacks(judge: Option<Py<PyAny>>) {
+    let before = std::mem::replace(&mut *judges(), judge);
+    drop(before);
+}
+
+fn judges() -> MutexGuard<'static, Option<Py<PyAny>>> {
+    JUDGE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The error that a call is, if somebody says so.
+fn judged<'a, 'py: 'a>(
+    py: Python<'py>,
+    (op, reason): (&str, Reason),
+    (file, line): (&str, i32),
+    operands: impl IntoIterator<Item = &'a Bound<'py, PyAny>>,
+) -> PyResult<()> {
+    let judge = judges().as_ref().map(|judge| judge.clone_ref(py));
+    let Some(judge) = judge else {
+        return Ok(());
+    };
+    let code = if reason.warns() {
+        reason.code()
+    } else {
+        Reason::Delegated.code()
+    };
+    let operands = PyTuple::new(py, operands.into_iter().collect::<Vec<_>>())?;
+    let error = judge
+        .bind(py)
+        .call1((op, code, reason.text(), file, line, operands))?;
+    if error.is_none() {
+        return Ok(());
+    }
+    Err(PyErr::from_value(error))
+}
+
+/// Counts one call that is about to be made; a fallback warns, the first time at its line.
+///
+/// # Errors
+/// What a filter or a judge makes of it; then the call is not made.
+pub(crate) fn count<'a, 'py: 'a>(
+    py: Python<'py>,
+    op: &str,
+    reason: Reason,
+    operands: impl IntoIterator<Item = &'a Bound<'py, PyAny>>,
+) -> PyResult<()> {
     let place = site::user_line(py)?;
     let (file, line) = (place.file, place.line);
     let name = place.function.as_deref().unwrap_or(op);
@@ -35,7 +85,7 @@ pub(crate) fn count(py: Python<'_>, op: &str, reason: Reason) -> PyResult<()> {
     let key = (op.to_owned(), reason.text(), file.clone(), line);
     if !reason.warns() {
         *lock(&DELEGATED).entry(key).or_insert(0) += 1;
-        return Ok(());
+        return judged(py, (op, reason), (&file, line), operands);
     }
     let first = {
         let mut counts = lock(&FALLBACKS);
@@ -43,6 +93,7 @@ pub(crate) fn count(py: Python<'_>, op: &str, reason: Reason) -> PyResult<()> {
         *counts.entry(key).or_insert(0) += 1;
         first
     };
+    judged(py, (op, reason), (&file, line), operands)?;
     if !first {
         return Ok(());
     }

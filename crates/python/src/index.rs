@@ -159,7 +159,7 @@ fn in_numpy<'py>(
         return work();
     }
     if reason.counts() {
-        fallback::count(py, "getitem", Reason::Delegated)?;
+        fallback::count(py, "getitem", Reason::Delegated, [a, &key])?;
     }
     let result = delegate::in_arena(py, work)?;
     lift(&result);
@@ -339,7 +339,7 @@ fn assign_now<'py>(
     }
     let (key, value) = (ready_key(py, key)?, ready_key(py, value)?);
     if kind_of(array, &key) == Key::Other && array.nbytes() >= state::min_bytes() {
-        fallback::count(py, "setitem", Reason::Delegated)?;
+        fallback::count(py, "setitem", Reason::Delegated, [a, &key, &value])?;
     }
     let plain = delegate::plain(a)?;
     // SAFETY: `ndarray`'s own slot, with live objects.

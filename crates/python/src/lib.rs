@@ -26,6 +26,7 @@ mod handler;
 mod host_loops;
 mod index;
 mod join;
+mod journal;
 mod keywords;
 mod kind_of_types;
 mod lazy_type;
@@ -83,6 +84,10 @@ mod ext {
     #[pymodule_export]
     use super::explain::{dump_kernels, explain, is_pending, take_dumps};
     #[pymodule_export]
+    use super::fallback::refuse_fallbacks;
+    #[pymodule_export]
+    use super::journal::{keep_journal, take_journal};
+    #[pymodule_export]
     use super::lifting::lifting;
     #[pymodule_export]
     use super::map::short_moves_crawl;
@@ -100,7 +105,7 @@ mod ext {
     #[pymodule_export]
     use super::site::warn_at_once;
     #[pymodule_export]
-    use super::stats::{configure, devices, flush, reset_stats, stats, trim};
+    use super::stats::{configure, devices, flush, is_lazy, reset_stats, stats, trim};
 
     #[pymodule_export]
     use super::volume::VolumeExpr;

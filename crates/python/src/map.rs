@@ -110,6 +110,9 @@ pub(crate) fn with_inputs<'py>(
     inputs: SmallVec<[Input; 3]>,
     options: &Options<'_, 'py>,
 ) -> PyResult<Outcome<'py>> {
+    if !state::lazy() {
+        leave!(Off)
+    }
     if picked::any()
         && let Some(outcome) = picked::call(py, entry, &inputs, options)?
     {

@@ -13,8 +13,8 @@ use crate::np::{self, Arr};
 use crate::operand::Reason;
 use crate::slot::{lend, object, owned};
 use crate::{
-    array_function, bridge, builtins, copies, delegate, fold as folds, gather, masks, memory,
-    operations, ops, parts, searches, site, sorting, sync,
+    array_function, bridge, builtins, copies, delegate, fold as folds, gather, journal, masks,
+    memory, operations, ops, parts, searches, site, sorting, sync,
 };
 use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
@@ -316,7 +316,7 @@ fn run<'py>(method: &Method, call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>
     let name = method.name.to_str().unwrap_or_default();
     match method.how {
         How::Ours(work) => work(call),
-        How::Native(work) => match work(call)? {
+        How::Native(work) => match journal::watch(call.this.py(), name, || work(call))? {
             Outcome::Done(result) => Ok(result),
             Outcome::Numpy(reason) => in_numpy(call, name, reason, WRITES.contains(&name)),
         },

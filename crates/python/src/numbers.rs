@@ -225,7 +225,7 @@ pub(crate) fn in_numpy<'py>(
         return owned(py, own(a.as_ptr(), b.as_ptr()));
     }
     if reason.counts() {
-        crate::fallback::count(py, name, reason)?;
+        crate::fallback::count(py, name, reason, operands)?;
     }
     let result = delegate::in_arena(py, || owned(py, own(a.as_ptr(), b.as_ptr())))?;
     lift(&result);

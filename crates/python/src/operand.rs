@@ -89,6 +89,22 @@ impl Reason {
         }
     }
 
+    /// The reason in one word, as `--strict` takes it.
+    pub(crate) const fn code(self) -> &'static str {
+        match self {
+            Reason::Small => "small",
+            Reason::Off => "off",
+            Reason::Operand => "operand",
+            Reason::Loop => "loop",
+            Reason::Keyword => "keyword",
+            Reason::Mismatch => "mismatch",
+            Reason::Operation => "operation",
+            Reason::ErrState => "errstate",
+            Reason::Delegated => "delegated",
+            Reason::Library => "library",
+        }
+    }
+
     /// Whether a call on large arrays is told of in reports.
     pub(crate) const fn counts(self) -> bool {
         !matches!(

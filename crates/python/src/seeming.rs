@@ -118,12 +118,12 @@ impl ArrayUfunc {
         })
     }
 
-    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
-        theirs(py)?.hash()
+    fn __hash__(this: &Bound<'_, Self>) -> PyResult<isize> {
+        theirs(this.py())?.hash()
     }
 
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(theirs(py)?.repr()?.to_string())
+    fn __repr__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(theirs(this.py())?.repr()?.into_any())
     }
 
     fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "reads the current frame through C functions")]
 
 use crate::places::{self, Place};
-use crate::{state, sync};
+use crate::{journal, state, sync};
 use arrayloom_engine::FpEvent;
 use arrayloom_ir::FpFlags;
 use pyo3::exceptions::PyRuntimeWarning;
@@ -102,6 +102,7 @@ fn number_of(
         return Ok(number);
     }
     sync::flush(py)?;
+    journal::settle(py)?;
     drop(places::turn());
     let number = places::number_of(code, at, warn, module);
     Ok(number.unwrap_or(places::nowhere(warn)))
@@ -269,7 +270,7 @@ pub(crate) struct UserLine {
     pub(crate) function: Option<String>,
 }
 
-/// The innermost frame outside NumPy, installed packages and arrayloom.
+/// The innermost frame outside NumPy, installed packages and arrayloom; the innermost of all if there is none.
 pub(crate) fn user_line(py: Python<'_>) -> PyResult<UserLine> {
     let mut frame = py.import("sys")?.call_method1("_getframe", (0,))?;
     let mut found = UserLine {
@@ -302,5 +303,6 @@ pub(crate) fn user_line(py: Python<'_>) -> PyResult<UserLine> {
 }
 
 fn is_library(file: &str) -> bool {
-    file.contains("-packages/") || file.contains("/python/arrayloom/") || file.starts_with("<__")
+    let frozen = file.starts_with("<frozen ") || file.starts_with("<__");
+    frozen || file.contains("-packages/") || file.contains("/python/arrayloom/")
 }

@@ -113,6 +113,12 @@ pub(crate) fn configure(
     true
 }
 
+/// Whether new results may be lazy.
+#[pyfunction]
+pub(crate) fn is_lazy() -> bool {
+    state::lazy()
+}
+
 /// Every device that the engine can use.
 #[pyfunction]
 pub(crate) fn devices(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {

@@ -239,7 +239,12 @@ impl OnDevice for Local {
             return tables;
         }
         let along = self.window.axes.iter().zip(extents).zip(shape);
-        let read = along.map(|((a, &e), &n)| (e + a.len as i64 - 1).min(n).max(0).unsigned_abs());
+        let read = along.map(|((a, &e), &n)| {
+            e.saturating_add_unsigned(a.len as u64 - 1)
+                .min(n)
+                .max(0)
+                .unsigned_abs()
+        });
         let tables_of_bins = 8 * read.clone().sum::<u64>() + 4096;
         tables + tables_of_bins + 4 * read.product::<u64>()
     }
