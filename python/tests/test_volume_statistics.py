@@ -93,7 +93,7 @@ def exact_windows(x, size, mode, cval):
 def test_means_and_variances_of_small_integers_are_rounded_once(dtype, mode):
     rng = np.random.default_rng(3)
     info = (0, 1) if dtype == "?" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
-    for size in [(2, 3), (4, 2), (3, 5), (1, 6)]:
+    for size in [(2, 3), (4, 2), (3, 5), (1, 6), (13, 2)]:
         x = rng.integers(info[0], info[1], (9, 75), endpoint=True).astype(dtype)
         # Neighbours of a large value, whose variance is small.
         x[4:] = info[1] - rng.integers(0, 2, (5, 75)).astype(dtype)

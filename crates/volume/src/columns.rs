@@ -10,6 +10,7 @@
 
 use crate::medians::run;
 use crate::pixel::Key;
+use crate::store::Store;
 use crate::strips::{strip, strip_mut};
 use arrayloom_cpu::{Wide, wide};
 
@@ -43,28 +44,30 @@ impl Square {
         self.points() * (len + self.points() - 1)
     }
 
-    /// The medians of a row of windows, `L` at a time; there are at least as many. Run `r` of the first window
-    /// begins at `tile[starts[r]]`.
-    pub(crate) fn row<K: Key, const L: usize>(
+    /// The medians of a row of windows as elements, `L` at a time; there are at least as many. Run `r` of the first
+    /// window begins at `tile[starts[r]]`.
+    pub(crate) fn row<K: Key, E: Store<K>, const L: usize>(
         self,
         tile: &[K],
         starts: &[usize],
         work: &mut [K],
-        out: &mut [K],
+        (store, out): (E, &mut [E::To]),
     ) {
         let len = out.len() + self.points() - 1;
         let rows = |r: usize| &tile[starts[r]..][..len];
         let mut lines = work.chunks_exact_mut(len);
         let mut line = || lines.next().unwrap_or_default();
         match self {
-            Square::Three => wide(Sorted3::<K, L> {
+            Square::Three => wide(Sorted3::<K, E, L> {
                 rows: [rows(0), rows(1), rows(2)],
                 sorted: [line(), line(), line()],
+                store,
                 out,
             }),
-            Square::Five => wide(Sorted5::<K, L> {
+            Square::Five => wide(Sorted5::<K, E, L> {
                 rows: [rows(0), rows(1), rows(2), rows(3), rows(4)],
                 sorted: [line(), line(), line(), line(), line()],
+                store,
                 out,
             }),
         }
@@ -128,13 +131,14 @@ fn of_columns_5<K: Key>(mut v: [K; 25]) -> K {
 /// which overlaps the one before, are counted beforehand: so no place is looked at twice.
 macro_rules! squares {
     ($name:ident, $n:literal, $sort:ident, $median:ident, $($row:literal)*; $(($r:literal, $c:literal))*) => {
-        struct $name<'a, K, const L: usize> {
+        struct $name<'a, K, E: Store<K>, const L: usize> {
             rows: [&'a [K]; $n],
             sorted: [&'a mut [K]; $n],
-            out: &'a mut [K],
+            store: E,
+            out: &'a mut [E::To],
         }
 
-        impl<K: Key, const L: usize> $name<'_, K, L> {
+        impl<K: Key, E: Store<K>, const L: usize> $name<'_, K, E, L> {
             #[inline(always)]
             fn columns(from: [&[K; L]; $n]) -> [[K; L]; $n] {
                 let mut to = [[K::MIN; L]; $n];
@@ -155,12 +159,12 @@ macro_rules! squares {
             }
         }
 
-        impl<K: Key, const L: usize> Wide for $name<'_, K, L> {
+        impl<K: Key, E: Store<K>, const L: usize> Wide for $name<'_, K, E, L> {
             type Out = ();
 
             #[inline(always)]
             fn run(self) {
-                let $name { rows, mut sorted, out } = self;
+                let $name { rows, mut sorted, store, out } = self;
                 let len = rows[0].len();
                 let count = len / L;
                 let from = rows.map(|row| strips_of::<K, L>(row, count));
@@ -174,10 +178,11 @@ macro_rules! squares {
                 let count = out.len() / L;
                 let from = [$(strips_of::<K, L>(&sorted[$r][$c..], count)),*];
                 for (at, to) in strips_of_mut(out, count).iter_mut().enumerate() {
-                    *to = Self::medians([$(&from[$r * $n + $c][at]),*]);
+                    *to = store.map(Self::medians([$(&from[$r * $n + $c][at]),*]));
                 }
                 let rest = out.len() - L;
-                *strip_mut(out, rest) = Self::medians([$(strip(sorted[$r], rest + $c)),*]);
+                let last = Self::medians([$(strip(sorted[$r], rest + $c)),*]);
+                *strip_mut(out, rest) = store.map(last);
             }
         }
     };
@@ -191,6 +196,7 @@ squares!(Sorted5, 5, sorted_5, of_columns_5, 0 1 2 3 4;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::Plain;
 
     /// A network that is right for all columns of zeros and ones is right for all values (Knuth, volume 3, 5.3.4).
     #[test]
@@ -224,7 +230,7 @@ mod tests {
             let tile: Vec<u16> = (0..300u16).map(|i| i * 109 % 1009).collect();
             let starts: Vec<usize> = (0..n).map(|r| r * stride + 3).collect();
             let (mut work, mut out) = (vec![0; square.work(len)], vec![0; len]);
-            square.row::<u16, 8>(&tile, &starts, &mut work, &mut out);
+            square.row::<u16, _, 8>(&tile, &starts, &mut work, (Plain, &mut out));
             for (i, &found) in out.iter().enumerate() {
                 let window = starts.iter().flat_map(|s| &tile[s + i..s + i + n]);
                 let mut window: Vec<u16> = window.copied().collect();

@@ -21,7 +21,7 @@ pub(crate) const MOST: usize = 1 << 16;
 const PAIRS: usize = 7;
 
 /// Elements of a ring of joined rows of `row` elements, for windows of `len` rows.
-fn ring_elems(len: usize, row: usize) -> usize {
+fn joined_elems(len: usize, row: usize) -> usize {
     (len + GROUP - 1) * ring::step(row)
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn most(len: usize, row: usize, along: usize) -> usize {
         return 0;
     }
     let (line, parts) = (row.saturating_add(along), LINE.min(row) + along);
-    ring_elems(len, row.min(MOST)).min(MOST) + line + parts
+    joined_elems(len, row.min(MOST)).min(MOST) + line + parts
 }
 
 /// Buffers of crossed passes.
@@ -52,7 +52,7 @@ impl<W: Pod> Crossed<W> {
     ) -> Result<Crossed<W>, VolumeError> {
         let row = along.n_out;
         Ok(Crossed {
-            ring: Scratch::new(meter, ring_elems(across.len, row))?,
+            ring: Scratch::new(meter, joined_elems(across.len, row))?,
             line: Scratch::new(meter, along.index.len())?,
             parts: Scratch::new(meter, LINE.min(row) + along.len)?,
         })
@@ -67,7 +67,7 @@ impl<R: Rule> Separable<'_, R> {
             && (along.row, along.outer) == (1, 1)
             && along.n_out > 0
             && along.all_rows().is_some()
-            && ring_elems(across.len, along.n_out) <= MOST
+            && joined_elems(across.len, along.n_out) <= MOST
     }
 
     /// The number that stands for a voxel that does not exist, before the pass across rows.

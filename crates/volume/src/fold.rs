@@ -68,6 +68,21 @@ pub(crate) trait Rule: Sync {
     /// Joins the rows of full windows along pass `pass` into elements of the output; for rules that say so above.
     fn finish(&self, _pass: usize, _rows: &[&[Self::W]], _outs: &mut [&mut [u8]]) {}
 
+    /// True if sums of windows along pass `pass` are quicker made from those of the windows before.
+    fn rolls(&self, _pass: usize) -> bool {
+        false
+    }
+
+    /// Makes [`GROUP`] outputs, given that of the window before in the last one's place. `rows` begins with the row
+    /// that this window has before them; for rules that say so above.
+    fn roll<S: Pod, L: Load<S, Self::W>>(
+        &self,
+        _rows: &[&[S]],
+        _load: L,
+        _outs: &mut [&mut [Self::W]],
+    ) {
+    }
+
     /// Joins any rows behind the first pass into one output. Rules for which order and grouping matter do nothing,
     /// and return false.
     fn join(&self, _rows: &[&[Self::W]], _outs: &mut [&mut [Self::W]]) -> bool {

@@ -17,6 +17,7 @@ mod flood;
 mod fold;
 mod histograms;
 mod joined;
+mod keys;
 mod levels;
 mod lines;
 mod load;

@@ -7,10 +7,10 @@
     reason = "inlined into code compiled for wide vectors"
 )]
 
-use crate::pixel::{Key, Pixel, with_pixel};
+use crate::pixel::Pixel as _;
 use crate::strips::STRIP;
 use arrayloom_cpu::{Wide, wide};
-use arrayloom_types::{DType, Kind};
+use arrayloom_types::DType;
 use bytemuck::Pod;
 use half::f16;
 
@@ -49,8 +49,12 @@ impl<W: Pod> Load<W, W> for Plain {
     }
 }
 
+/// The numbers of `N` elements, one by one.
 #[inline(always)]
-fn each<S: Copy, W: Pod, const N: usize>(from: &[S; N], with: impl Fn(S) -> W) -> [W; N] {
+pub(crate) fn each<S: Copy, W: Pod, const N: usize>(
+    from: &[S; N],
+    with: impl Fn(S) -> W,
+) -> [W; N] {
     let mut to = [W::zeroed(); N];
     for j in 0..N {
         to[j] = with(from[j]);
@@ -128,72 +132,6 @@ whole_numbers! {
     u16, I16, 0x8000;
 }
 
-/// How keys sort.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// As the values do; NaN is the greatest key.
-    Rising,
-    /// The smallest value has the smallest key, but for NaN, which has zero.
-    Lowest,
-    /// The greatest value has the smallest key, but for NaN, which has zero.
-    Highest,
-}
-
-/// Raw words of this dtype as integers in an order of the values.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Keys {
-    pub(crate) dtype: DType,
-    pub(crate) order: Order,
-}
-
-impl Keys {
-    /// True for floats: who reads an element several times had better convert it once.
-    pub(crate) fn are_slow(self) -> bool {
-        self.dtype.kind() == Kind::Float
-    }
-
-    /// The same, as devices are told.
-    pub(crate) fn on_device(self) -> arrayloom_device::Keys {
-        match self.order {
-            Order::Rising => arrayloom_device::Keys::Rising,
-            Order::Lowest => arrayloom_device::Keys::Lowest,
-            Order::Highest => arrayloom_device::Keys::Highest,
-        }
-    }
-
-    /// True if keys are the elements as they are.
-    pub(crate) fn are_elements(self) -> bool {
-        use DType::{Bool, U8, U16, U32, U64};
-        self.order != Order::Highest && matches!(self.dtype, Bool | U8 | U16 | U32 | U64)
-    }
-}
-
-macro_rules! keys {
-    ($($raw:ty; $($name:ident => $t:ty),*;)*) => {$(
-        impl Load<$raw, $raw> for Keys {
-            fn is_slow(self) -> bool {
-                self.are_slow()
-            }
-
-            #[inline(always)]
-            fn map<const N: usize>(self, from: &[$raw; N]) -> [$raw; N] {
-                let first = self.order == Order::Lowest;
-                let mask = if self.order == Order::Highest { <$raw>::MAX } else { 0 };
-                match self.dtype {
-                    $(DType::$name => each(from, |v| bytemuck::cast::<$raw, $t>(v).key(first) ^ mask),)*
-                    _ => each(from, |v| v ^ mask),
-                }
-            }
-        }
-    )*};
-}
-keys! {
-    u8; I8 => i8;
-    u16; I16 => i16, F16 => f16;
-    u32; I32 => i32, F32 => f32;
-    u64; I64 => i64, F64 => f64;
-}
-
 struct Row<'a, S, W, L> {
     from: &'a [S],
     to: &'a mut [W],
@@ -237,33 +175,6 @@ pub(crate) fn doubles(dtype: DType, from: &[u8], to: &mut [f64]) {
     }
 }
 
-/// Elements as keys.
-pub(crate) fn keys<K: Key>(load: Keys, from: &[u8], to: &mut [K])
-where
-    Keys: Load<K, K>,
-{
-    convert::<K, K>(load, from, to);
-}
-
-/// Keys as elements of this dtype.
-pub(crate) fn emit_keys<K: Key>(load: Keys, keys: &[K], out: &mut [u8]) {
-    let keys: &[u8] = bytemuck::cast_slice(keys);
-    with_pixel!(load.dtype, T => {
-        let mask = if load.order == Order::Highest { <T as Pixel>::Key::MAX } else { <T as Pixel>::Key::MIN };
-        let keys: &[<T as Pixel>::Key] = bytemuck::cast_slice(keys);
-        crate::emit::cast(keys, bytemuck::cast_slice_mut::<u8, T>(out), |k| T::of_key(k ^ mask));
-    }, complex => ());
-}
-
-/// The key of a number.
-pub(crate) fn key_of<K: Key>(load: Keys, value: f64) -> K {
-    let key = with_pixel!(load.dtype, T => {
-        let mask = if load.order == Order::Highest { <T as Pixel>::Key::MAX } else { <T as Pixel>::Key::MIN };
-        (T::from_f64(value).key(load.order == Order::Lowest) ^ mask).widened()
-    }, complex => 0);
-    K::narrowed(key)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -285,19 +196,5 @@ mod tests {
                 .zip(0..)
                 .all(|(v, i)| v.to_bits() == (f64::from(i) / 3.0).to_bits())
         );
-    }
-
-    #[test]
-    fn keys_of_maxima_fall_and_nan_is_zero() {
-        let words = [f32::NAN, -1.0, 2.0].map(f32::to_bits);
-        for order in [Order::Lowest, Order::Highest, Order::Rising] {
-            let keys = Keys {
-                dtype: DType::F32,
-                order,
-            }
-            .map(&words);
-            assert_eq!(keys[0], if order == Order::Rising { u32::MAX } else { 0 });
-            assert_eq!(keys[1] > keys[2], order == Order::Highest);
-        }
     }
 }

@@ -6,7 +6,8 @@
 
 use crate::fold::{EdgeTaps, GROUP, Rule};
 use crate::joined::{Join, joined, stored};
-use crate::load::{Keys, Load, Plain};
+use crate::keys::Keys;
+use crate::load::{Load, Plain};
 use crate::pixel::Key;
 use crate::store::Store;
 use bytemuck::Pod;

@@ -182,11 +182,12 @@ macro_rules! float {
             }
             #[inline(always)]
             fn of_key(key: $key) -> Self {
-                if key == 0 || key == <$key>::MAX {
-                    return <$t>::NAN;
-                }
                 let sign = (key as $int >> (<$int>::BITS - 1)) as $key;
-                <$t>::from_bits(key ^ (!sign | (1 << (<$int>::BITS - 1))))
+                let value = key ^ (!sign | (1 << (<$int>::BITS - 1)));
+                // The least and the greatest key are those of NaN.
+                let beyond = (key.wrapping_add(1) >> 1).wrapping_sub(1);
+                let nan = (beyond as $int >> (<$int>::BITS - 1)) as $key;
+                <$t>::from_bits((value & !nan) | (<$t>::NAN.to_bits() & nan))
             }
             #[inline(always)]
             fn minus(self, other: Self) -> Self { self - other }

@@ -103,21 +103,40 @@ impl<S: Pod, W: Pod, L: Load<S, W>, T: Tap<W, I, O>, const I: usize, const O: us
     }
 }
 
+/// A job for one output.
+struct One<J>(J);
+
+/// A job for four neighbours.
+struct Four<J>(J);
+
 impl<S: Pod, W: Pod, L: Load<S, W>, T: Tap<W, I, O>, const I: usize, const O: usize> Strips
-    for Job<'_, '_, S, W, L, T, I, O>
+    for One<Job<'_, '_, S, W, L, T, I, O>>
 {
+    // A sum waits for the tap before; others go on meanwhile.
+    const PAIRS: bool = O == 1 && size_of::<W>() == 4;
+
     #[inline(always)]
     fn elems(&self) -> usize {
-        self.outs[0].len()
+        self.0.outs[0].len()
     }
 
     #[inline(always)]
     fn at<const N: usize>(&mut self, at: usize) {
-        if self.outs.len() == O * GROUP {
-            self.four::<N>(at);
-        } else {
-            self.one::<N>(at);
-        }
+        self.0.one::<N>(at);
+    }
+}
+
+impl<S: Pod, W: Pod, L: Load<S, W>, T: Tap<W, I, O>, const I: usize, const O: usize> Strips
+    for Four<Job<'_, '_, S, W, L, T, I, O>>
+{
+    #[inline(always)]
+    fn elems(&self) -> usize {
+        self.0.outs[0].len()
+    }
+
+    #[inline(always)]
+    fn at<const N: usize>(&mut self, at: usize) {
+        self.0.four::<N>(at);
     }
 }
 
@@ -141,23 +160,23 @@ pub(crate) fn full<
         for (m, outs) in outs.chunks_exact_mut(O).enumerate() {
             let each = (0..I).flat_map(|c| &rows[c * stride + m..c * stride + m + n]);
             let rows: Vec<&[S]> = each.copied().collect();
-            strips(Job::<S, W, L, T, I, O> {
-                tap,
-                n,
-                rows: &rows,
-                load,
-                outs,
-            });
+            full::<S, W, L, T, I, O>(tap, n, &rows, load, outs);
         }
         return;
     }
-    strips(Job::<S, W, L, T, I, O> {
+    let four = outs.len() == O * GROUP;
+    let job = Job::<S, W, L, T, I, O> {
         tap,
         n,
         rows,
         load,
         outs,
-    });
+    };
+    if four {
+        strips(Four(job));
+    } else {
+        strips(One(job));
+    }
 }
 
 /// Weighted sums: one list of taps for each filtered axis.

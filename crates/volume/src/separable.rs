@@ -421,17 +421,18 @@ impl<R: Rule> Separable<'_, R> {
             [last] if last.row == 1 && last.outer == 1 => last.all_rows(),
             _ => None,
         };
-        let stride = margins.map_or(row, |_| deeper[0].index.len());
-        let start = margins.unwrap_or(0);
+        let (start, stride) = margins.map_or((0, row), |start| (start, deeper[0].index.len()));
         let mut space = work.ring.take_if(|_| level.pass == 0);
         let mut ring = space
             .as_mut()
             .map(|s| Ring::new(s.get_mut(), level.len + GROUP - 1, row));
-        let mut i = range.start;
+        // Whether the buffer holds the output before the next ones.
+        let (mut i, mut before) = (range.start, false);
         while i < range.end {
             let group = i..i + GROUP;
             let together = group.end <= range.end && level.faces_in(group).next().is_none();
             let count = if together { GROUP } else { 1 };
+            let rolled = before && together && ring.is_none() && self.rule.rolls(level.pass);
             let buffer = &mut buffer.get_mut()[..count * channels * stride];
             let mut made: RowsMut<'_, R::W> = buffer
                 .chunks_exact_mut(stride)
@@ -443,8 +444,9 @@ impl<R: Rule> Separable<'_, R> {
             let mut outs: RowsMut<'_, R::W> = each.collect();
             match &mut ring {
                 Some(ring) => self.converted((level, i, count), source, load, ring, &mut outs),
-                None => self.in_place((level, i, count), source, load, &mut outs),
+                None => self.in_place((level, i, count, rolled), source, load, &mut outs),
             }
+            before = together;
             drop((made, outs));
             let done = i - range.start;
             if margins.is_some() {
@@ -488,15 +490,15 @@ impl<R: Rule> Separable<'_, R> {
         self.fold((level, i), &rows, Plain, outs);
     }
 
-    /// Combines rows where they lie, for `count` outputs from `i` on.
+    /// Combines rows where they lie, for `count` outputs from `i` on, or makes them from the output before.
     fn in_place<S: Pod, L: Load<S, R::W>>(
         &self,
-        (level, i, count): (&Level<R::W>, usize, usize),
+        (level, i, count, rolled): (&Level<R::W>, usize, usize, bool),
         source: &Planes<'_, S>,
         load: L,
         outs: &mut [&mut [R::W]],
     ) {
-        let wanted = &level.index[i..i + level.len + count - 1];
+        let wanted = &level.index[i - usize::from(rolled)..i + level.len + count - 1];
         for piece in source.pieces {
             let mut rows: Rows<'_, S> = Rows::new();
             for plane in source.data {
@@ -507,7 +509,11 @@ impl<R: Rule> Separable<'_, R> {
             let place = piece.at..piece.at + piece.len;
             let each = outs.iter_mut().map(|out| &mut out[place.clone()]);
             let mut outs: RowsMut<'_, R::W> = each.collect();
-            self.fold((level, i), &rows, load, &mut outs);
+            if rolled {
+                self.rule.roll(&rows, load, &mut outs);
+            } else {
+                self.fold((level, i), &rows, load, &mut outs);
+            }
         }
     }
 

@@ -16,6 +16,9 @@ pub(crate) trait Strips {
     /// Bytes of an element: of smaller ones more are computed at a time.
     const BYTES: usize = 4;
 
+    /// True if twice as many elements are computed at a time.
+    const PAIRS: bool = false;
+
     /// Elements of a row.
     fn elems(&self) -> usize;
 
@@ -49,7 +52,7 @@ impl<T: Strips> Wide for All<T> {
         let len = self.0.elems();
         if T::BYTES == 1 && len >= 4 * STRIP {
             self.by::<{ 4 * STRIP }>(len);
-        } else if T::BYTES <= 2 && len >= 2 * STRIP {
+        } else if (T::BYTES <= 2 || T::PAIRS) && len >= 2 * STRIP {
             self.by::<{ 2 * STRIP }>(len);
         } else if T::BYTES == 8 && len >= STRIP / 2 {
             self.by::<{ STRIP / 2 }>(len);

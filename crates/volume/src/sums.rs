@@ -11,6 +11,7 @@ use crate::joined::{Join, joined};
 use crate::load::{Load, Plain};
 use crate::op::Mode;
 use crate::separable::Pass;
+use crate::strips::{STRIP, strip, strip_mut};
 use arrayloom_cpu::{Wide, wide};
 use arrayloom_types::DType;
 use bytemuck::Pod;
@@ -85,8 +86,21 @@ impl<W> Sums<W> {
 #[derive(Clone, Copy)]
 struct Add;
 
+/// Whole numbers whose sums may go around.
+trait Whole: Pod {
+    /// This sum with one number more, and without another.
+    fn moved(self, more: Self, less: Self) -> Self;
+}
+
 macro_rules! whole {
     ($($w:ty)*) => {$(
+        impl Whole for $w {
+            #[inline(always)]
+            fn moved(self, more: $w, less: $w) -> $w {
+                self.wrapping_add(more).wrapping_sub(less)
+            }
+        }
+
         impl Join<$w> for Add {
             #[inline(always)]
             fn join<const N: usize>(self, mut sum: [$w; N], v: [$w; N]) -> [$w; N] {
@@ -110,7 +124,50 @@ impl Join<f64> for Add {
     }
 }
 
-impl<W: Pod + Send + Sync + AddAssign> Rule for Sums<W>
+/// Rows that enter and leave four neighbouring windows, and the sums of the window before them in place of the last.
+struct Roll<'a, 'o, S, W, L> {
+    rows: &'a [&'a [S]],
+    load: L,
+    outs: &'a mut [&'o mut [W]],
+}
+
+impl<S: Pod, W: Whole, L: Load<S, W>> Roll<'_, '_, S, W, L> {
+    #[inline(always)]
+    fn at<const N: usize>(&mut self, at: usize) {
+        let n = self.rows.len() - GROUP;
+        let mut sum: [W; N] = *strip(self.outs[GROUP - 1], at);
+        for m in 0..GROUP {
+            let more = self.load.map::<N>(strip(self.rows[n + m], at));
+            let less = self.load.map::<N>(strip(self.rows[m], at));
+            for j in 0..N {
+                sum[j] = sum[j].moved(more[j], less[j]);
+            }
+            *strip_mut(self.outs[m], at) = sum;
+        }
+    }
+}
+
+impl<S: Pod, W: Whole, L: Load<S, W>> Wide for Roll<'_, '_, S, W, L> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(mut self) {
+        // Every element is computed once: its sum is replaced.
+        let len = self.outs[0].len();
+        let whole = len / STRIP * STRIP;
+        for at in (0..whole).step_by(STRIP) {
+            self.at::<STRIP>(at);
+        }
+        for at in whole..len {
+            self.at::<1>(at);
+        }
+    }
+}
+
+/// Fewest points of windows whose sums are made from those of the windows before.
+const ROLLED: usize = 12;
+
+impl<W: Whole + Send + Sync + AddAssign> Rule for Sums<W>
 where
     Add: Join<W>,
 {
@@ -138,6 +195,14 @@ where
         for v in &mut *outs[0] {
             *v += edge.bias[0];
         }
+    }
+
+    fn rolls(&self, pass: usize) -> bool {
+        self.lens[pass] >= ROLLED
+    }
+
+    fn roll<S: Pod, L: Load<S, W>>(&self, rows: &[&[S]], load: L, outs: &mut [&mut [W]]) {
+        wide(Roll { rows, load, outs });
     }
 
     fn join(&self, rows: &[&[W]], outs: &mut [&mut [W]]) -> bool {
@@ -336,6 +401,7 @@ impl ByteMeans {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::Numbers;
 
     #[test]
     fn halves_are_exact_and_other_quotients_near() {
@@ -352,6 +418,39 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn sums_are_made_from_those_of_the_windows_before() {
+        let (n, len) = (13, 2 * STRIP + 7);
+        let data: Vec<Vec<u16>> = (0..n + 2 * GROUP)
+            .map(|r| (0..len).map(move |i| (r * 7919 + i * 104_729) % 65_536))
+            .map(|row| row.map(|v| u16::try_from(v).unwrap_or(0)).collect())
+            .collect();
+        let rows: Vec<&[u16]> = data.iter().map(Vec::as_slice).collect();
+        let rule = Sums::<i32> {
+            lens: vec![n],
+            kind: PhantomData,
+        };
+        let numbers = Numbers(DType::I16);
+        let mut made = vec![vec![0; len]; GROUP];
+        let mut outs: Vec<&mut [i32]> = made.iter_mut().map(Vec::as_mut_slice).collect();
+        rule.fold(0, &rows[..n + GROUP - 1], numbers, &mut outs);
+        rule.roll(&rows[GROUP - 1..n + 2 * GROUP - 1], numbers, &mut outs);
+        for (m, rolled) in made.iter().enumerate() {
+            let mut sums = vec![0; len];
+            let window = &rows[GROUP + m..GROUP + m + n];
+            rule.fold(0, window, numbers, &mut [&mut sums]);
+            assert_eq!(*rolled, sums, "output {m}");
+        }
+        assert!(
+            rule.rolls(0)
+                && !Sums::<u16> {
+                    lens: vec![3],
+                    kind: PhantomData
+                }
+                .rolls(0)
+        );
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use crate::abroad::recipe::{Call, Packed, Recipe, Slot};
 use crate::block::{View, axis_len};
+use crate::keys;
 use crate::levels::places;
-use crate::load;
 use crate::op::Mode;
 use crate::ops::Neighbourhood;
 use crate::pixel::Key;
@@ -120,7 +120,7 @@ impl<W: Pod> Windows<'_, W> {
 pub(crate) fn of_keys(
     window: &Neighbourhood,
     wanted: (Gather, usize),
-    keys: load::Keys,
+    keys: keys::Keys,
     input: &View<'_>,
     region: &Region,
 ) -> Option<Recipe> {
@@ -136,11 +136,11 @@ pub(crate) fn of_keys(
 fn of_keys_in<K: Key>(
     window: &Neighbourhood,
     (gather, rank): (Gather, usize),
-    (keys, work): (load::Keys, DType),
+    (keys, work): (keys::Keys, DType),
     input: &View<'_>,
     region: &Region,
 ) -> Option<Recipe> {
-    let constant = window.constant().map(|value| load::key_of(keys, value));
+    let constant = window.constant().map(|value| keys::key_of(keys, value));
     let windows = Windows {
         window,
         gather,

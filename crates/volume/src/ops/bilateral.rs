@@ -11,7 +11,8 @@
 
 use super::exponential::Exponential;
 use super::linear::{emit_f32, emit_f64, in_double};
-use super::window::{self, Fill, LoadRow, Neighbourhood, Tile, tile_elems, tiles};
+use super::tiles::{self, Fill, LoadRow, Tile, tile_elems, tiles};
+use super::window::{self, Neighbourhood};
 use crate::VolumeError;
 use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::abroad::windows::{self, Windows};
@@ -91,7 +92,7 @@ impl Bilateral {
         let fill = Fill {
             axes: &self.window.axes,
             nothing: R::of(constant.unwrap_or(0.0)),
-            extra: window::row_elems(&out.region.extents(), size_of::<R>()),
+            extra: tiles::row_elems(&out.region.extents(), size_of::<R>()),
             load,
         };
         let weights: Vec<R> = self.weights.iter().map(|&w| R::of(w)).collect();
@@ -228,12 +229,12 @@ impl Op for Bilateral {
     }
 
     fn scratch(&self, extents: &[i64], _: &[i64], threads: usize) -> u64 {
-        window::scratch_in_either(
+        tiles::scratch_in_either(
             (extents, threads, self.cost_ns()),
             self.out.size(),
             |size| {
                 tile_elems(&self.window.axes, extents, size)
-                    + window::row_elems(extents, size) as u64
+                    + tiles::row_elems(extents, size) as u64
             },
         )
     }

@@ -1,7 +1,8 @@
 //! Weighted sums over windows of any shape.
 
-use super::linear::{emit_f32, emit_f64, in_double};
-use super::window::{self, Fill, Neighbourhood, Span, Tile, tile_elems, tiles};
+use super::linear::{Arithmetic, emit_f32, emit_f64, in_double};
+use super::tiles::{self, Fill, Span, Tile, tile_elems, tiles};
+use super::window::{self, Neighbourhood};
 use crate::VolumeError;
 use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::abroad::windows::{self, Windows};
@@ -78,21 +79,23 @@ impl Correlate {
         windows.recipe(input, region)
     }
 
-    fn run_in<W: Real>(
+    fn run_in<W: Arithmetic>(
         &self,
         ctx: &Ctx,
         input: &View<'_>,
         out: ViewMut<'_>,
-        load: window::LoadRow<'_, W>,
+        load: tiles::LoadRow<'_, W>,
         emit: &(dyn Fn(&[W], &mut [u8]) + Sync),
     ) -> Result<(), VolumeError> {
         let fill = Fill {
             axes: &self.window.axes,
             nothing: W::of(self.constant()),
-            extra: window::span_elems(&self.window.axes, &out.region.extents(), size_of::<W>()),
+            extra: tiles::span_elems(&self.window.axes, &out.region.extents(), size_of::<W>()),
             load,
         };
         let rule = Fir::new(vec![self.weights.iter().map(|&w| W::of(w)).collect()]);
+        // Sums are elements of the output as they are.
+        let plain = out.dtype == W::DTYPE;
         let size = out.dtype.size();
         tiles(
             ctx,
@@ -104,15 +107,22 @@ impl Correlate {
                 let mut rows: Vec<&[W]> = Vec::with_capacity(offsets.len());
                 for span in tile.spans() {
                     let (base, len) = (span.base, span.elems());
-                    let sums = &mut sums[..len];
                     rows.clear();
                     rows.extend(offsets.iter().map(|o| &tile.data[base + o..base + o + len]));
+                    let place = span.row * span.len..(span.row + span.rows) * span.len;
+                    let to = &mut result[place.start * size..place.end * size];
+                    if let (true, Ok(to)) = (
+                        plain && span.rows == 1 && !tile.clipped,
+                        bytemuck::try_cast_slice_mut(to),
+                    ) {
+                        rule.fold(0, &rows, Plain, &mut [to]);
+                        continue;
+                    }
+                    let sums = &mut sums[..len];
                     rule.fold(0, &rows, Plain, &mut [&mut *sums]);
                     if tile.clipped {
                         self.mend(tile, (&span, &offsets), sums);
                     }
-                    let place = span.row * span.len..(span.row + span.rows) * span.len;
-                    let to = &mut result[place.start * size..place.end * size];
                     emit(span.joined(sums), to);
                 }
             },
@@ -181,12 +191,12 @@ impl Op for Correlate {
     }
 
     fn scratch(&self, extents: &[i64], _: &[i64], threads: usize) -> u64 {
-        window::scratch_in_either(
+        tiles::scratch_in_either(
             (extents, threads, self.cost_ns()),
             self.out.size(),
             |size| {
                 tile_elems(&self.window.axes, extents, size)
-                    + window::span_elems(&self.window.axes, extents, size) as u64
+                    + tiles::span_elems(&self.window.axes, extents, size) as u64
             },
         )
     }

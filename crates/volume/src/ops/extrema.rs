@@ -7,7 +7,8 @@ use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::block::{View, ViewMut};
 use crate::fold::EdgeTaps;
 use crate::joined::Join;
-use crate::load::{Keys, Load, Order, emit_keys, key_of};
+use crate::keys::{Keys, Order, emit_keys, key_of};
+use crate::load::Load;
 use crate::low::{End, Lower, Upper, commutes};
 use crate::op::{Mode, Op, voxels, worth};
 use crate::ops::WindowAxis;
@@ -211,7 +212,12 @@ impl Op for BoxExtremum {
         } else {
             0
         };
-        let elems = scratch_elems(&self.passes, 1, (extents, shape)) + ring + crossed;
+        // Where the only two passes are crossed, rows are converted in the ring of joined ones.
+        let rings = match self.passes.len() {
+            2 => ring.max(crossed),
+            _ => ring + crossed,
+        };
+        let elems = scratch_elems(&self.passes, 1, (extents, shape)) + rings;
         threads * (self.dtype.size() as u64 * elems + 64)
     }
 

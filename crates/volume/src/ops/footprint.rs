@@ -5,16 +5,20 @@
 //! each run: 29 of them for a ball of radius 3 with 123 points.
 
 use super::extrema::Extremum;
-use super::window::{self, Fill, Neighbourhood, Span, Tile, tile_elems, tile_voxels, tiles};
+use super::tiles::{self, Fill, Span, Tile, tile_elems, tile_voxels, tiles};
+use super::window::{self, Neighbourhood};
 use crate::VolumeError;
 use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::abroad::windows;
 use crate::block::{View, ViewMut};
-use crate::load::{self, Keys, Load, emit_keys, key_of};
-use crate::low::lowest;
+use crate::joined::stored;
+use crate::keys::{Keys, as_keys, emit_keys, key_of};
+use crate::load::{Load, Plain};
+use crate::low::{Lower, lowest};
 use crate::op::{Op, voxels, worth};
 use crate::pixel::Key;
 use crate::separable::Ctx;
+use crate::store::Store;
 use arrayloom_device::Gather;
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::{DType, Region};
@@ -63,7 +67,7 @@ impl FootprintExtremum {
         out: ViewMut<'_>,
     ) -> Result<(), VolumeError>
     where
-        Keys: Load<K, K>,
+        Keys: Load<K, K> + Store<K, To = K>,
     {
         let keys = self.which.keys(self.dtype);
         let constant: Option<K> = self.window.constant().map(|value| key_of(keys, value));
@@ -74,8 +78,8 @@ impl FootprintExtremum {
             axes: &self.window.axes,
             nothing: constant.unwrap_or(K::MAX),
             extra: padded * (self.lengths.len() - 1)
-                + window::span_elems(&self.window.axes, &extents, self.dtype.size()),
-            load: &|_, from: &[u8], to: &mut [K]| load::keys(keys, from, to),
+                + tiles::span_elems(&self.window.axes, &extents, self.dtype.size()),
+            load: &|_, from: &[u8], to: &mut [K]| as_keys(keys, from, to),
         };
         let mixed = constant.is_some() && self.window.clips();
         let size = self.dtype.size();
@@ -92,15 +96,21 @@ impl FootprintExtremum {
                 let offsets = tile.offsets(&self.window);
                 for span in tile.spans() {
                     let (base, len) = (span.base, span.elems());
-                    let lows = &mut lows[..len];
                     rows.clear();
                     rows.extend(runs.iter().map(|(o, data)| &data[base + o..base + o + len]));
+                    let place = span.row * span.len..(span.row + span.rows) * span.len;
+                    let to = &mut result[place.start * size..place.end * size];
+                    if let (true, Ok(to)) =
+                        (span.rows == 1 && !mixed, bytemuck::try_cast_slice_mut(to))
+                    {
+                        stored(Lower, rows.len(), &rows, (Plain, keys), &mut [to]);
+                        continue;
+                    }
+                    let lows = &mut lows[..len];
                     lowest(&rows, lows);
                     if mixed {
                         self.mend(tile, (&span, &offsets), lows);
                     }
-                    let place = span.row * span.len..(span.row + span.rows) * span.len;
-                    let to = &mut result[place.start * size..place.end * size];
                     emit_keys(keys, span.joined(lows), to);
                 }
             },
@@ -190,7 +200,7 @@ impl Op for FootprintExtremum {
             tile_elems(&self.window.axes, extents, self.dtype.size()) * self.lengths.len() as u64;
         let each = tile
             + tile_voxels(extents, self.dtype.size())
-            + window::span_elems(&self.window.axes, extents, self.dtype.size()) as u64;
+            + tiles::span_elems(&self.window.axes, extents, self.dtype.size()) as u64;
         worth(threads, voxels(extents), self.cost_ns()) as u64
             * (self.dtype.size() as u64 * each + 64)
     }

@@ -6,7 +6,8 @@
 )]
 
 use super::extrema::Extremum;
-use super::window::{self, Fill, Neighbourhood, Span, Tile, tile_elems, tiles};
+use super::tiles::{self, Fill, Span, Tile, tile_elems, tiles};
+use super::window::{self, Neighbourhood};
 use crate::VolumeError;
 use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::abroad::windows::{self, Windows};
@@ -171,9 +172,9 @@ impl Op for Heights {
     }
 
     fn scratch(&self, extents: &[i64], _: &[i64], threads: usize) -> u64 {
-        window::scratch_in_either((extents, threads, self.cost_ns()), 8, |size| {
+        tiles::scratch_in_either((extents, threads, self.cost_ns()), 8, |size| {
             tile_elems(&self.window.axes, extents, size)
-                + window::span_elems(&self.window.axes, extents, size) as u64
+                + tiles::span_elems(&self.window.axes, extents, size) as u64
         })
     }
 
@@ -195,7 +196,7 @@ impl Op for Heights {
         let fill = Fill {
             axes: &self.window.axes,
             nothing: constant.unwrap_or(self.nothing()),
-            extra: window::span_elems(&self.window.axes, &out.region.extents(), 8),
+            extra: tiles::span_elems(&self.window.axes, &out.region.extents(), 8),
             load: &doubles,
         };
         let inputs = std::slice::from_ref(input);

@@ -189,7 +189,7 @@ impl Linear {
         }
     }
 
-    fn run_in<W: Real + Arithmetic>(
+    fn run_in<W: Arithmetic>(
         &self,
         ctx: &Ctx,
         input: &View<'_>,
@@ -349,7 +349,7 @@ fn near_face(taps: &[f64], mode: Mode, there: &[usize]) -> (f64, Vec<f64>) {
 }
 
 /// The arithmetic of linear filters.
-trait Arithmetic: Sized {
+pub(super) trait Arithmetic: Real {
     /// The dtype of its numbers.
     const DTYPE: DType;
 

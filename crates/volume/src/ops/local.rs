@@ -6,7 +6,8 @@ use super::entropy::Table;
 use super::linear::emit_f64;
 use super::spread::Spread;
 use super::statistic::Statistic;
-use super::window::{self, Fill, Neighbourhood, Tile, WindowAxis, tile_elems, tile_voxels, tiles};
+use super::tiles::{self, Fill, Tile, tile_elems, tile_voxels, tiles};
+use super::window::{self, Neighbourhood, WindowAxis};
 use crate::VolumeError;
 use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::abroad::windows::{self, Windows};
@@ -65,7 +66,7 @@ struct Local {
 impl Local {
     /// Elements of working memory of a thread, beside the tile: two rows, and the counts of bins.
     fn extra(&self, extents: &[i64]) -> usize {
-        2 * window::row_elems(extents, 8) + self.statistic.bins()
+        2 * tiles::row_elems(extents, 8) + self.statistic.bins()
     }
 
     fn run_in(&self, ctx: &Ctx, input: &View<'_>, out: ViewMut<'_>) -> Result<(), VolumeError> {

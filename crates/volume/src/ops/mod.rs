@@ -15,6 +15,7 @@ mod range;
 mod rank;
 mod spread;
 mod statistic;
+mod tiles;
 mod window;
 
 pub use correlate::Correlate;

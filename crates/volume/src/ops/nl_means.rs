@@ -15,9 +15,8 @@
 
 use super::exponential::Exponential;
 use super::linear::{emit_f32, emit_f64, in_double};
-use super::window::{
-    self, Fill, LoadRow, Neighbourhood, Tile, WindowAxis, tile_elems, tile_voxels, tiles,
-};
+use super::tiles::{self, Fill, LoadRow, Tile, tile_elems, tile_voxels, tiles};
+use super::window::{self, Neighbourhood, WindowAxis};
 use crate::VolumeError;
 use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::abroad::windows::{self, Windows};
@@ -562,7 +561,7 @@ impl Op for NlMeans {
         } else {
             1
         };
-        window::scratch_in_either(
+        tiles::scratch_in_either(
             (extents, threads, self.cost_ns()),
             self.out.size(),
             |size| tiles * tile_elems(&self.axes, extents, size) + self.extra(extents, size),

@@ -4,18 +4,21 @@
     reason = "inlined into code compiled for wide vectors"
 )]
 
-use super::window::{self, Fill, Neighbourhood, Tile, tile_elems, tile_voxels, tiles};
+use super::tiles::{self, Fill, Tile, tile_elems, tile_voxels, tiles};
+use super::window::{self, Neighbourhood};
 use crate::VolumeError;
 use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::abroad::windows;
 use crate::block::{View, ViewMut, axis_len};
 use crate::columns::Square;
 use crate::histograms::Histograms;
-use crate::load::{self, Keys, Load, Order, emit_keys, key_of};
+use crate::keys::{Keys, Order, as_keys, emit_keys, key_of};
+use crate::load::{Load, Plain};
 use crate::op::{Mode, Op, voxels, worth};
 use crate::pixel::Key;
 use crate::select::Selector;
 use crate::separable::Ctx;
+use crate::store::Store;
 use arrayloom_cpu::{Wide, wide};
 use arrayloom_device::Gather;
 use arrayloom_plan::AxisNeed;
@@ -97,18 +100,18 @@ impl Rank {
         out: ViewMut<'_>,
     ) -> Result<(), VolumeError>
     where
-        Keys: Load<K, K>,
+        Keys: Load<K, K> + Store<K, To = K>,
     {
         let keys = self.keys();
         let n = self.window.points.len();
         let selector = Selector::<L>::new(n, self.place, K::BITS);
         let constant: Option<K> = self.window.constant().map(|value| key_of(keys, value));
-        let longest = window::row_elems(&out.region.extents(), self.dtype.size());
+        let longest = tiles::row_elems(&out.region.extents(), self.dtype.size());
         let fill = Fill {
             axes: &self.window.axes,
             nothing: constant.unwrap_or(K::MAX),
             extra: self.work(selector.work(), &out.region.extents()) + longest,
-            load: &|_, from: &[u8], to: &mut [K]| load::keys(keys, from, to),
+            load: &|_, from: &[u8], to: &mut [K]| as_keys(keys, from, to),
         };
         let size = self.dtype.size();
         let float = matches!(self.dtype, DType::F16 | DType::F32 | DType::F64);
@@ -141,17 +144,19 @@ impl Rank {
                     .unwrap_or_default();
                 for (row, base, at) in tile.rows() {
                     let place = row * len * size..(row + 1) * len * size;
-                    if let (Some(s), true) = (square, keys.are_elements() && !tile.clipped)
+                    if let (Some(s), false) = (square, tile.clipped || has_nan)
                         && let Ok(to) = bytemuck::try_cast_slice_mut(&mut result[place.clone()])
                     {
-                        s.row::<K, V>(&tile.data[base..], &starts, work, to);
+                        s.row::<K, _, V>(&tile.data[base..], &starts, work, (keys, to));
                         continue;
                     }
                     match square {
                         _ if histograms.is_some() => {
                             found.copy_from_slice(bytemuck::cast_slice(&result[place.clone()]));
                         }
-                        Some(s) => s.row::<K, V>(&tile.data[base..], &starts, work, found),
+                        Some(s) => {
+                            s.row::<K, _, V>(&tile.data[base..], &starts, work, (Plain, found));
+                        }
                         None => selector.row((tile.data, prefix), base, &offsets, work, found),
                     }
                     let window = Place {
@@ -168,7 +173,7 @@ impl Rank {
 
     /// Elements of working memory beside a row of results, where a selector wants so many.
     fn work(&self, selector: usize, extents: &[i64]) -> usize {
-        let row = window::row_elems(extents, self.dtype.size());
+        let row = tiles::row_elems(extents, self.dtype.size());
         let histograms = self.histograms_for(extents).map_or(0, |h| h.work(row));
         selector
             .max(self.square.map_or(0, |s| s.work(row)))
@@ -299,7 +304,7 @@ impl Op for Rank {
             8 => Selector::<32>::most_work(points),
             _ => Selector::<64>::most_work(points),
         };
-        let work = self.work(work, extents) + window::row_elems(extents, self.dtype.size());
+        let work = self.work(work, extents) + tiles::row_elems(extents, self.dtype.size());
         let each = size
             * (tile_elems(&self.window.axes, extents, self.dtype.size())
                 + work as u64
@@ -326,8 +331,8 @@ impl Op for Rank {
             (DType::C64 | DType::C128, _) => refused,
             (_, 1) => self.run_in::<u8, 64, 64>(ctx, input, out),
             (_, 2) => self.run_in::<u16, 64, 32>(ctx, input, out),
-            (_, 4) => self.run_in::<u32, 64, 16>(ctx, input, out),
-            _ => self.run_in::<u64, 32, 8>(ctx, input, out),
+            (_, 4) => self.run_in::<u32, 64, 32>(ctx, input, out),
+            _ => self.run_in::<u64, 32, 16>(ctx, input, out),
         }
     }
 }
