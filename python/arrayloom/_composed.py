@@ -177,10 +177,12 @@ def _unique(
     if high - low < min(flat.size, _MOST_COUNTED):
         # From zero on where that is as well: numbers need not be shifted.
         low = 0 if low >= 0 and high < _MOST_COUNTED else low
-        index = flat.astype(np.intp) - low if low or ar.dtype.char in "?LQ" else flat
+        # Numbers that `intp` does not have go around, and back.
+        shift = low - (1 << 64) if low > np.iinfo(np.intp).max else low
+        index = flat.astype(np.intp) - shift if low or ar.dtype.char in "?LQ" else flat
         counts = np.bincount(index, minlength=high - low + 1)
         values = np.flatnonzero(counts)
-        result = [(values + low).astype(ar.dtype)]
+        result = [(values + shift).astype(ar.dtype)]
         if return_inverse:
             result.append((np.cumsum(counts != 0) - 1)[index].reshape(ar.shape))
         if return_counts:

@@ -139,14 +139,23 @@ def test_unique(xp_both, dtype):
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), dtype=st.sampled_from("bBhHiIlL"))
 def test_any_whole_numbers_are_unique_as_in_numpy(data, dtype):
-    import arrayloom as al
-    from arrayloom import _ext
-
     info = np.iinfo(dtype)
     low = data.draw(st.integers(info.min, info.max))
     high = data.draw(st.integers(low, info.max))
     numbers = data.draw(st.lists(st.integers(low, high), max_size=80))
-    plain = np.array(numbers, dtype)
+    check_unique(np.array(numbers, dtype))
+
+
+@pytest.mark.parametrize("numbers", [[1 << 63], [(1 << 63) - 1, 1 << 63], [(1 << 64) - 1] * 2])
+def test_large_numbers_without_sign_are_unique_as_in_numpy(numbers):
+    check_unique(np.array(numbers, np.uint64))
+    check_unique(np.array([*numbers, 0], np.uint64))
+
+
+def check_unique(plain):
+    import arrayloom as al
+    from arrayloom import _ext
+
     _ext.configure(min_bytes=0)
     try:
         found = al.unique(al.array(plain), return_inverse=True, return_counts=True)
