@@ -1,8 +1,8 @@
 //! The text of means over shifts, weighted by how alike patches are.
 //!
 //! `pi4` has how far shifts reach along each axis, then how far patches do, `pi5` what sums of squares are multiplied
-//! with. Squares are summed along the first axis
-//! first, so the loop over it is the innermost one; shifts come in C order.
+//! with. Squares are summed along the first axis first, so the loop over it is the innermost one; shifts come in C
+//! order. Conditions stand for jumps out of loops, for which compilers of GPUs would keep registers.
 
 use crate::window_text::{ONCE, Words};
 use std::fmt::Write as _;

@@ -181,7 +181,7 @@ impl Engine {
             return false;
         }
         let table = self.table();
-        // One by one they had been quicker: that is learned from a list that runs as a whole.
+        // One by one they would be quicker: that is learned from a list that runs as a whole.
         let separate = table.barriers > 0
             && table.list.len() < SHORT
             && outs(&table.list).all(|slot| {
