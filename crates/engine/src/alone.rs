@@ -16,7 +16,7 @@
 use crate::engine::unknown;
 use crate::put_off;
 use crate::run::Wanted;
-use crate::table::{Home, Table, accesses};
+use crate::table::{Home, Table, accesses, outs};
 use crate::{Engine, EngineError};
 use arrayloom_fuse::split;
 use arrayloom_ir::{Action, Node, SlotId};
@@ -33,8 +33,8 @@ const LOOK_AGAIN: u8 = KNOWN + 128;
 
 /// The most operations of an expression that run one by one.
 const SHORT: usize = 2;
-/// How many times as large as the least lazy array their results may be: a cache holds them.
-const IN_CACHE: usize = 4;
+/// How many times as large as the least lazy array one may be that the processor's second cache holds.
+pub const IN_CACHE: usize = 4;
 
 /// How often places did what they are counted for.
 struct Counts(Box<[AtomicU8]>);
@@ -140,13 +140,6 @@ impl Alone {
                 .note(node.site, ends && barred && list.len() <= SHORT);
         }
     }
-}
-
-/// What a list writes.
-pub(crate) fn outs(list: &[Node]) -> impl Iterator<Item = SlotId> {
-    list.iter()
-        .flat_map(|node| &node.outs)
-        .map(|(slot, _)| *slot)
 }
 
 /// True if the operation writes values to `wanted` that do not depend on it.

@@ -1,12 +1,12 @@
 //! Runs the list: takes it, fuses it, gives results memory, launches the kernels, hands results over.
 
-use crate::alone::{Ran, outs};
+use crate::alone::Ran;
 use crate::engine::{is_unsupported, lock};
 use crate::events::{self, Late, Placed};
 use crate::explain;
 use crate::put_off::{self, PutOff};
 use crate::stats::name_of;
-use crate::table::{Entry, Home, Leftover, Table, accesses};
+use crate::table::{Entry, Home, Leftover, Table, accesses, outs};
 use crate::{Engine, EngineError};
 use arrayloom_device::{Arg, Buf, DeviceError, Launch, ReduceArgs};
 use arrayloom_fuse::{Cache, Fold, Fused, Group, Options, Pass, Slots, fuse, propagate};

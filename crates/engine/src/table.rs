@@ -125,16 +125,12 @@ impl Table {
     /// The results of a list that ends with many operations on few points, such as a loop over the columns of an
     /// array that is not computed yet. Where the program can see them, such operations need not be recorded.
     pub(crate) fn petty(&self) -> Option<BTreeSet<SlotId>> {
-        (self.small_run >= PETTY).then(|| {
-            let outs = self.list.iter().flat_map(|node| &node.outs);
-            outs.map(|(slot, _)| *slot).collect()
-        })
+        (self.small_run >= PETTY).then(|| outs(&self.list).collect())
     }
 
     /// Bytes of the slots that the list writes.
     pub(crate) fn result_bytes(&self) -> u64 {
-        let outs = self.list.iter().flat_map(|node| &node.outs);
-        let slots: BTreeSet<SlotId> = outs.map(|(slot, _)| *slot).collect();
+        let slots: BTreeSet<SlotId> = outs(&self.list).collect();
         let entries = slots.into_iter().filter_map(|slot| self.get(slot));
         entries.map(|entry| entry.nbytes as u64).sum()
     }
@@ -256,6 +252,13 @@ impl Table {
     pub(crate) fn in_use(&self) -> usize {
         self.entries.len() - self.vacant.len()
     }
+}
+
+/// What a list writes.
+pub(crate) fn outs(list: &[Node]) -> impl Iterator<Item = SlotId> {
+    list.iter()
+        .flat_map(|node| &node.outs)
+        .map(|(slot, _)| *slot)
 }
 
 /// The slots a node touches: reads (false) and writes (true).

@@ -3,14 +3,12 @@
 
 use crate::np::{self, Arr, Place};
 use crate::{error, memory, site, state};
-use arrayloom_engine::{Engine, EngineError, NewSlot, Picked};
+use arrayloom_engine::{Engine, EngineError, IN_CACHE, NewSlot, Picked};
 use arrayloom_ir::SlotId;
 use arrayloom_types::{DType, ErrorKind, Layout, Shape, Strides, contiguous_strides};
 use numpy::npyffi::flags;
 use pyo3::prelude::*;
 
-/// How many times as large as the least lazy array one may be that the processor's second cache holds.
-const IN_CACHE: usize = 4;
 /// As [`IN_CACHE`], of the cache that all processors share.
 const IN_SHARED_CACHE: usize = 16;
 
