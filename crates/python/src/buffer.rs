@@ -221,13 +221,25 @@ unsafe extern "C" fn set_attribute(
         if let Some(array) = Arr::of(&this) {
             sync::write(py, array)?;
         }
-        let attribute = base_attribute(py, name)?;
-        if value.is_null() {
-            attribute.call_method1("__delete__", (this,))?;
-        } else {
-            // SAFETY: the interpreter lends the value.
-            attribute.call_method1("__set__", (this, unsafe { lend(py, value) }))?;
-        }
-        Ok(0)
+        // SAFETY: the interpreter lends the value, or there is none.
+        unsafe { assign(&base_attribute(py, name)?, &this, value) }
     })
+}
+
+/// Sets or, where the value is null, deletes what an attribute describes, as slots of types do.
+///
+/// # Safety
+/// The value is null, or an object that lives during the call.
+pub(crate) unsafe fn assign(
+    attribute: &Bound<'_, PyAny>,
+    this: &Bound<'_, PyAny>,
+    value: *mut PyObject,
+) -> PyResult<c_int> {
+    if value.is_null() {
+        attribute.call_method1("__delete__", (this,))?;
+    } else {
+        // SAFETY: promised by the caller.
+        attribute.call_method1("__set__", (this, unsafe { lend(this.py(), value) }))?;
+    }
+    Ok(0)
 }

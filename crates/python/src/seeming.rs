@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "C functions of the type's attributes")]
 
 use crate::slot::{enter, lend, object, owned};
-use crate::{np, state};
+use crate::{buffer, np, state};
 use pyo3::basic::CompareOp;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -44,13 +44,8 @@ unsafe extern "C" fn set_class(this: *mut PyObject, value: *mut PyObject, _: *mu
             .get_type::<PyAny>()
             .getattr("__dict__")?
             .get_item("__class__")?;
-        if value.is_null() {
-            own.call_method1("__delete__", (this,))?;
-        } else {
-            // SAFETY: the interpreter lends the value.
-            own.call_method1("__set__", (this, unsafe { lend(py, value) }))?;
-        }
-        Ok(0)
+        // SAFETY: the interpreter lends the value, or there is none.
+        unsafe { buffer::assign(&own, &this, value) }
     })
 }
 
