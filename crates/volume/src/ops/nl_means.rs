@@ -183,6 +183,7 @@ impl NlMeans {
         let bits = |scale: R| Into::<f64>::into(scale).to_bits().cast_signed();
         let counts = 1..=u32::try_from(points).ok()?;
         let scales: Vec<i64> = counts.map(scale).map(bits).collect();
+        // In place of the distances of points, which a device does not ask for here.
         let table = recipe.table(DType::I64, &scales);
         recipe.calls[0].ins[5] = table;
         Some(recipe)
