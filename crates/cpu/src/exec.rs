@@ -30,7 +30,6 @@ use batch::Batch;
 pub(crate) struct Shared<'a> {
     pub(crate) program: &'a Program,
     pub(crate) uniforms: &'a [Cell],
-    pub(crate) span: bool,
     pub(crate) flags: Option<&'a [AtomicU8]>,
     pub(crate) isa: Isa,
 }
@@ -149,6 +148,11 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// Asks ahead of time only for what these lanes lead to.
+    pub(crate) fn fetch_only(&mut self, lanes: impl Fn(usize) -> bool) {
+        self.fetched.retain(|&(_, lane)| lanes(lane));
+    }
+
     /// Runs the program over `range` of the walk through `nest`; `folds` are the folded outputs.
     ///
     /// # Safety
@@ -160,7 +164,7 @@ impl<'a> Worker<'a> {
         range: Range<usize>,
         folds: &mut [Option<FoldState>],
     ) {
-        let span = self.shared.span;
+        let span = self.shared.program.span;
         let batch = Batch::of(self.shared, nest, folds);
         let mut cursor = Cursor::at(nest, range.start);
         let mut flat = range.start;
@@ -176,7 +180,7 @@ impl<'a> Worker<'a> {
                     self.slots[slot] = pointer(cursor.value(nest, lane));
                 }
                 // SAFETY: promised by the caller; the slots were just set for these rows.
-                unsafe { self.rows(batch, nest, count, folds) };
+                unsafe { self.rows(batch, (nest, &cursor), count, folds) };
                 flat += count * nest.row();
                 cursor.skip_rows(nest, count);
                 continue;
@@ -231,7 +235,7 @@ impl<'a> Worker<'a> {
     /// Elements of the next tile, so that the one after it starts on a line.
     fn tile_len(&self, nest: &Nest, cursor: &Cursor) -> usize {
         let program = self.shared.program;
-        let Some((lane, size)) = program.aligned_to.filter(|_| !self.shared.span) else {
+        let Some((lane, size)) = program.aligned_to.filter(|_| !program.span) else {
             return program.tile;
         };
         let into_line = cursor.value(nest, lane).cast_unsigned() % 64 / size;
@@ -420,7 +424,7 @@ impl<'a> Worker<'a> {
             row,
             rows: 1,
         };
-        if !self.shared.span {
+        if !self.shared.program.span {
             f(tile.cursor.value(nest, lane), 0, one(tile.n));
             return;
         }
@@ -502,7 +506,7 @@ impl<'a> Worker<'a> {
         let (size, around) = how;
         if around {
             let step = tile.nest.step(lane);
-            let out = if self.shared.span {
+            let out = if self.shared.program.span {
                 tile.nest.bases[lane] + tile.flat.cast_signed() * step
             } else {
                 tile.cursor.value(tile.nest, lane)

@@ -61,6 +61,8 @@ pub(crate) fn in_place(nest: &Nest, span: bool, lane: usize, size: usize) -> boo
 /// The walk over the instructions.
 pub(crate) struct Lower<'a> {
     facts: Facts<'a>,
+    /// Tiles run over the ends of rows.
+    span: bool,
     vals: Vec<Option<Val>>,
     /// Row lanes that stand in a tile already.
     spread: Vec<(usize, Place)>,
@@ -68,9 +70,10 @@ pub(crate) struct Lower<'a> {
 }
 
 impl<'a> Lower<'a> {
-    pub(crate) fn new(facts: Facts<'a>) -> Lower<'a> {
+    pub(crate) fn new(facts: Facts<'a>, span: bool) -> Lower<'a> {
         Lower {
             facts,
+            span,
             vals: vec![None; facts.kernel.code.len()],
             spread: Vec::new(),
             out: Lowered::default(),
@@ -196,7 +199,7 @@ impl<'a> Lower<'a> {
     }
 
     fn lane(&mut self, lane: usize, size: usize) -> Val {
-        let (nest, span) = (&self.facts.setup.nest, self.facts.setup.span);
+        let (nest, span) = (&self.facts.setup.nest, self.span);
         if in_place(nest, span, lane, size) {
             return Val::Tile(Place::Lane(lane));
         }

@@ -3,6 +3,7 @@
 //! Values get buffers by linear scan over the steps, so few buffers are live and all of them fit the
 //! level-1 cache. A value that is stored to contiguous memory is computed there.
 
+use crate::Isa;
 use crate::cell::Cell;
 use crate::config::CpuConfig;
 use crate::fold::{FoldForm, FoldPlan};
@@ -29,6 +30,8 @@ pub(crate) enum Slot {
 /// A program.
 #[derive(Debug)]
 pub(crate) struct Program {
+    /// Tiles run over the ends of rows.
+    pub(crate) span: bool,
     pub(crate) steps: Vec<Step<usize>>,
     /// What [`Step::Compiled`] names.
     pub(crate) segments: Vec<Segment<usize>>,
@@ -51,10 +54,15 @@ pub(crate) struct Program {
     pub(crate) far: bool,
 }
 
+/// Points of a row for which compiled code does not rather go over the ends of rows.
+const LEAST_ROW: usize = 4;
 /// Bytes of all live tile buffers: well within a level-1 cache, next to what is read in place.
 const L1_BYTES: usize = 24 << 10;
 
 /// Lowers a kernel and gives its values buffers.
+///
+/// Tiles run over the ends of short rows, which costs a copy of each operand whose rows are apart; code that
+/// does many rows with one call needs none.
 ///
 /// # Errors
 /// The primitive that has no kernel.
@@ -63,9 +71,31 @@ pub(crate) fn build(
     folds: &[Option<FoldPlan>],
     config: &CpuConfig,
 ) -> Result<Program, String> {
+    if facts.setup.short && may_do_rows(&facts, folds) {
+        let program = build_as(false, facts, folds, config)?;
+        if program.does_rows(facts.setup.nest.row()) {
+            return Ok(program);
+        }
+    }
+    build_as(facts.setup.short, facts, folds, config)
+}
+
+/// True when compiled code may do all of a kernel, and several rows with one call.
+fn may_do_rows(facts: &Facts<'_>, folds: &[Option<FoldPlan>]) -> bool {
+    let compiled = facts.isa == Isa::Avx512 && facts.jit.is_some();
+    compiled && folds.iter().all(Option::is_none) && facts.setup.nest.row() >= LEAST_ROW
+}
+
+/// [`build`], with tiles that run over the ends of rows or not.
+fn build_as(
+    span: bool,
+    facts: Facts<'_>,
+    folds: &[Option<FoldPlan>],
+    config: &CpuConfig,
+) -> Result<Program, String> {
     let (kernel, setup) = (facts.kernel, facts.setup);
     let around = goes_around(kernel, setup, config);
-    let mut lower = Lower::new(facts);
+    let mut lower = Lower::new(facts, span);
     let mut late = Vec::new();
     let mut aligned_to = None;
     for at in (0..kernel.code.len()).filter(|&at| setup.live[at]) {
@@ -97,8 +127,7 @@ pub(crate) fn build(
                 });
                 continue;
             }
-            let around =
-                around && !setup.cached[output] && in_place(&setup.nest, setup.span, lane, size);
+            let around = around && !setup.cached[output] && in_place(&setup.nest, span, lane, size);
             if around && aligned_to.is_none() {
                 aligned_to = Some((lane, size));
             }
@@ -122,17 +151,28 @@ pub(crate) fn build(
             jit,
             isa: facts.isa,
             nest: &setup.nest,
-            span: setup.span,
+            span,
             flags: facts.flags.is_some(),
             known: !worth,
         };
         cut(&mut lowered, cutter);
     }
     join(&mut lowered, facts.isa, facts.flags.is_some());
-    let mut program = allocate(lowered, setup, config, tree_row(setup, folds));
+    let mut program = allocate(lowered, setup, config, (span, tree_row(setup, folds)));
     program.aligned_to = aligned_to;
     program.far = is_far(kernel, setup, config);
     Ok(program)
+}
+
+impl Program {
+    /// True when one call of compiled code does all of several rows of so many points, but for stores.
+    fn does_rows(&self, row: usize) -> bool {
+        let [Step::Compiled { .. }, rest @ ..] = &self.steps[..] else {
+            return false;
+        };
+        let stores = |step: &Step<usize>| matches!(step, Step::Store { around: false, .. });
+        row <= self.tile && rest.iter().all(stores)
+    }
 }
 
 /// True when an operand is larger than what the nearer caches may hold of it.
@@ -223,7 +263,7 @@ enum Home {
 /// Values that can be computed in the memory they are stored to; their stores vanish.
 fn settle(
     lowered: &mut Lowered,
-    setup: &Setup,
+    (setup, span): (&Setup, bool),
     kernel_overlaps: impl Fn(usize) -> bool,
 ) -> Vec<Home> {
     let mut homes = vec![Home::Nowhere; lowered.sizes.len()];
@@ -237,7 +277,7 @@ fn settle(
         } = *step
             && homes[value] == Home::Nowhere
             && !kernel_overlaps(lane)
-            && in_place(&setup.nest, setup.span, lane, size)
+            && in_place(&setup.nest, span, lane, size)
         {
             homes[value] = Home::Lane(lane);
             return false;
@@ -312,8 +352,13 @@ fn tree_row(setup: &Setup, folds: &[Option<FoldPlan>]) -> usize {
     }
 }
 
-fn allocate(mut lowered: Lowered, setup: &Setup, config: &CpuConfig, row: usize) -> Program {
-    let mut homes = settle(&mut lowered, setup, |lane| near_input(setup, lane));
+fn allocate(
+    mut lowered: Lowered,
+    setup: &Setup,
+    config: &CpuConfig,
+    (span, row): (bool, usize),
+) -> Program {
+    let mut homes = settle(&mut lowered, (setup, span), |lane| near_input(setup, lane));
     let first_filled = scan(&lowered, &mut homes);
     let filled: Vec<_> = lowered
         .filled
@@ -362,6 +407,7 @@ fn allocate(mut lowered: Lowered, setup: &Setup, config: &CpuConfig, row: usize)
     });
     let segments = segments.collect();
     Program {
+        span,
         steps,
         segments,
         slots,

@@ -100,7 +100,7 @@ fn key(facts: &Facts<'_>, folds: &[Option<FoldPlan>]) -> Box<[u8]> {
             Source::Unused => 2u8.hash(&mut bytes),
         }
     }
-    (setup.span, setup.scan, setup.rows).hash(&mut bytes);
+    (setup.short, setup.scan, setup.rows).hash(&mut bytes);
     (&setup.iotas, &setup.outs, &setup.ranks, &setup.cached).hash(&mut bytes);
     for fold in folds {
         let known = |fold: &FoldPlan| {

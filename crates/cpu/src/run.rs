@@ -91,7 +91,7 @@ pub(crate) unsafe fn run(
     let ready = env.programs.ready(facts, &folds, env.config)?;
     let cut = Cut {
         nest: &setup.nest,
-        span: setup.span,
+        span: ready.program.span,
         folds: &folds,
         threads: env.threads,
     };
@@ -144,7 +144,6 @@ impl Crew<'_> {
             Shared {
                 program: &self.ready.program,
                 uniforms: &self.ready.uniforms,
-                span: self.setup.span,
                 flags: self.launch.flags,
                 isa: self.isa,
             },

@@ -32,8 +32,8 @@ impl Source {
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub(crate) nest: Nest,
-    /// True when tiles run over the ends of rows, because rows are short.
-    pub(crate) span: bool,
+    /// True when rows are so short that tiles had better run over their ends.
+    pub(crate) short: bool,
     /// Which instructions the outputs need.
     pub(crate) live: Vec<bool>,
     /// For every input.
@@ -167,7 +167,7 @@ fn loops(kernel: &Kernel, launch: &Launch<'_>, apart: Option<usize>) -> Result<S
     // Of rows that are kept apart, only some columns are done at a time.
     let whole = rows.is_none_or(|lane| nest.axes[0].steps[lane] == 0);
     Ok(Setup {
-        span: nest.row() < SHORT_ROW && nest.axes.len() > 1 && !scans && whole,
+        short: nest.row() < SHORT_ROW && nest.axes.len() > 1 && !scans && whole,
         nest,
         live,
         sources,
@@ -180,8 +180,8 @@ fn loops(kernel: &Kernel, launch: &Launch<'_>, apart: Option<usize>) -> Result<S
     })
 }
 
-/// Rows shorter than this are put together into tiles.
-const SHORT_ROW: usize = 128;
+/// Rows shorter than this are put together into tiles, unless compiled code does several with one call.
+pub(crate) const SHORT_ROW: usize = 128;
 
 #[expect(clippy::cast_possible_truncation, reason = "a block is a host address")]
 fn address(buf: u64, offset: isize) -> isize {

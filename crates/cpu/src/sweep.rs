@@ -55,6 +55,18 @@ pub(crate) enum Home {
     },
 }
 
+impl Home {
+    /// True when no ring holds it, and none of these stages has met its rows a few steps before.
+    pub(crate) fn is_new(self, before: &[Prepared<'_>]) -> bool {
+        let is_same = |other: &Home| match (self, *other) {
+            (Home::Block { block, .. }, Home::Block { block: other, .. }) => block == other,
+            _ => false,
+        };
+        let is_met = || before.iter().flat_map(|stage| &stage.homes).any(is_same);
+        !matches!(self, Home::Ring { .. }) && !is_met()
+    }
+}
+
 /// A stage, ready to run.
 pub(crate) struct Prepared<'a> {
     pub(crate) setup: Setup,

@@ -76,23 +76,22 @@ impl Prepared<'_> {
 
 impl<'a> Runner<'a> {
     pub(crate) fn new(crew: &'a Crew<'a>) -> Runner<'a> {
-        let worker = |stage: &'a Prepared<'a>| {
+        let worker = |(number, stage): (usize, &'a Prepared<'a>)| {
             let shared = Shared {
                 program: &stage.ready.program,
                 uniforms: &stage.ready.uniforms,
-                span: stage.setup.span,
                 flags: stage.flags,
                 isa: crew.isa,
             };
-            (
-                Worker::new(shared, &stage.setup.nest),
-                stage.setup.nest.clone(),
-            )
+            let mut worker = Worker::new(shared, &stage.setup.nest);
+            let before = &crew.stages[..number];
+            worker.fetch_only(|lane| stage.homes[lane].is_new(before));
+            (worker, stage.setup.nest.clone())
         };
         Runner {
             crew,
             rings: Rings::new(crew.rings, crew.room),
-            stages: crew.stages.iter().map(worker).collect(),
+            stages: crew.stages.iter().enumerate().map(worker).collect(),
         }
     }
 

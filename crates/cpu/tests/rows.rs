@@ -29,16 +29,28 @@ fn kernel(dtype: DType) -> Kernel {
     }
 }
 
+/// Where the first result goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Onto {
+    /// To memory of its own.
+    Apart,
+    /// To every second element of it.
+    Spread,
+    /// Onto the first operand.
+    Operand,
+}
+
 /// Planes, rows and columns of a launch, and the elements between the ends of rows.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     shape: [usize; 3],
+    onto: Onto,
     gap: usize,
     /// Elements before the first result.
     start: usize,
 }
 
-/// Bytes of both results and the conditions of all instructions.
+/// Bytes of the first operand and result, those of the second result, and the conditions of all instructions.
 fn run<T: Copy + From<i8>>(cpu: &Cpu, dtype: DType, case: Case, flags: bool) -> [Vec<u8>; 3] {
     let [planes, rows, columns] = case.shape;
     let (wide, size) = (columns + case.gap, size_of::<T>());
@@ -47,8 +59,8 @@ fn run<T: Copy + From<i8>>(cpu: &Cpu, dtype: DType, case: Case, flags: bool) -> 
         let value = |i: usize| i8::try_from(i * seed % 23).map_or(0, |v| v - 11);
         values.map(|i| T::from(value(i))).collect()
     };
-    let (a, column, row, divisor) = (noise(7), noise(5), noise(3), noise(13));
-    let mut ratio = noise(1);
+    let (column, row, divisor) = (noise(5), noise(3), noise(13));
+    let (mut a, mut ratio) = (noise(7), [noise(1), noise(1)].concat());
     let mut less = vec![7u8; planes * rows * wide + 64];
     let view = |at: *const u8, size: usize, first: usize, steps: [usize; 3]| Arg::View {
         buf: Buf(at.expose_provenance() as u64),
@@ -56,16 +68,20 @@ fn run<T: Copy + From<i8>>(cpu: &Cpu, dtype: DType, case: Case, flags: bool) -> 
         strides: steps.map(|s| (s * size).cast_signed()).as_slice().into(),
     };
     let whole = [rows * wide, wide, 1];
+    let a_at = a.as_mut_ptr().cast::<u8>().cast_const();
     let ins = [
-        view(a.as_ptr().cast(), size, 1, whole),
+        view(a_at, size, 1, whole),
         view(column.as_ptr().cast(), size, 2, [rows, 1, 0]),
         view(row.as_ptr().cast(), size, 3, [0, 0, 1]),
         view(divisor.as_ptr().cast(), size, 0, whole),
     ];
-    let outs = [
-        view(ratio.as_mut_ptr().cast(), size, case.start, whole),
-        view(less.as_mut_ptr(), 1, case.start, whole),
-    ];
+    let ratio_at = ratio.as_mut_ptr().cast::<u8>().cast_const();
+    let first = match case.onto {
+        Onto::Apart => view(ratio_at, size, case.start, whole),
+        Onto::Spread => view(ratio_at, size, case.start, whole.map(|s| 2 * s)),
+        Onto::Operand => view(a_at, size, 1, whole),
+    };
+    let outs = [first, view(less.as_mut_ptr(), 1, case.start, whole)];
     let kernel = kernel(dtype);
     let noted: Vec<AtomicU8> = kernel.code.iter().map(|_| AtomicU8::new(0)).collect();
     let launch = Launch {
@@ -77,7 +93,7 @@ fn run<T: Copy + From<i8>>(cpu: &Cpu, dtype: DType, case: Case, flags: bool) -> 
     };
     let ran = cpu.run(Queue::default(), &kernel, &launch);
     assert!(ran.is_ok(), "{ran:?}");
-    let bytes = ratio.iter().flat_map(|value| {
+    let bytes = a.iter().chain(&ratio).flat_map(|value| {
         let from: *const T = value;
         // SAFETY: the bytes of a live number.
         unsafe { std::slice::from_raw_parts(from.cast::<u8>(), size) }.to_vec()
@@ -99,6 +115,11 @@ fn compare<T: Copy + From<i8>>(dtype: DType) {
     let interpreter = open(false, usize::MAX);
     let compilers = [open(true, 64), open(true, usize::MAX)];
     let shapes = [
+        [2, 90, 3],
+        [3, 40, 5],
+        [2, 30, 17],
+        [5, 64, 62],
+        [1, 300, 100],
         [1, 1, 200],
         [1, 5, 128],
         [3, 7, 131],
@@ -107,8 +128,15 @@ fn compare<T: Copy + From<i8>>(dtype: DType) {
     ];
     let places = [(0, 0), (2, 1), (8, 3), (5, 8)];
     let cases = shapes.into_iter().flat_map(|shape| {
-        let case = move |(gap, start)| Case { shape, gap, start };
-        places.into_iter().map(case)
+        places.into_iter().flat_map(move |(gap, start)| {
+            let all = [Onto::Apart, Onto::Spread, Onto::Operand];
+            all.map(|onto| Case {
+                shape,
+                onto,
+                gap,
+                start,
+            })
+        })
     });
     for case in cases {
         for flags in [false, true] {

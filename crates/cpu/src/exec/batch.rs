@@ -1,20 +1,22 @@
 //! Programs that do several rows with each of their steps.
 //!
-//! Where rows are not longer than a tile, one call of a compiled function does many of them. If rows are
-//! folded into one row of results, its values go to as many rows of a buffer, and one call folds these.
+//! Where rows are not longer than a tile, one call of a compiled function does many of them. What is folded into
+//! one row of results, or stored where an input may lie, goes to as many rows of a buffer first.
 
 #![expect(
     unsafe_code,
     reason = "slots point to buffers and memory of the launch"
 )]
 
-use super::{Shared, Worker};
+use super::{Shared, Worker, pointer};
 use crate::Isa;
 use crate::fold::FoldState;
 use crate::jit::Rows;
 use crate::kern;
-use crate::nest::{Class, Nest};
+use crate::nest::{Class, Cursor, Nest};
+use crate::plane::{Plane, scatter_rows};
 use crate::program::Slot;
+use crate::setup::SHORT_ROW;
 use crate::step::{Step, note};
 
 /// How several rows are done at a time.
@@ -33,13 +35,20 @@ impl Batch {
         folds: &[Option<FoldState>],
     ) -> Option<Batch> {
         let (program, axis, row) = (shared.program, nest.axes.get(1)?, nest.row());
-        if shared.span || row > program.tile || program.segments.len() > 1 {
+        if program.span || row > program.tile || program.segments.len() > 1 {
             return None;
         }
         let mut most = usize::MAX;
         for step in &program.steps {
             match *step {
                 Step::Compiled { .. } if shared.isa == Isa::Avx512 => {}
+                Step::Store {
+                    from,
+                    around: false,
+                    ..
+                } if row < SHORT_ROW && matches!(program.slots[from], Slot::Buffer(_)) => {
+                    most = program.tile / row;
+                }
                 Step::Fold { output, from, .. } => {
                     let fold = folds.get(output)?.as_ref()?;
                     if axis.class != Class::Folded || !fold.takes_rows(row) {
@@ -79,38 +88,67 @@ impl Worker<'_> {
     /// Does `count` rows with each step.
     ///
     /// # Safety
-    /// The slots are set for the first row; the batch is that of the program and these folds.
+    /// The slots are set for the first row, where the cursor is; the batch is that of the program and these folds.
     pub(super) unsafe fn rows(
         &self,
         batch: &Batch,
-        nest: &Nest,
+        (nest, cursor): (&Nest, &Cursor),
         count: usize,
         folds: &mut [Option<FoldState>],
     ) {
-        let program = self.shared.program;
-        for step in &program.steps {
-            let Step::Fold { output, from, ins } = *step else {
-                let rows = Rows {
-                    count,
-                    steps: &batch.steps,
-                };
-                // SAFETY: promised by the caller.
-                unsafe { self.compiled(0, nest.row(), rows) };
-                continue;
-            };
-            let Some(fold) = &mut folds[output] else {
-                continue;
-            };
-            let size = fold.plan.value_dtype.size();
-            let rows = kern::Rows {
-                count,
-                step: Batch::pitch(nest, program.slots[from], size),
-            };
-            // SAFETY: the slot holds the rows, the output elements belong to this thread.
-            unsafe { fold.consume_rows(self.slots[from], rows, nest.row()) };
-            if let Some(flags) = self.shared.flags {
-                note(flags, ins, fold.plan.raise(), 0);
+        for step in &self.shared.program.steps {
+            match *step {
+                Step::Fold { output, from, ins } => {
+                    if let Some(fold) = &mut folds[output] {
+                        // SAFETY: promised by the caller; the slot holds the rows.
+                        unsafe { self.fold_rows(nest, fold, (from, ins), count) };
+                    }
+                }
+                Step::Store {
+                    lane, size, from, ..
+                } => {
+                    let plane = Plane {
+                        step: nest.step(lane),
+                        pitch: nest.axes[1].steps[lane],
+                        row: nest.row(),
+                        rows: count,
+                    };
+                    let out = pointer(cursor.rows[lane]);
+                    // SAFETY: promised by the caller; the slot holds the rows.
+                    unsafe { scatter_rows(size, self.slots[from], out, plane) };
+                }
+                _ => {
+                    let rows = Rows {
+                        count,
+                        steps: &batch.steps,
+                    };
+                    // SAFETY: promised by the caller.
+                    unsafe { self.compiled(0, nest.row(), rows) };
+                }
             }
+        }
+    }
+
+    /// Folds `count` rows of a slot; `ins` is the instruction that makes them.
+    ///
+    /// # Safety
+    /// The slot holds the rows, the output elements belong to this thread.
+    unsafe fn fold_rows(
+        &self,
+        nest: &Nest,
+        fold: &mut FoldState,
+        (from, ins): (usize, usize),
+        count: usize,
+    ) {
+        let size = fold.plan.value_dtype.size();
+        let rows = kern::Rows {
+            count,
+            step: Batch::pitch(nest, self.shared.program.slots[from], size),
+        };
+        // SAFETY: promised by the caller.
+        unsafe { fold.consume_rows(self.slots[from], rows, nest.row()) };
+        if let Some(flags) = self.shared.flags {
+            note(flags, ins, fold.plan.raise(), 0);
         }
     }
 }
