@@ -1,6 +1,7 @@
 //! Our functions of NumPy's namespace as builtins that cost next to nothing for small arrays.
 //!
-//! A builtin does not bind to instances when it stands in a class body, and it keeps NumPy's signature.
+//! A builtin does not bind to instances when it stands in a class body, and it keeps NumPy's signature. Each is the
+//! twin of NumPy's function: classes that take over functions find it by either in their tables.
 //! A call whose result is surely small goes on to NumPy's function as it came.
 #![expect(
     unsafe_code,
@@ -10,7 +11,7 @@
 use crate::creation;
 use crate::np::{self, Arr};
 use crate::slot::{lend, object, owned};
-use crate::state;
+use crate::{state, twin};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -83,16 +84,17 @@ static THEIRS: OnceLock<Vec<Py<PyAny>>> = OnceLock::new();
 /// Adds the builtins to the module.
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     macro_rules! functions {
-        ($($i:literal)*) => { [$(call::<$i> as ffi::PyCFunctionFastWithKeywords),*] };
+        ($($i:literal)*) => { [$((call::<$i>, called::<$i>)),*] };
     }
-    let functions: [ffi::PyCFunctionFastWithKeywords; ENTRIES.len()] =
+    let functions: [(ffi::PyCFunctionFastWithKeywords, ffi::vectorcallfunc); ENTRIES.len()] =
         functions!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18);
     let py = module.py();
     let numpy = py.import("numpy")?;
     let mut theirs = Vec::new();
-    for (entry, function) in ENTRIES.iter().zip(functions) {
+    for (entry, (function, called)) in ENTRIES.iter().zip(functions) {
         let name = entry.name.to_str().unwrap_or_default();
-        theirs.push(numpy.getattr(name)?.unbind());
+        let its = numpy.getattr(name)?;
+        theirs.push(its.clone().unbind());
         let definition = Box::leak(Box::new(ffi::PyMethodDef {
             ml_name: entry.name.as_ptr(),
             ml_meth: ffi::PyMethodDefPointer {
@@ -104,10 +106,23 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         // SAFETY: the definition lives for good; the module's name is a live string.
         let made =
             unsafe { ffi::PyCFunction_NewEx(definition, ptr::null_mut(), numpy.name()?.as_ptr()) };
-        module.add(name, owned(py, made)?)?;
+        module.add(name, twin::function(owned(py, made)?, its, called)?)?;
     }
     THEIRS.get_or_init(|| theirs);
     Ok(())
+}
+
+/// [`call`], as a twin is called.
+unsafe extern "C" fn called<const WHICH: usize>(
+    _twin: *mut PyObject,
+    args: *const *mut PyObject,
+    count: usize,
+    names: *mut PyObject,
+) -> *mut PyObject {
+    // SAFETY: takes a flag out of a number.
+    let count = unsafe { ffi::PyVectorcall_NARGS(count) };
+    // SAFETY: the interpreter's arguments as they came.
+    unsafe { call::<WHICH>(ptr::null_mut(), args, count, names) }
 }
 
 unsafe extern "C" fn call<const WHICH: usize>(

@@ -66,6 +66,7 @@ mod stats;
 mod super_ufunc;
 mod sync;
 mod truth;
+mod twin;
 mod vectors;
 mod volume;
 
