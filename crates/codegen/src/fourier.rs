@@ -10,14 +10,12 @@
 use crate::dims::merged;
 use crate::draft::{Draft, Lowering, Operand};
 use crate::entry::Form;
+use crate::fourier_call::Fourier;
 use crate::lower::{ArgValue, Memory, Target, groups};
 use crate::operation::Made;
 use arrayloom_device::{ExtCall, Launch, Tensor};
 use arrayloom_ir::{Builder, Form as IrForm, Kernel, Output};
 use arrayloom_types::DType;
-
-/// Transforms are shorter: four times their length fits 32 bits, and squares of places fit 64.
-const LONGEST: usize = 1 << 29;
 
 /// What values are on the way in or out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -77,76 +75,72 @@ fn factors(mut length: usize) -> Option<Vec<u8>> {
     (length == 1).then_some(all)
 }
 
-/// What the attributes say.
-struct Wish {
-    axis: usize,
-    from: Spectrum,
-    to: Spectrum,
-    inverse: bool,
-    factor: u64,
-    length: usize,
-}
-
-impl Wish {
-    /// Axis, kind (0 complex, 1 from real numbers, 2 to real numbers, 3 from real to
-    /// complex numbers), inverse, the bits of the factor, the length.
-    fn of(attrs: &[u8]) -> Option<Wish> {
-        let (&[axis, kind, inverse], rest) = attrs.split_first_chunk()?;
-        let (factor, rest) = rest.split_first_chunk()?;
-        let (length, _) = rest.split_first_chunk()?;
-        let (from, to) = match kind {
-            0 => (Spectrum::Full, Spectrum::Full),
-            1 => (Spectrum::Real, Spectrum::Half),
-            2 => (Spectrum::Half, Spectrum::Real),
-            3 => (Spectrum::Real, Spectrum::Full),
-            _ => return None,
-        };
-        Some(Wish {
-            axis: usize::from(axis),
-            from,
-            to,
-            inverse: inverse != 0,
-            factor: u64::from_le_bytes(*factor),
-            length: usize::try_from(u64::from_le_bytes(*length)).ok()?,
-        })
-    }
-}
-
-/// The operation `fft` of one array, with the attributes that [`Wish::of`] reads.
+/// The operation `fft`.
 ///
 /// # Errors
 /// The words for what it does not take.
 pub(crate) fn transform(call: &ExtCall<'_>, target: Target) -> Result<Made, String> {
-    let none = || "no Fourier transform of these arrays".to_owned();
+    let wish = Fourier::of(call)?;
+    let smooth = factors(wish.length);
+    let turned = smooth.is_none();
+    let count = if turned {
+        (2 * wish.length - 1).next_power_of_two()
+    } else {
+        wish.length
+    };
+    let transform = Transform {
+        factors: factors(count).unwrap_or_default(),
+        turned,
+        count,
+        wish,
+    };
+    made(call, target, &wish, |work, ends| {
+        transform.steps(work, ends)
+    })
+}
+
+/// Two steps around somebody else's transform of whole lines, in place, in the first block of scratch: the one that
+/// brings the operand there, and the one that takes the result from there.
+///
+/// # Errors
+/// The words for what they do not take.
+pub fn around(call: &ExtCall<'_>, target: Target) -> Result<Made, String> {
+    let wish = Fourier::of(call)?;
+    let transform = Transform::of_others(wish, wish.length);
+    made(call, target, &wish, |work, ends| {
+        transform.bring(work, ends[0])?;
+        transform.take(work, ends[1])
+    })
+}
+
+/// The step that brings the first half of each line of a spectrum of real values to the first block of scratch. What
+/// has no imaginary part in such a spectrum loses it.
+///
+/// # Errors
+/// The words for what it does not take.
+pub fn halves(call: &ExtCall<'_>, target: Target) -> Result<Made, String> {
+    let wish = Fourier::of(call)?;
+    let transform = Transform::of_others(wish, wish.length / 2 + 1);
+    made(call, target, &wish, |work, [from, _]| {
+        transform.bring(work, from)
+    })
+}
+
+/// The steps that `put` adds for an operand and a result; none without lines.
+fn made(
+    call: &ExtCall<'_>,
+    target: Target,
+    wish: &Fourier,
+    put: impl FnOnce(&mut Lowering<'_>, [&Tensor; 2]) -> Result<(), String>,
+) -> Result<Made, String> {
     let ([from], [to]) = (call.ins, call.outs) else {
-        return Err(none());
+        return Ok(Made::default());
     };
-    let wish = Wish::of(call.attrs).ok_or_else(none)?;
-    let made = |dtype: DType, spectrum| match spectrum {
-        Spectrum::Real => [(DType::F32, DType::C64), (DType::F64, DType::C128)]
-            .into_iter()
-            .find_map(|(real, complex)| (real == dtype).then_some(complex)),
-        _ => Some(dtype).filter(|d| d.is_complex()),
-    };
-    let dtype = made(from.layout.dtype, wish.from).ok_or_else(none)?;
-    let (shape, other) = (&to.layout.shape, &from.layout.shape);
-    let ends = match wish.to {
-        Spectrum::Half => wish.length / 2 + 1,
-        _ => wish.length,
-    };
-    let same = shape.len() == other.len()
-        && (0..shape.len()).all(|a| a == wish.axis || shape[a] == other[a]);
-    let fits = same && wish.axis < shape.len() && shape[wish.axis] == ends;
-    if !fits
-        || made(to.layout.dtype, wish.to) != Some(dtype)
-        || !(1..LONGEST).contains(&wish.length)
-    {
-        return Err(none());
-    }
     let mut b = Builder::new();
     let value = b.input(0, from.layout.dtype);
     let result = b.cast(value, to.layout.dtype).0;
     let form = IrForm::Store;
+    let shape = &to.layout.shape;
     let kernel = Kernel {
         code: b.finish(),
         inputs: vec![from.layout.dtype],
@@ -161,11 +155,7 @@ pub(crate) fn transform(call: &ExtCall<'_>, target: Target) -> Result<Made, Stri
         outs: vec![to.arg()],
         ..Made::default()
     };
-    let lines: usize = (0..shape.len())
-        .filter(|&a| a != wish.axis)
-        .map(|a| shape[a])
-        .product();
-    if lines == 0 {
+    if wish.lines == 0 {
         return Ok(made);
     }
     let launch = Launch {
@@ -175,71 +165,81 @@ pub(crate) fn transform(call: &ExtCall<'_>, target: Target) -> Result<Made, Stri
         reduces: &[],
         flags: None,
     };
-    let smooth = factors(wish.length);
-    let turned = smooth.is_none();
-    let count = if turned {
-        (2 * wish.length - 1).next_power_of_two()
-    } else {
-        wish.length
-    };
-    let transform = Transform {
-        dtype,
-        factors: factors(count).unwrap_or_default(),
-        turned,
-        count,
-        lines,
-        wish,
-    };
-    let work = Lowering::new(&kernel, &launch, target);
-    made.steps = transform.steps(work, [from, to])?.steps;
+    let mut work = Lowering::new(&kernel, &launch, target);
+    put(&mut work, [from, to])?;
+    made.steps = work.steps;
     Ok(made)
 }
 
 /// A transform of lines.
 struct Transform {
-    dtype: DType,
     factors: Vec<u8>,
     /// By a convolution.
     turned: bool,
     /// Values of a line in scratch.
     count: usize,
-    lines: usize,
-    wish: Wish,
+    wish: Fourier,
 }
 
 impl Transform {
-    fn steps<'a>(
-        &self,
-        mut work: Lowering<'a>,
-        [from, to]: [&Tensor; 2],
-    ) -> Result<Lowering<'a>, String> {
-        let Wish { axis, inverse, .. } = self.wish;
-        let (turned, size) = (self.turned, self.dtype.size());
-        let (all, one) = (self.lines * self.count, self.count);
-        let spare = if turned { one } else { 0 };
-        work.scratch(&[all, all, one, spare, spare].map(|n| n * size));
-        self.within(&mut work, FourierPass::Circle, one, 1)?;
-        let read = FourierPass::Read {
-            from: self.wish.from,
-            inverse,
-            turned,
+    /// One that somebody else does, with so many values of a line in scratch.
+    fn of_others(wish: Fourier, count: usize) -> Transform {
+        let wish = Fourier {
+            inverse: false,
+            ..wish
         };
-        self.moved(&mut work, read, (Memory::In(0), from), all)?;
-        let mut swapped = self.joined(&mut work, self.lines)?;
-        if turned {
-            swapped = self.convolved(&mut work, swapped)?;
+        Transform {
+            factors: Vec::new(),
+            turned: false,
+            count,
+            wish,
         }
-        let write = FourierPass::Write {
-            to: self.wish.to,
-            inverse,
-            turned,
-        };
-        let items = self.lines * to.layout.shape[axis];
-        self.moved(&mut work, write, (Memory::Out(0), to), items)?;
+    }
+
+    fn steps(&self, work: &mut Lowering<'_>, [from, to]: [&Tensor; 2]) -> Result<(), String> {
+        let (turned, one) = (self.turned, self.count);
+        let all = self.wish.lines * one;
+        let spare = if turned { one } else { 0 };
+        let size = self.wish.dtype.size();
+        work.scratch(&[all, all, one, spare, spare].map(|n| n * size));
+        self.within(work, FourierPass::Circle, one, 1)?;
+        self.read(work, from)?;
+        let mut swapped = self.joined(work, self.wish.lines)?;
+        if turned {
+            swapped = self.convolved(work, swapped)?;
+        }
+        self.take(work, to)?;
         if let Some(step) = work.steps.list.last_mut().filter(|_| swapped) {
             renamed(&mut step.args, other);
         }
-        Ok(work)
+        Ok(())
+    }
+
+    /// Adds the step that reads the lines, for somebody else.
+    fn bring(&self, work: &mut Lowering<'_>, from: &Tensor) -> Result<(), String> {
+        work.scratch(&[self.wish.lines * self.count * self.wish.dtype.size()]);
+        self.read(work, from)
+    }
+
+    fn read(&self, work: &mut Lowering<'_>, from: &Tensor) -> Result<(), String> {
+        let pass = FourierPass::Read {
+            from: self.wish.from,
+            inverse: self.wish.inverse,
+            turned: self.turned,
+        };
+        let items = self.wish.lines * self.count;
+        self.moved(work, pass, (Memory::In(0), from), items)
+    }
+
+    /// Adds the step that writes the lines.
+    fn take(&self, work: &mut Lowering<'_>, to: &Tensor) -> Result<(), String> {
+        let pass = FourierPass::Write {
+            to: self.wish.to,
+            inverse: self.wish.inverse,
+            turned: self.turned,
+        };
+        let items = self.wish.lines * to.layout.shape[self.wish.axis];
+        self.moved(work, pass, (Memory::Out(0), to), items)
     }
 
     /// The convolution of lines that are transformed, and lie in the other block if `swapped`; true if the results
@@ -254,7 +254,7 @@ impl Transform {
                 same => same,
             });
         }
-        self.within(work, FourierPass::Multiply, self.lines * self.count, 1)?;
+        self.within(work, FourierPass::Multiply, self.wish.lines * self.count, 1)?;
         if let Some(step) = work.steps.list.last_mut() {
             renamed(&mut step.args, |block| match block {
                 0 => usize::from(swapped),
@@ -263,7 +263,7 @@ impl Transform {
             });
         }
         let again = work.steps.list.len();
-        let moved = self.joined(work, self.lines)?;
+        let moved = self.joined(work, self.wish.lines)?;
         for step in &mut work.steps.list[again..] {
             if swapped {
                 renamed(&mut step.args, other);
@@ -307,7 +307,7 @@ impl Transform {
         items: usize,
         done: usize,
     ) -> Result<(), String> {
-        let wide = self.dtype == DType::C128;
+        let wide = self.wish.dtype == DType::C128;
         let draft = Draft::empty(Form::Fourier { pass, wide });
         work.push(
             &draft,
@@ -325,7 +325,7 @@ impl Transform {
         (memory, tensor): (Memory, &Tensor),
         items: usize,
     ) -> Result<(), String> {
-        let wide = self.dtype == DType::C128;
+        let wide = self.wish.dtype == DType::C128;
         let mut draft = Draft::empty(Form::Fourier { pass, wide });
         draft.operands = vec![Operand {
             memory,

@@ -16,7 +16,7 @@ use crate::map::head;
 use crate::operation::Made;
 use arrayloom_device::{Arg, ExtCall, Launch, Tensor};
 use arrayloom_ir::{Builder, Form as IrForm, Kernel, Output, Prim};
-use arrayloom_types::{DType, Kind, Strides};
+use arrayloom_types::{DType, Kind};
 use std::fmt::Write as _;
 
 /// How the items of a group share the reading of a square of each operand.
@@ -30,14 +30,13 @@ pub struct Reading {
 }
 
 /// Axes of a stack of matrices that the kernel has, beside those of a matrix.
-const STACKED: usize = 2;
+pub(crate) const STACKED: usize = 2;
 
 /// A stack over its two axes, rows, columns and the shared axis; `axes` tells which of the last three those of a
 /// matrix are.
-fn spread(tensor: &Tensor, stack: &[Strides], at: usize, axes: [usize; 2]) -> Arg {
+fn spread(tensor: &Tensor, stack: [[isize; 3]; STACKED], at: usize, axes: [usize; 2]) -> Arg {
     let mut strides = [0; STACKED + 3];
-    let skipped = STACKED - stack.len();
-    for (stride, steps) in strides[skipped..].iter_mut().zip(stack) {
+    for (stride, steps) in strides.iter_mut().zip(stack) {
         *stride = steps[at];
     }
     let own = tensor.layout.strides.iter().rev().take(2).rev();
@@ -53,15 +52,12 @@ fn spread(tensor: &Tensor, stack: &[Strides], at: usize, axes: [usize; 2]) -> Ar
 
 /// The axes of a stack of three arrays, outermost first, each its extent and its step in each array. Neighbours
 /// that all arrays walk as one are one.
-fn stack(tensors: [&Tensor; 3], axes: usize) -> (Vec<usize>, Vec<Strides>) {
-    let (mut extents, mut steps): (Vec<usize>, Vec<Strides>) = (Vec::new(), Vec::new());
+fn stack(tensors: [&Tensor; 3], axes: usize) -> (Vec<usize>, Vec<[isize; 3]>) {
+    let (mut extents, mut steps): (Vec<usize>, Vec<[isize; 3]>) = (Vec::new(), Vec::new());
     for axis in 0..axes {
         let extent = tensors[0].layout.shape[axis];
-        let own: Strides = tensors
-            .map(|t| t.layout.strides[axis])
-            .into_iter()
-            .collect();
-        let walks_on = |last: &Strides| {
+        let own = tensors.map(|t| t.layout.strides[axis]);
+        let walks_on = |last: &[isize; 3]| {
             let mut pairs = last.iter().zip(&own);
             pairs.all(|(&outer, &inner)| outer == inner * extent.cast_signed())
         };
@@ -81,19 +77,25 @@ fn stack(tensors: [&Tensor; 3], axes: usize) -> (Vec<usize>, Vec<Strides>) {
     (extents, steps)
 }
 
-/// What a product is of.
-struct Sizes {
-    dtype: DType,
+/// What a product is of: a stack of matrices of one dtype.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Product {
+    /// Of all three arrays.
+    pub dtype: DType,
     /// Rows, columns, and the shared axis.
-    matrix: [usize; 3],
+    pub matrix: [usize; 3],
     /// The axes of the stack.
-    stack: [usize; STACKED],
-    /// Steps of those that are not skipped: of the result, the left and the right operand.
-    steps: Vec<Strides>,
+    pub stack: [usize; STACKED],
+    /// Their steps in bytes: of the result, the left and the right operand.
+    pub steps: [[isize; 3]; STACKED],
 }
 
-impl Sizes {
-    fn of(call: &ExtCall<'_>) -> Result<Sizes, String> {
+impl Product {
+    /// The product that is called.
+    ///
+    /// # Errors
+    /// The words for arrays that make none, and for stacks that cannot be walked as two axes.
+    pub fn of(call: &ExtCall<'_>) -> Result<Product, String> {
         let none = || "no matmul of these arrays".to_owned();
         let ([left, right], [out]) = (call.ins, call.outs) else {
             return Err(none());
@@ -113,13 +115,15 @@ impl Sizes {
         if !same || outer != rights || [lines, inner, width] != [rows, other, columns] {
             return Err(none());
         }
-        let (extents, steps) = stack(all, outer.len());
+        let (extents, own) = stack(all, outer.len());
         if extents.len() > STACKED {
             return Err(format!("no matmul of stacks of {} axes", extents.len()));
         }
-        let mut stack = [1; STACKED];
-        stack[STACKED - extents.len()..].copy_from_slice(&extents);
-        Ok(Sizes {
+        let skipped = STACKED - extents.len();
+        let (mut stack, mut steps) = ([1; STACKED], [[0; 3]; STACKED]);
+        stack[skipped..].copy_from_slice(&extents);
+        steps[skipped..].copy_from_slice(&own);
+        Ok(Product {
             dtype,
             matrix: [rows, columns, inner],
             stack,
@@ -133,12 +137,12 @@ impl Sizes {
 /// # Errors
 /// The words for arrays that it does not take.
 pub(crate) fn product(call: &ExtCall<'_>, target: Target) -> Result<Made, String> {
-    let Sizes {
+    let Product {
         dtype,
         matrix: [rows, columns, inner],
         stack: [high, low],
         steps,
-    } = Sizes::of(call)?;
+    } = Product::of(call)?;
     let ([left, right], [out]) = (call.ins, call.outs) else {
         return Ok(Made::default());
     };
@@ -154,10 +158,10 @@ pub(crate) fn product(call: &ExtCall<'_>, target: Target) -> Result<Made, String
     };
     let mut made = Made {
         ins: vec![
-            spread(left, &steps, 1, [0, 2]),
-            spread(right, &steps, 2, [2, 1]),
+            spread(left, steps, 1, [0, 2]),
+            spread(right, steps, 2, [2, 1]),
         ],
-        outs: vec![spread(out, &steps, 0, [0, 1])],
+        outs: vec![spread(out, steps, 0, [0, 1])],
         ..Made::default()
     };
     if [rows, columns, high, low].contains(&0) {
