@@ -1,5 +1,5 @@
-//! The functions of the CUDA driver and of its compiler that are used, by name, from libraries that are
-//! opened at run time.
+//! The functions of the CUDA driver, of its compiler, and of NVIDIA's libraries for products and transforms that are
+//! used, by name, from libraries that are opened at run time.
 
 #![expect(unsafe_code, reason = "the driver is a C library")]
 
@@ -90,6 +90,19 @@ pub(crate) struct Code {
     pub(crate) call: &'static CStr,
     pub(crate) code: i32,
 }
+
+impl std::fmt::Display for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Code { call, code } = self;
+        write!(f, "{} gave error {code}", call.to_string_lossy())
+    }
+}
+
+/// A handle that one thread after another uses.
+pub(crate) struct Moved(pub(crate) Handle);
+
+// SAFETY: libraries take their handles from any thread, and whoever shares one holds a lock meanwhile.
+unsafe impl Send for Moved {}
 
 /// What memory is to be made, as the driver has it.
 #[repr(C)]
@@ -224,6 +237,49 @@ table! {
         ptx c"nvrtcGetPTX" (program: Handle, image: *mut c_char);
         arch_count c"nvrtcGetNumSupportedArchs" (count: &mut c_int);
         archs c"nvrtcGetSupportedArchs" (list: *mut c_int);
+    }
+}
+
+table! {
+    /// Products of matrices. Places on the device are numbers, which are passed as pointers are.
+    Cublas {
+        create c"cublasCreate_v2" (handle: &mut Handle);
+        destroy c"cublasDestroy_v2" (handle: Handle);
+        version c"cublasGetVersion_v2" (handle: Handle, version: &mut c_int);
+        math c"cublasSetMathMode" (handle: Handle, mode: c_int);
+        stream c"cublasSetStream_v2" (handle: Handle, stream: Handle);
+        workspace c"cublasSetWorkspace_v2" (handle: Handle, place: Address, bytes: usize);
+        #[expect(clippy::too_many_arguments, reason = "as the library has it")]
+        multiply c"cublasGemmStridedBatchedEx" (
+            handle: Handle, turn_a: c_int, turn_b: c_int, m: c_int, n: c_int, k: c_int,
+            alpha: *const c_void, a: Address, kind_a: c_int, leading_a: c_int, step_a: i64,
+            b: Address, kind_b: c_int, leading_b: c_int, step_b: i64,
+            beta: *const c_void, c: Address, kind_c: c_int, leading_c: c_int, step_c: i64,
+            count: c_int, compute: c_int, way: c_int);
+    }
+}
+
+table! {
+    /// Fourier transforms.
+    Cufft {
+        version c"cufftGetVersion" (version: &mut c_int);
+        create c"cufftCreate" (plan: &mut c_int);
+        destroy c"cufftDestroy" (plan: c_int);
+        own_work_area c"cufftSetAutoAllocation" (plan: c_int, own: c_int);
+        #[expect(clippy::too_many_arguments, reason = "as the library has it")]
+        make c"cufftMakePlanMany64" (
+            plan: c_int, rank: c_int, lengths: &mut i64,
+            from_lengths: &mut i64, from_step: i64, from_line: i64,
+            to_lengths: &mut i64, to_step: i64, to_line: i64,
+            kind: c_int, lines: i64, work: &mut usize);
+        stream c"cufftSetStream" (plan: c_int, stream: Handle);
+        work_area c"cufftSetWorkArea" (plan: c_int, place: Address);
+        c2c c"cufftExecC2C" (plan: c_int, from: Address, to: Address, direction: c_int);
+        z2z c"cufftExecZ2Z" (plan: c_int, from: Address, to: Address, direction: c_int);
+        r2c c"cufftExecR2C" (plan: c_int, from: Address, to: Address);
+        d2z c"cufftExecD2Z" (plan: c_int, from: Address, to: Address);
+        c2r c"cufftExecC2R" (plan: c_int, from: Address, to: Address);
+        z2d c"cufftExecZ2D" (plan: c_int, from: Address, to: Address);
     }
 }
 

@@ -2,13 +2,14 @@
 
 use crate::api::{Address, Failure};
 use crate::context::{Context, Mark, NAME, Stream};
-use crate::memory::{Block, Pages};
+use crate::libraries::Places;
+use crate::memory::{Block, Pages, Scratch, Spare, Spares};
 use crate::nvrtc::Compiler;
 use crate::programs::{Function, Programs};
 use crate::staging::{self, Staging, Words};
+use crate::vendor::Vendor;
 use arrayloom_codegen::{
-    ArgValue, Dialect, GROUP, ImageCache, Memory, Step, Steps, Target, Told, abilities, operation,
-    steps,
+    ArgValue, Dialect, GROUP, ImageCache, Memory, Step, Steps, Target, Told, abilities, steps,
 };
 use arrayloom_device::{
     Arg, Blocks, Buf, Caps, Device, DeviceError, End, Event, ExtCall, Foreign, HostMemory,
@@ -20,7 +21,7 @@ use std::ffi::c_void;
 use std::path::PathBuf;
 use std::ptr;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 
 /// Items that keep one multiprocessor busy.
 const LANES_OF_UNIT: u64 = 2048;
@@ -41,39 +42,42 @@ pub struct Config {
     pub memory: Option<u64>,
     /// Where compiled programs are kept, and how many bytes; nowhere if absent.
     pub cache: Option<(PathBuf, u64)>,
-    /// Folders of Python packages, some of which may bring the compiler.
+    /// Folders of Python packages, some of which may bring the compiler and libraries.
     pub packages: Vec<PathBuf>,
     /// Folders of CUDA toolkits, beside the usual one.
     pub toolkits: Vec<PathBuf>,
+    /// Products and transforms go to NVIDIA's libraries where those are found; else kernels of ours do them.
+    pub libraries: bool,
     /// The driver's library; the system's if absent.
     pub driver: Option<PathBuf>,
 }
 
-/// A block and its bytes, once it is needed.
-type Scratch = Option<(Block, u64)>;
-
 /// A stream, and what its work shares.
-struct Lane {
+pub(crate) struct Lane {
     /// Memory for parts of folds. Work of a stream is done in order, so that all of it uses the same.
-    scratch: Mutex<Scratch>,
+    scratch: Arc<Scratch>,
     staging: Staging,
-    stream: Stream,
+    pub(crate) stream: Stream,
 }
 
+/// The scratch of a lane, for work that is put in.
+pub(crate) type Held<'a> = MutexGuard<'a, Option<(Block, u64)>>;
+
 impl Lane {
-    fn of(stream: Stream) -> Lane {
-        Lane {
-            scratch: Mutex::default(),
-            staging: Staging::default(),
-            stream,
-        }
+    /// The scratch, while steps are put in that share it: those of two launches must not mix.
+    pub(crate) fn hold(&self) -> Held<'_> {
+        self.scratch
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A device over CUDA. Numbers of blocks are addresses of the device.
 pub struct Cuda {
-    caps: Caps,
-    target: Target,
+    pub(crate) caps: Caps,
+    pub(crate) target: Target,
+    pub(crate) vendor: Vendor,
     programs: Programs,
     pages: Option<Arc<Pages>>,
     blocks: Blocks<Block>,
@@ -83,7 +87,8 @@ pub struct Cuda {
     queues: Queues<Lane>,
     /// The number of the next stream of others.
     lent: AtomicU32,
-    context: Arc<Context>,
+    pub(crate) spares: Arc<Spares>,
+    pub(crate) context: Arc<Context>,
 }
 
 fn failed(what: impl Into<String>) -> DeviceError {
@@ -107,8 +112,12 @@ impl Cuda {
         let context = Context::open(config.driver.as_deref(), config.index)?;
         let facts = context.facts()?;
         let options = Dialect::Cuda.options();
-        let places = (&*config.packages, &*config.toolkits);
-        let compiler = Compiler::open(places, facts.driver, facts.capability, options)?;
+        let places = Places {
+            packages: config.packages,
+            toolkits: config.toolkits,
+            driver: facts.driver / 1000,
+        };
+        let compiler = Compiler::open(&places, facts.capability, options)?;
         let (major, minor) = (facts.driver / 1000, facts.driver % 1000 / 10);
         let detail = format!(
             "{}, sm_{}, driver for CUDA {major}.{minor}, {} ({})",
@@ -122,6 +131,7 @@ impl Cuda {
             .cache
             .map(|(dir, limit)| ImageCache::new(dir, limit, "cubin"));
         let hardware = format!("{} sm_{} {}", facts.name, facts.capability, facts.driver);
+        let spares = Arc::default();
         Ok(Cuda {
             caps: Caps {
                 name: NAME,
@@ -137,14 +147,16 @@ impl Cuda {
                 lanes: usize::try_from(facts.units * LANES_OF_UNIT).unwrap_or(usize::MAX),
                 cores: false,
             },
+            vendor: Vendor::new(config.libraries.then_some(places), facts.capability),
             programs: Programs::new(&hardware, compiler, cache),
-            pages: Pages::of(&context, memory),
+            pages: Pages::of(&context, &spares, memory),
             blocks: Blocks::new(NAME, memory, memory),
             marks: Marks::default(),
             told: Told::default(),
             words: Words::default(),
             queues: Queues::default(),
             lent: AtomicU32::new(LENT),
+            spares,
             context,
         })
     }
@@ -177,13 +189,27 @@ impl Cuda {
     }
 
     /// The stream of a queue. The context is current.
-    fn lane(&self, queue: Queue) -> Result<Arc<Lane>, DeviceError> {
+    pub(crate) fn lane(&self, queue: Queue) -> Result<Arc<Lane>, DeviceError> {
         self.queues
-            .get(queue, || Ok(Lane::of(Stream::new(&self.context)?)))
+            .get(queue, || Ok(self.lane_of(Stream::new(&self.context)?)))
+    }
+
+    fn lane_of(&self, stream: Stream) -> Lane {
+        let scratch = Arc::<Scratch>::default();
+        self.spares.add(Arc::downgrade(&scratch) as Weak<dyn Spare>);
+        Lane {
+            scratch,
+            staging: Staging::default(),
+            stream,
+        }
     }
 
     /// Addresses of the blocks that the steps of a launch share, within the scratch of its queue.
-    fn scratch(&self, held: &mut Scratch, wanted: &[u64]) -> Result<Vec<Address>, DeviceError> {
+    pub(crate) fn scratch(
+        &self,
+        held: &mut Held<'_>,
+        wanted: &[u64],
+    ) -> Result<Vec<Address>, DeviceError> {
         let mut offsets = Vec::new();
         let mut total = 0u64;
         for bytes in wanted {
@@ -192,14 +218,14 @@ impl Cuda {
         }
         if held.as_ref().map_or(0, |(_, bytes)| *bytes) < total {
             // The old one goes first: there may be no room for both.
-            *held = None;
+            **held = None;
             let made = Block::new(&self.context, total)?;
             let block = made.ok_or(DeviceError::OutOfMemory {
                 device: NAME,
                 need: total,
                 free: 0,
             })?;
-            *held = Some((block, total));
+            **held = Some((block, total));
         }
         let start = held.as_ref().map_or(0, |(block, _)| block.address());
         Ok(offsets.into_iter().map(|offset| start + offset).collect())
@@ -212,7 +238,7 @@ impl Cuda {
     }
 
     /// Puts steps into a stream.
-    fn put_all(
+    pub(crate) fn put_all(
         &self,
         stream: &Stream,
         list: &[&Step],
@@ -260,10 +286,10 @@ impl Cuda {
 }
 
 /// Where the operands of a launch lie.
-struct Bound<'a> {
-    ins: &'a [Arg],
-    outs: &'a [Arg],
-    scratch: Vec<Address>,
+pub(crate) struct Bound<'a> {
+    pub(crate) ins: &'a [Arg],
+    pub(crate) outs: &'a [Arg],
+    pub(crate) scratch: Vec<Address>,
 }
 
 impl Bound<'_> {
@@ -316,10 +342,16 @@ impl Device for Cuda {
 
     fn alloc(&self, bytes: u64) -> Result<Buf, DeviceError> {
         let _current = self.context.enter()?;
-        self.blocks.alloc(bytes, |whole| {
-            let made = Block::new(&self.context, whole)?;
-            Ok(made.map(|block| (block.address(), block)))
-        })
+        let block = || {
+            self.blocks.alloc(bytes, |whole| {
+                let made = Block::new(&self.context, whole)?;
+                Ok(made.map(|block| (block.address(), block)))
+            })
+        };
+        match block() {
+            Err(DeviceError::OutOfMemory { .. }) if self.spares.give_up() => block(),
+            done => done,
+        }
     }
 
     fn free(&self, buf: Buf) {
@@ -367,8 +399,7 @@ impl Device for Cuda {
         }
         let _current = self.context.enter()?;
         let lane = self.lane(queue)?;
-        // The steps of two launches with parts must not mix.
-        let mut held = lane.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = lane.hold();
         let scratch = self.scratch(&mut held, &scratch)?;
         let (ins, outs) = (launch.ins, launch.outs);
         let bound = Bound { ins, outs, scratch };
@@ -415,7 +446,7 @@ impl Device for Cuda {
             return self.run(queue, kernel, launch);
         };
         let lane = self.lane(queue)?;
-        let mut held = lane.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = lane.hold();
         let scratch = self.scratch(&mut held, &made.scratch)?;
         let (ins, outs) = (launch.ins, launch.outs);
         let bound = Bound { ins, outs, scratch };
@@ -473,17 +504,11 @@ impl Device for Cuda {
     }
 
     fn ext(&self, queue: Queue, call: &ExtCall<'_>) -> Result<(), DeviceError> {
-        let made = operation(call, self.target).map_err(|what| self.lacks(what))?;
-        let _current = self.context.enter()?;
-        let lane = self.lane(queue)?;
-        let mut held = lane.scratch.lock().unwrap_or_else(PoisonError::into_inner);
-        let scratch = self.scratch(&mut held, &made.steps.scratch)?;
-        let (ins, outs) = (&*made.ins, &*made.outs);
-        self.put_all(
-            &lane.stream,
-            &made.steps.list.iter().collect::<Vec<_>>(),
-            &Bound { ins, outs, scratch },
-        )
+        self.operate(queue, call)
+    }
+
+    fn libraries(&self) -> Vec<String> {
+        self.vendor.words(self)
     }
 
     fn import(&self, foreign: Foreign) -> Result<Imported, DeviceError> {
@@ -492,7 +517,7 @@ impl Device for Cuda {
             Foreign::Queue(handle) => {
                 let queue = Queue(self.lent.fetch_add(1, Relaxed));
                 let stream = Stream::lent(&self.context, handle);
-                self.queues.get(queue, || Ok(Lane::of(stream)))?;
+                self.queues.get(queue, || Ok(self.lane_of(stream)))?;
                 Ok(Imported::Queue(queue))
             }
             other => Err(self.lacks(format!("{other:?} cannot be taken in"))),

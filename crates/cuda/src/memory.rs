@@ -1,10 +1,10 @@
-//! Memory of the device: address space with memory behind parts of it, and blocks.
+//! Memory of the device: address space with memory behind parts of it, blocks, and what can be given up.
 
 use crate::api::{Access, Address, Failure, Properties, Virtual};
 use crate::context::{Context, NAME};
 use arrayloom_memory::{Addr, MemoryError, Vmm};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A block of the driver's own making.
 pub(crate) struct Block {
@@ -45,9 +45,65 @@ impl Drop for Block {
     }
 }
 
+/// Something that holds memory of the device only to be quick.
+pub(crate) trait Spare: Send + Sync {
+    /// Bytes that it holds, as far as it knows.
+    fn bytes(&self) -> u64;
+
+    /// Gives everything back that is not in use; true if there was anything.
+    fn give_up(&self) -> bool;
+}
+
+/// Everything of a device that holds memory only to be quick.
+#[derive(Default)]
+pub(crate) struct Spares(Mutex<Vec<Weak<dyn Spare>>>);
+
+impl Spares {
+    /// One more.
+    pub(crate) fn add(&self, spare: Weak<dyn Spare>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|spare| spare.strong_count() > 0);
+        all.push(spare);
+    }
+
+    fn all(&self) -> Vec<Arc<dyn Spare>> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Bytes that they hold.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.all().iter().map(|spare| spare.bytes()).sum()
+    }
+
+    /// Gives all of it back that is not in use; true if there was anything.
+    pub(crate) fn give_up(&self) -> bool {
+        let given = self.all().into_iter().map(|spare| spare.give_up());
+        given.fold(false, |any, given| any | given)
+    }
+}
+
+/// A block that the work of one queue uses, step by step, once it is needed.
+#[derive(Default)]
+pub(crate) struct Scratch(pub(crate) Mutex<Option<(Block, u64)>>);
+
+impl Spare for Scratch {
+    fn bytes(&self) -> u64 {
+        // While steps are put in that use it, it may change.
+        let held = self.0.try_lock();
+        held.map_or(0, |held| held.as_ref().map_or(0, |(_, bytes)| *bytes))
+    }
+
+    fn give_up(&self) -> bool {
+        let held = self.0.try_lock().ok().and_then(|mut held| held.take());
+        held.is_some()
+    }
+}
+
 /// Virtual memory of the device.
 pub(crate) struct Pages {
     context: Arc<Context>,
+    spares: Arc<Spares>,
     granule: u64,
     limit: u64,
     /// Handles of memory by the address that they are mapped at, one granule each.
@@ -60,7 +116,11 @@ fn size(bytes: u64) -> usize {
 
 impl Pages {
     /// The virtual memory of a device that has it, of at most `limit` bytes.
-    pub(crate) fn of(context: &Arc<Context>, limit: u64) -> Option<Arc<Pages>> {
+    pub(crate) fn of(
+        context: &Arc<Context>,
+        spares: &Arc<Spares>,
+        limit: u64,
+    ) -> Option<Arc<Pages>> {
         let paged = context.paged.as_ref()?;
         let _current = context.enter().ok()?;
         let mut granule = 0;
@@ -69,6 +129,7 @@ impl Pages {
         let granule = granule as u64;
         let pages = Arc::new(Pages {
             context: Arc::clone(context),
+            spares: Arc::clone(spares),
             granule: granule.is_power_of_two().then_some(granule)?,
             limit,
             mapped: Mutex::default(),
@@ -108,6 +169,36 @@ impl Pages {
         Some(handle)
     }
 
+    /// Puts memory behind granules, or behind none of them.
+    fn back_all(&self, addr: Addr, bytes: u64) -> Result<(), MemoryError> {
+        let mut mapped = self.mapped.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = mapped.len() as u64 * self.granule + self.spares.bytes();
+        let free = self.limit.saturating_sub(used);
+        let current = self.context.enter();
+        let (Some(paged), Ok(_current)) = (self.context.paged.as_ref(), current) else {
+            return Err(self.none(bytes, 0));
+        };
+        if bytes > free {
+            return Err(self.none(bytes, free));
+        }
+        let granules = bytes / self.granule;
+        for number in 0..granules {
+            let at = addr.host() + number * self.granule;
+            if mapped.contains_key(&at) {
+                continue;
+            }
+            if let Some(handle) = self.back(paged, at) {
+                mapped.insert(at, handle);
+                continue;
+            }
+            for done in 0..number {
+                self.take(paged, &mut mapped, addr.host() + done * self.granule);
+            }
+            return Err(self.none(bytes, number * self.granule));
+        }
+        Ok(())
+    }
+
     fn take(&self, paged: &Virtual, mapped: &mut BTreeMap<Address, u64>, at: Address) {
         let Some(&handle) = mapped.get(&at) else {
             debug_assert!(false, "granule {at:#x} was not mapped");
@@ -138,31 +229,11 @@ impl Vmm for Pages {
     }
 
     fn map(&self, addr: Addr, bytes: u64) -> Result<(), MemoryError> {
-        let mut mapped = self.mapped.lock().unwrap_or_else(PoisonError::into_inner);
-        let free = self.limit - (mapped.len() as u64 * self.granule).min(self.limit);
-        let current = self.context.enter();
-        let (Some(paged), Ok(_current)) = (self.context.paged.as_ref(), current) else {
-            return Err(self.none(bytes, 0));
-        };
-        if bytes > free {
-            return Err(self.none(bytes, free));
+        let mapped = self.back_all(addr, bytes);
+        if mapped.is_err() && self.spares.give_up() {
+            return self.back_all(addr, bytes);
         }
-        let granules = bytes / self.granule;
-        for number in 0..granules {
-            let at = addr.host() + number * self.granule;
-            if mapped.contains_key(&at) {
-                continue;
-            }
-            if let Some(handle) = self.back(paged, at) {
-                mapped.insert(at, handle);
-                continue;
-            }
-            for done in 0..number {
-                self.take(paged, &mut mapped, addr.host() + done * self.granule);
-            }
-            return Err(self.none(bytes, number * self.granule));
-        }
-        Ok(())
+        mapped
     }
 
     fn unmap(&self, addr: Addr, bytes: u64) {

@@ -2,7 +2,7 @@
 
 use crate::api::{Code, Handle, Nvrtc};
 use crate::context::unavailable;
-use crate::libraries;
+use crate::libraries::{self, Places};
 use arrayloom_device::DeviceError;
 use libloading::os::unix::Library;
 use std::ffi::{CString, c_char, c_int};
@@ -35,36 +35,20 @@ impl Drop for Program<'_> {
     }
 }
 
-fn words(Code { call, code }: Code) -> String {
-    format!("{} gave error {code}", call.to_string_lossy())
-}
-
 impl Compiler {
-    /// Opens the compiler for GPUs of this capability, with these options: the one that the process has,
-    /// or the first that can be used among those in Python's packages, toolkits, and of the system.
+    /// Opens the compiler for GPUs of this capability, with these options.
     pub(crate) fn open(
-        places: (&[PathBuf], &[PathBuf]),
-        driver: i32,
+        places: &Places,
         capability: i32,
         options: &[&str],
     ) -> Result<Compiler, DeviceError> {
-        let mut reasons = Vec::new();
-        if let Some((library, path)) = libraries::loaded_compiler() {
-            match Compiler::of(library, &path, capability, options) {
-                Ok(compiler) => return Ok(compiler),
-                Err(reason) => reasons.push(reason),
-            }
-        }
-        for path in libraries::compilers(places, driver / 1000) {
-            let opened = libraries::compiler(&path)
-                .and_then(|library| Compiler::of(library, &path, capability, options));
-            match opened {
-                Ok(compiler) => return Ok(compiler),
-                Err(reason) => reasons.push(reason),
-            }
-        }
-        let why = format!("there is no CUDA compiler (NVRTC): {}", reasons.join("; "));
-        Err(unavailable(&why, INSTALL))
+        let found = libraries::COMPILER.first(places, |library, path| {
+            Compiler::of(library, path, capability, options)
+        });
+        found.map_err(|reasons| {
+            let why = format!("there is no CUDA compiler (NVRTC): {reasons}");
+            unavailable(&why, INSTALL)
+        })
     }
 
     fn of(
@@ -79,8 +63,8 @@ impl Compiler {
         libraries::keep(library);
         let mut version = (0, 0);
         api.version(&mut version.0, &mut version.1)
-            .map_err(|code| format!("{at}: {}", words(code)))?;
-        let known = known(&api).map_err(|code| format!("{at}: {}", words(code)))?;
+            .map_err(|code| format!("{at}: {code}"))?;
+        let known = known(&api).map_err(|code| format!("{at}: {code}"))?;
         let native = known.contains(&capability);
         let best = known.into_iter().filter(|&a| a <= capability).max();
         let best = best.ok_or_else(|| format!("{at} does not know GPUs of sm_{capability}"))?;
@@ -118,7 +102,7 @@ impl Compiler {
         let made = self
             .api
             .create_program(&mut raw, text.as_ptr(), name, 0, none, none);
-        made.map_err(words)?;
+        made.map_err(|code| code.to_string())?;
         let program = Program {
             api: &self.api,
             raw,
@@ -136,16 +120,18 @@ impl Compiler {
                 |()| read(bytes, |place| self.api.log(program.raw, place)).unwrap_or_default(),
             );
             let log = String::from_utf8_lossy(&log).replace('\0', "");
-            format!("{}: {}", words(code), log.trim())
+            format!("{code}: {}", log.trim())
         })?;
         let mut bytes = 0;
         if self.native {
             let told = self.api.cubin_size(program.raw, &mut bytes);
-            told.map_err(words)?;
-            read(bytes, |place| self.api.cubin(program.raw, place)).map_err(words)
+            told.map_err(|code| code.to_string())?;
+            read(bytes, |place| self.api.cubin(program.raw, place)).map_err(|code| code.to_string())
         } else {
-            self.api.ptx_size(program.raw, &mut bytes).map_err(words)?;
-            read(bytes, |place| self.api.ptx(program.raw, place)).map_err(words)
+            self.api
+                .ptx_size(program.raw, &mut bytes)
+                .map_err(|code| code.to_string())?;
+            read(bytes, |place| self.api.ptx(program.raw, place)).map_err(|code| code.to_string())
         }
     }
 }

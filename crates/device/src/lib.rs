@@ -175,6 +175,12 @@ pub trait Device: Send + Sync {
         Err(self.lacks(format!("no operation {:?}", call.name)))
     }
 
+    /// Libraries of others that it uses for such operations, each with its place, and why it uses none where
+    /// it could. They are looked for now, if they were not before.
+    fn libraries(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Its virtual memory. A device without one has its blocks cut from large ones.
     fn vmm(&self) -> Option<Arc<dyn Vmm>> {
         None

@@ -29,7 +29,7 @@ fn native(device: &dyn Device, group: Group, dtypes: &[DType]) {
 }
 
 /// The driver saw no misuse, and nothing is left in it.
-fn clean(fake: &Fake) {
+pub(crate) fn clean(fake: &Fake) {
     assert_eq!((fake.get("faults"), fake.get("live")), (0, 0));
 }
 

@@ -5,7 +5,7 @@
 // until somebody waits for it (`delay` 1), do a random part of it early (a seed above 1), or do it at once
 // (0). Machine code of the true compiler is taken, and its kernels do nothing. Everything is checked that a driver takes on trust: misuse counts as a fault, and tests want none.
 //
-// One file has the functions of both libraries. `fake` and `fake_fail` steer it; `FAKE_CUDA_DELAY` does
+// One library has the functions of all: those of products and transforms are in `vendor.cpp`. `fake` and `fake_fail` steer it; `FAKE_CUDA_DELAY` does
 // where there is no handle to call them by.
 
 #include <cstdio>
@@ -51,7 +51,8 @@ struct Program { std::string text, log, image; };
 static std::recursive_mutex lock;
 static std::map<std::string, long> settings = {
     {"devices", 2}, {"memory", 256 << 20}, {"delay", 0}, {"virtual", 1}, {"capability", 90}, {"granule", 64 << 10}, {"faults", 0},
-    {"calls", 0}, {"compiled", 0}, {"sticky", 0}, {"version", 12080}};
+    {"calls", 0}, {"compiled", 0}, {"sticky", 0}, {"version", 12080}, {"blas_version", 120900}, {"fft_version", 11400},
+    {"most_plans", 0}};
 static std::map<std::string, std::pair<long, int>> planned;
 static std::vector<std::string> called;
 static Device devices[8];
@@ -174,11 +175,13 @@ static void move(void *to, const void *from, u64 bytes, u64 device_a, u64 device
     settings["sticky"] = ASTRAY;
 }
 
+static long live_libraries();
+
 extern "C" {
 __attribute__((visibility("default"))) long fake(const char *name, long value) {
     std::lock_guard<std::recursive_mutex> guard(lock);
     if (!strcmp(name, "live"))
-        return (long)(streams.size() + marks.size() + modules.size() + blocks.size() + pinned.size() + handles.size() + reserved.size());
+        return live_libraries() + (long)(streams.size() + marks.size() + modules.size() + blocks.size() + pinned.size() + handles.size() + reserved.size());
     const long old = settings[name];
     if (value >= 0) settings[name] = value;
     return old;
@@ -573,3 +576,5 @@ API nvrtcGetCUBINSize(Program *program, size_t *bytes) { ENTER; *bytes = program
 API nvrtcGetCUBIN(Program *program, char *image) { ENTER; memcpy(image, program->image.data(), program->image.size()); return 0; }
 API nvrtcGetPTXSize(Program *program, size_t *bytes) { ENTER; *bytes = program->image.size(); return 0; }
 API nvrtcGetPTX(Program *program, char *image) { ENTER; memcpy(image, program->image.data(), program->image.size()); return 0; }
+
+#include "vendor.cpp"

@@ -14,7 +14,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/device/driver.cpp");
+const VENDOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/device/vendor.cpp");
 const SHIM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../codegen/src/c/shim.h");
+
+/// Where packages of Python's bring libraries.
+pub(crate) const COMPILER: &str = "nvidia/cuda_nvrtc/lib/libnvrtc.so.12";
+pub(crate) const PRODUCTS: &str = "nvidia/cublas/lib/libcublas.so.12";
+pub(crate) const TRANSFORMS: &str = "nvidia/cufft/lib/libcufft.so.11";
 
 /// A driver of its own for one test, with two GPUs.
 pub(crate) struct Fake {
@@ -25,7 +31,7 @@ pub(crate) struct Fake {
 /// What decides about machine code of the fake.
 fn digest() -> u64 {
     let mut hasher = DefaultHasher::new();
-    for file in [SOURCE, SHIM] {
+    for file in [SOURCE, VENDOR, SHIM] {
         fs::read(file).unwrap().hash(&mut hasher);
     }
     hasher.finish()
@@ -68,11 +74,14 @@ impl Fake {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join("cuda")
             .join(format!("{test}-{}-{number}", std::process::id()));
-        let compilers = folder.join("nvidia/cuda_nvrtc/lib");
-        fs::create_dir_all(&compilers).unwrap();
+        fs::create_dir_all(&folder).unwrap();
         let driver = folder.join("libcuda.so.1");
         fs::copy(built(), &driver).unwrap();
-        fs::hard_link(&driver, compilers.join("libnvrtc.so.12")).unwrap();
+        for library in [COMPILER, PRODUCTS, TRANSFORMS] {
+            let library = folder.join(library);
+            fs::create_dir_all(library.parent().unwrap()).unwrap();
+            fs::hard_link(&driver, library).unwrap();
+        }
         // SAFETY: the library has no constructors that matter.
         let library = unsafe { Library::new(&driver) }.unwrap();
         Fake { library, folder }
@@ -84,6 +93,7 @@ impl Fake {
         Config {
             driver: Some(self.folder.join("libcuda.so.1")),
             packages: vec![self.folder.clone()],
+            libraries: true,
             cache: Some((Path::new(env!("CARGO_TARGET_TMPDIR")).join(kept), 1 << 30)),
             ..Config::default()
         }

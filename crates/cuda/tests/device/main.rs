@@ -7,6 +7,7 @@ mod conditions;
 mod conform;
 mod failures;
 mod fake;
+mod libraries;
 mod missing;
 mod programs;
 mod work;

@@ -1,6 +1,6 @@
 //! What is missing is named, with what helps; nothing panics.
 
-use super::fake::Fake;
+use super::fake::{COMPILER, Fake};
 use arrayloom_cuda::{Config, Cuda};
 use arrayloom_device::DeviceError;
 use std::fs;
@@ -101,7 +101,7 @@ fn no_compiler() {
         "pip install nvidia-cuda-nvrtc",
     ];
     says(&refused(fake.config()), &words);
-    let compiler = fake.folder().join("nvidia/cuda_nvrtc/lib/libnvrtc.so.12");
+    let compiler = fake.folder().join(COMPILER);
     fs::remove_file(&compiler).unwrap();
     fs::write(&compiler, "no library").unwrap();
     says(
