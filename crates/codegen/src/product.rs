@@ -79,15 +79,15 @@ fn stack(tensors: [&Tensor; 3], axes: usize) -> (Vec<usize>, Vec<[isize; 3]>) {
 
 /// What a product is of: a stack of matrices of one dtype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Product {
+pub(crate) struct Product {
     /// Of all three arrays.
-    pub dtype: DType,
+    pub(crate) dtype: DType,
     /// Rows, columns, and the shared axis.
-    pub matrix: [usize; 3],
+    pub(crate) matrix: [usize; 3],
     /// The axes of the stack.
-    pub stack: [usize; STACKED],
+    pub(crate) stack: [usize; STACKED],
     /// Their steps in bytes: of the result, the left and the right operand.
-    pub steps: [[isize; 3]; STACKED],
+    pub(crate) steps: [[isize; 3]; STACKED],
 }
 
 impl Product {
@@ -95,7 +95,7 @@ impl Product {
     ///
     /// # Errors
     /// The words for arrays that make none, and for stacks that cannot be walked as two axes.
-    pub fn of(call: &ExtCall<'_>) -> Result<Product, String> {
+    pub(crate) fn of(call: &ExtCall<'_>) -> Result<Product, String> {
         let none = || "no matmul of these arrays".to_owned();
         let ([left, right], [out]) = (call.ins, call.outs) else {
             return Err(none());

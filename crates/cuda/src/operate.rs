@@ -3,7 +3,7 @@
 //! A library reads operands that no result lies on, so that kernels of ours can begin anew wherever it fails.
 
 use crate::api::{Address, Code};
-use crate::blas::Gemm;
+use crate::blas::Order;
 use crate::context::NAME;
 use crate::device::{Bound, Cuda, Held, Lane};
 use crate::fft::{Lines, Values, address};
@@ -63,7 +63,7 @@ impl Cuda {
         held: &mut Held<'_>,
         call: &ExtCall<'_>,
     ) -> Result<bool, DeviceError> {
-        let Some(gemm) = Gemm::of(call) else {
+        let Some(order) = Order::of(call) else {
             return Ok(false);
         };
         let Some(library) = self.vendor.products(self) else {
@@ -72,7 +72,7 @@ impl Cuda {
         let bytes = self.vendor.workspace;
         let place = self.scratch(held, &[bytes])?[0];
         let bytes = usize::try_from(bytes).unwrap_or(0);
-        library.multiply(&gemm, &lane.stream, (place, bytes))?;
+        library.multiply(&order, &lane.stream, (place, bytes))?;
         Ok(true)
     }
 
