@@ -8,7 +8,11 @@ device:
 - heat: the heat equation, seconds an iteration beside NumPy's (bar: 4 times as fast on a CPU's OpenCL);
 - chain: bytes per second of ``a * x + y - z`` on arrays that stay on the device, as a part of those of a
   plain copy there (bar on a GPU: three quarters);
-- peers: the heat equation with CuPy, where it is installed and a GPU is there.
+- matmul, fft: milliseconds of a product of square matrices of ``float32`` and of transforms of the rows of one of
+  ``complex64``, whole calls with arrays in the host's memory before and after: NumPy, the device with its vendor's
+  libraries, and by arrayloom's own kernels alone;
+- peers: heat, matmul and fft with CuPy, where it is installed and a GPU is there; products and transforms also of arrays
+  that stay on the device.
 
 Every figure is the median of ``--rounds`` processes, one of each kind in turn. Run it with a release
 build. Nothing is fetched: on a machine without a network, carry the wheels of arrayloom, NumPy and, for
@@ -101,8 +105,36 @@ for _ in range({iterations}):
 print(json.dumps((time.perf_counter() - start) / {iterations}))
 """
 
+# With `module` CuPy, operands go to the device and results come back, as they do under arrayloom.
+OPERATIONS = """
+import json, time
+import numpy as np
+import {module} as xp
+rng = np.random.default_rng(1)
+a, b = (rng.random(({size}, {size}), dtype="f4") for _ in range(2))
+z = a + 1j * b
+on_host = xp is np
+def timed(call, *arrays, stays=False):
+    if stays:
+        arrays = [xp.asarray(x) for x in arrays]
+    times = []
+    for _ in range({repeats} + 1):
+        start = time.perf_counter()
+        result = call(*(arrays if on_host or stays else map(xp.asarray, arrays)))
+        if not on_host:
+            result = xp.cuda.get_current_stream().synchronize() if stays else xp.asnumpy(result)
+        times.append(time.perf_counter() - start)
+    return 1000 * sorted(times[1:])[{repeats} // 2]
+matmul, fft = lambda x, y: x @ y, lambda x: xp.fft.fft(x)
+found = {{"matmul": timed(matmul, a, b), "fft": timed(fft, z)}}
+if not on_host:
+    found["matmul, stays"] = timed(matmul, a, b, stays=True)
+    found["fft, stays"] = timed(fft, z, stays=True)
+print(json.dumps(found))
+"""
 
-def measured(code, backend, cache):
+
+def measured(code, backend, cache, **environ):
     """Run a program in a process of its own; what it prints last, or nothing if it fails."""
     way = ["-m", "arrayloom", "--backend", backend, "--min-bytes", "0"] if backend else []
     done = subprocess.run(
@@ -110,7 +142,7 @@ def measured(code, backend, cache):
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "ARRAYLOOM_CACHE_DIR": str(cache)},
+        env={**os.environ, "ARRAYLOOM_CACHE_DIR": str(cache), **environ},
         cwd=cache,
     )
     if done.returncode:
@@ -131,14 +163,30 @@ def start_up(backend, rounds, count):
 
 
 def in_turns(rounds, cache, programs):
-    """Figures of programs ``name: (code, backend)``, one process of each in turn; medians."""
+    """Figures of programs ``name: (code, backend, variables)``, one process of each in turn."""
     found = {name: [] for name in programs}
     for _ in range(rounds):
-        for name, (code, backend) in programs.items():
-            value = measured(code, backend, cache)
+        for name, (code, backend, *environ) in programs.items():
+            value = measured(code, backend, cache, **dict(*environ))
             if value is not None:
                 found[name].append(value)
     return found
+
+
+def operations(args, cache):
+    """Print milliseconds of products and transforms, medians over rounds."""
+    code = OPERATIONS.format(module="numpy", size=args.matrix, repeats=args.iterations)
+    programs = {"NumPy": (code, ""), args.backend: (code, args.backend)}
+    if args.backend.startswith("cuda"):
+        own = {"ARRAYLOOM_LIBRARIES": "0"}
+        programs["own kernels"] = (code, args.backend, own)
+        peer = OPERATIONS.format(module="cupy", size=args.matrix, repeats=args.iterations)
+        programs["CuPy"] = (peer, "")
+    found = in_turns(args.rounds, cache, programs)
+    for name, rounds in found.items():
+        for what in rounds[0] if rounds else ():
+            middle = statistics.median(times[what] for times in rounds)
+            print(f"{what}, {args.matrix}: {name} {middle:.3f} ms")
 
 
 def main():
@@ -149,6 +197,7 @@ def main():
     parser.add_argument("--size", type=int, default=3000)
     parser.add_argument("--iterations", type=int, default=20)
     parser.add_argument("--elements", type=int, default=16_000_000)
+    parser.add_argument("--matrix", type=int, default=4096)
     args = parser.parse_args()
 
     listed = subprocess.run(
@@ -177,6 +226,7 @@ def main():
                 print(f"heat {size}: {name} {1e3 * middle:.3f} ms, {plain / middle:.2f} x NumPy")
         code = CHAIN.format(elements=args.elements, repeats=iterations)
         rates = in_turns(args.rounds, cache, {"chain": (code, args.backend)})["chain"]
+        operations(args, cache)
     if rates:
         copied, chained, brought = (statistics.median(rate) for rate in zip(*rates, strict=True))
         part = f"{chained / copied:.0%} of a copy's {copied / 1e9:.1f} GB/s"

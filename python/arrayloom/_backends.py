@@ -97,7 +97,7 @@ def adapter(thing: object) -> Adapter:
 
 
 def cuda_folders() -> tuple[list[str], list[str]]:
-    """Give the folders of packages, which may bring CUDA's compiler, and those of CUDA toolkits."""
+    """Give the folders of packages, which may bring CUDA's libraries, and those of CUDA toolkits."""
     toolkits = (os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH"))
     return [path for path in sys.path if path], [path for path in toolkits if path]
 

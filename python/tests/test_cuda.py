@@ -107,6 +107,22 @@ np.savez(sys.argv[1], *found)
 print(json.dumps(ext.stats().get("backend")), file=sys.stderr)
 """
 
+PRODUCTS = """
+import json, sys
+import numpy as np
+import arrayloom._ext as ext
+x = np.random.default_rng(5).normal(size=(3, 40, 60))
+found = []
+for dtype in ("f4", "f8", "c8", "c16"):
+    a = x.astype(dtype)
+    found += [a[0] @ a[1].T, a[0].T @ a[1], a[0][:, ::2] @ a[1][:, ::2].T, a[:, :, :9] @ a[0, 1:10]]
+    found += [a @ a[0, 0], np.matmul(a[0][::-1], a[2].T)]
+for a in found:
+    print(a.dtype, a.shape)
+np.savez(sys.argv[1], *found)
+print(json.dumps(ext.stats().get("backend")), file=sys.stderr)
+"""
+
 RANDOM = """
 import zlib
 import numpy as np
@@ -197,22 +213,41 @@ def test_sorts_run_on_the_device_with_the_bits_of_numpy(driver: Path):
     assert not [reason for reason in reasons if "sort" in reason]
 
 
-def test_transforms_run_on_the_device_as_exact_as_numpy(driver: Path, tmp_path: Path):
-    expected = results("-c", TRANSFORMS, str(tmp_path / "numpy.npz"))
-    words = ("--min-bytes", "0", "--backend", "cuda", "-c", TRANSFORMS, str(tmp_path / "gpu.npz"))
-    done = run(*words, folder=driver, FAKE_CUDA_DELAY="1")
+@pytest.mark.parametrize("libraries", ["0", "1"])
+@pytest.mark.parametrize(
+    ("code", "name", "count"), [(PRODUCTS, "matmul", 24), (TRANSFORMS, "fft", 12)]
+)
+def test_operations_run_on_the_device_as_exact_as_in_numpy(
+    driver: Path, tmp_path: Path, libraries: str, code: str, name: str, count: int
+):
+    expected = results("-c", code, str(tmp_path / "numpy.npz"))
+    words = ("--min-bytes", "0", "--backend", "cuda", "-c", code, str(tmp_path / "gpu.npz"))
+    done = run(*words, folder=driver, FAKE_CUDA_DELAY="1", ARRAYLOOM_LIBRARIES=libraries)
     assert done.returncode == 0, done.stderr
+    assert "fake CUDA" not in done.stderr
     assert done.stdout.splitlines() == expected
     stats = json.loads(done.stderr.splitlines()[-1])
-    assert not [reason for reason in stats["reasons"] if "fft" in reason]
+    assert not [reason for reason in stats["reasons"] if name in reason]
     ours, theirs = np.load(tmp_path / "gpu.npz"), np.load(tmp_path / "numpy.npz")
-    assert len(ours.files) == 12
-    for name in ours.files:
-        size = float(np.abs(theirs[name]).max())
-        unit = (
-            1e-6 if theirs[name].dtype.itemsize == 8 and theirs[name].dtype.kind == "c" else 1e-14
-        )
-        assert float(np.abs(ours[name] - theirs[name]).max()) <= unit * size, name
+    assert len(ours.files) == count
+    for key in ours.files:
+        size = float(np.abs(theirs[key]).max())
+        single = theirs[key].dtype in (np.float32, np.complex64)
+        unit = 1e-6 if single else 1e-14
+        assert float(np.abs(ours[key] - theirs[key]).max()) <= unit * size, key
+
+
+@pytest.mark.parametrize(
+    ("libraries", "words"),
+    [
+        ("1", ["cuBLAS 120900 (", "cuFFT 11400 ("]),
+        ("0", ["no cuBLAS and no cuFFT: they are turned off"]),
+    ],
+)
+def test_libraries_are_listed(driver: Path, libraries: str, words: list[str]):
+    lines = run("backends", folder=driver, ARRAYLOOM_LIBRARIES=libraries).stdout.splitlines()
+    line = next(line for line in lines if line.startswith("cuda"))
+    assert not [word for word in words if word not in line], line
 
 
 @pytest.mark.parametrize("delay", ["0", "7"])

@@ -118,6 +118,8 @@ settings! {
     isa: String = String::new(), "ARRAYLOOM_ISA";
     /// The CPU device compiles kernels at run time.
     jit: bool = true, "ARRAYLOOM_JIT";
+    /// Matrix products and Fourier transforms of GPUs go to their vendors' libraries, where there are any.
+    libraries: bool = true, "ARRAYLOOM_LIBRARIES";
     /// Compiled programs of devices are kept on disk.
     cache: bool = true, "ARRAYLOOM_CACHE";
     /// Where they are kept; empty for `arrayloom/kernels` in the user's directory for caches.

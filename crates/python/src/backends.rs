@@ -131,7 +131,7 @@ fn open_opencl(py: Python<'_>, index: usize) -> PyResult<OpenCl> {
     opened.map_err(|error| to_python(py, &error.into()))
 }
 
-/// Opens a device of CUDA. Nothing of a driver or a compiler is touched before.
+/// Opens a device of CUDA. Nothing of a driver, a compiler or a library is touched before.
 fn open_cuda(py: Python<'_>, index: usize) -> PyResult<Cuda> {
     let settings = settings(py)?;
     let folders = py
@@ -142,6 +142,7 @@ fn open_cuda(py: Python<'_>, index: usize) -> PyResult<Cuda> {
         index,
         packages,
         toolkits,
+        libraries: settings.libraries,
         cache: settings
             .kernel_cache()
             .map(|dir| (dir, settings.cache_bytes)),

@@ -129,7 +129,10 @@ pub(crate) fn probe(target: &Bound<'_, PyAny>) -> PyResult<(String, String, u64,
         Ok(other) => format!("FAIL: [1, 2, 3] * 2 gave {other:?}"),
         Err(error) => format!("FAIL: {error}"),
     });
-    Ok((caps.name.to_owned(), caps.detail, caps.memory, outcome))
+    let mut detail = vec![caps.detail];
+    detail.extend(target.py().detach(|| device.libraries()));
+    let detail = detail.join(", ");
+    Ok((caps.name.to_owned(), detail, caps.memory, outcome))
 }
 
 fn twice(device: &dyn Device) -> Result<[f64; 3], DeviceError> {
