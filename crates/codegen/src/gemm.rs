@@ -88,7 +88,12 @@ impl Matrix {
     fn factor(self, size: usize, axis: usize, count: usize) -> Option<Factor> {
         let straight = self.by_columns().map(|pitch| (pitch, false));
         let (pitch, turned) = straight.or_else(|| Some((self.turned().by_columns()?, true)))?;
-        let step = if count == 1 { 0 } else { self.stack[axis] };
+        // Some libraries want a step where there is none to take.
+        let step = if count == 1 {
+            size.cast_signed()
+        } else {
+            self.stack[axis]
+        };
         Some(Factor {
             memory: self.memory,
             turned,

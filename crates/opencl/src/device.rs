@@ -1,11 +1,12 @@
 //! The device: queues, copies and launches.
 
 use crate::bound::{Bound, views};
+use crate::clblast::ClBlast;
 use crate::driver::{self, CommandQueue, Context, DeviceId, Failure, Mark, Mem};
 use crate::programs::{Programs, Ready, Seat};
 use arrayloom_codegen::{
-    ArgValue, Entry, GROUP, ImageCache, Memory, Step, Steps, Target, Told, abilities, operation,
-    steps,
+    ArgValue, Entry, GROUP, Gemm, ImageCache, Memory, Step, Steps, Target, Told, abilities,
+    operation, steps,
 };
 use arrayloom_device::{
     Blocks, Buf, Caps, Device, DeviceError, End, Event, ExtCall, FILTER_PASS, FILTER_WINDOW,
@@ -19,7 +20,7 @@ use cl3::device::{
 };
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 const NAME: &str = "opencl";
 
@@ -48,6 +49,8 @@ pub struct Config {
     pub place: Place,
     /// Bytes of memory that it may use; all of it if absent.
     pub memory: Option<u64>,
+    /// Products go to `CLBlast` where it is found; else kernels of ours do them.
+    pub libraries: bool,
     /// Where compiled programs are kept, and how many bytes; nowhere if absent.
     pub cache: Option<(PathBuf, u64)>,
 }
@@ -65,6 +68,9 @@ pub struct OpenCl {
     queues: Queues<CommandQueue>,
     marks: Marks<Mark>,
     told: Told<Mark, Vec<u32>>,
+    /// `CLBlast`, if it is to be used, or why it cannot be; once a product was wanted.
+    products: OnceLock<Result<ClBlast, String>>,
+    libraries: bool,
     pub(crate) context: Context,
 }
 
@@ -171,6 +177,8 @@ impl OpenCl {
             queues: Queues::default(),
             marks: Marks::default(),
             told: Told::default(),
+            products: OnceLock::new(),
+            libraries: config.libraries,
             context: Context::new(id).map_err(trouble)?,
         })
     }
@@ -220,6 +228,22 @@ impl OpenCl {
             },
         );
         noted.map_err(trouble)
+    }
+
+    /// `CLBlast`, or why there is none.
+    fn products(&self) -> &Result<ClBlast, String> {
+        self.products.get_or_init(ClBlast::open)
+    }
+
+    /// Puts a product into a queue by `CLBlast`. False if it is none for it: no result lies on an operand, so a kernel
+    /// of ours can do all of it.
+    fn multiplied(&self, call: &ExtCall<'_>, queue: &CommandQueue, bound: &Bound) -> bool {
+        let wanted = self.libraries && matches!(call.outs, [out] if ClBlast::has(out.layout.dtype));
+        let Some(gemm) = Gemm::of(call).filter(|_| wanted) else {
+            return false;
+        };
+        let library = self.products().as_ref();
+        library.is_ok_and(|library| library.multiply(&gemm, queue, bound))
     }
 
     /// Puts steps into a queue, and keeps programs that are new.
@@ -497,9 +521,25 @@ impl Device for OpenCl {
         let ranges = call.ins.iter().chain(call.outs).map(Tensor::range);
         let views = made.ins.iter().chain(&made.outs).zip(ranges).collect();
         let mut bound = self.bind(&views, made.ins.len())?;
+        let queue = self.queue(queue)?;
+        if call.name == "matmul" && self.multiplied(call, &queue, &bound) {
+            return Ok(());
+        }
         self.scratch(&mut bound, &made.steps.scratch)?;
         let list: Vec<&Step> = made.steps.list.iter().collect();
-        self.put_all(&*self.queue(queue)?, &list, &bound)
+        self.put_all(&queue, &list, &bound)
+    }
+
+    fn libraries(&self) -> Vec<String> {
+        if self.caps.unified {
+            return Vec::new();
+        }
+        let none = |why: &str| vec![format!("no CLBlast: {why}")];
+        if !self.libraries {
+            return none("it is turned off");
+        }
+        let opened = self.products().as_ref();
+        opened.map_or_else(|why| none(why), ClBlast::words)
     }
 
     fn host_ptr(&self, buf: Buf) -> Option<*mut u8> {

@@ -231,7 +231,19 @@ impl Kernel {
     }
 }
 
+impl Mem {
+    /// Its handle, for a library that works with the same driver.
+    pub(crate) fn raw(&self) -> cl_mem {
+        self.0
+    }
+}
+
 impl CommandQueue {
+    /// Its handle, for a library that works with the same driver.
+    pub(crate) fn raw(&self) -> cl_command_queue {
+        self.0
+    }
+
     /// What tells queues apart.
     pub(crate) fn number(&self) -> usize {
         self.0.addr()

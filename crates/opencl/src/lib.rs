@@ -6,6 +6,7 @@
 //! others have blocks of their own.
 
 mod bound;
+mod clblast;
 mod device;
 mod driver;
 mod programs;

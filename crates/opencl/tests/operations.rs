@@ -2,17 +2,24 @@
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
+use arrayloom_device::Device as _;
 use arrayloom_device::conform::{
     CaseResult, Outcome, filters, products, random, sorts, transforms,
 };
 use arrayloom_opencl::{Config, OpenCl, Place};
-use arrayloom_types::DType::{Bool, C64, F16, F64, I16};
+use arrayloom_types::DType::{Bool, C64, F16, F32, F64, I16};
 use std::path::PathBuf;
 
 fn open() -> OpenCl {
+    opened(false)
+}
+
+/// With the libraries that the system has, or without.
+fn opened(libraries: bool) -> OpenCl {
     let cache = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("kernels");
     let config = Config {
         place: Place::Device,
+        libraries,
         cache: Some((cache, 1 << 30)),
         ..Config::default()
     };
@@ -38,6 +45,17 @@ fn arrays_are_sorted() {
 #[test]
 fn matrices_are_multiplied() {
     strict(&products(&open(), &[F16, F64, C64, I16, Bool]));
+}
+
+/// Where the system has no library for it, kernels of ours do it.
+#[test]
+fn matrices_are_multiplied_by_a_library() {
+    let device = opened(true);
+    strict(&products(&device, &[F16, F32, F64, C64]));
+    let words = device.libraries().join(", ");
+    let missing = words.starts_with("no CLBlast: libclblast.so.1: ");
+    assert!(words == "CLBlast (libclblast.so.1)" || missing, "{words}");
+    assert_eq!(open().libraries(), ["no CLBlast: it is turned off"]);
 }
 
 #[test]

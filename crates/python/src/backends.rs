@@ -122,6 +122,7 @@ fn open_opencl(py: Python<'_>, index: usize) -> PyResult<OpenCl> {
     let settings = settings(py)?;
     let config = opencl::Config {
         index,
+        libraries: settings.libraries,
         cache: settings
             .kernel_cache()
             .map(|dir| (dir, settings.cache_bytes)),
