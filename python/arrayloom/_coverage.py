@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 from arrayloom._journal import Calls
 from arrayloom._native import Fallback, Stats
-from arrayloom._profile import short_path, table
+from arrayloom._text import short_path, table
 
 __all__ = ["Row", "coverage_csv", "coverage_json", "coverage_rows", "coverage_text"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from arrayloom import _ext
-from arrayloom._profile import human_bytes
+from arrayloom._text import human_bytes
 
 __all__ = ["Explanation", "Kernel", "Operation", "Pass", "View", "explain", "write_dumps"]
 

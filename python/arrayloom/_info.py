@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from arrayloom import _native, _preload
-from arrayloom._profile import human_bytes
+from arrayloom._text import human_bytes
 
 __all__ = ["Info", "SelfTest", "collect", "info_json", "info_text", "self_test"]
 

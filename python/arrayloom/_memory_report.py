@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from arrayloom import _ext
-from arrayloom._profile import human_bytes
+from arrayloom._text import human_bytes
 
 __all__ = ["DeviceUse", "Owner", "Report", "Rung", "report"]
 

@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from arrayloom import _ext
 from arrayloom._memory_report import Owner
-from arrayloom._profile import human_bytes
+from arrayloom._text import human_bytes
 from arrayloom.errors import EscapedError
 
 __all__ = ["Cache", "Scope", "cached", "reserved", "scope", "uncached"]

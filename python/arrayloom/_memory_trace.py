@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from arrayloom import _ext
-from arrayloom._profile import human_bytes
+from arrayloom._text import human_bytes
 
 __all__ = ["Replay", "replay_steps", "save_trace"]
 

@@ -4,13 +4,13 @@ Formatting only: the figures come from the native module through `arrayloom._nat
 """
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict
 
 from arrayloom._native import Fallback, Stats
+from arrayloom._text import human_bytes, short_path, table
 
-__all__ = ["counters", "human_bytes", "profile_json", "profile_text", "short_path", "table"]
+__all__ = ["counters", "profile_json", "profile_text"]
 
 _FALLBACK_ROWS = 40
 
@@ -83,39 +83,6 @@ def counters(stats: Stats) -> list[tuple[str, str]]:
     lines += [(f"pool {name.replace('_', ' ')}", f"{n}") for name, n in stats.pool.items()]
     lines += [(f"backend {name.replace('_', ' ')}", f"{n}") for name, n in stats.backend.items()]
     return lines
-
-
-def table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    """Columns of text; a column that starts with a digit everywhere is set to the right."""
-    widths = [max(len(row[i]) for row in (head, *body)) for i in range(len(head))]
-    right = [all(row[i][:1].isdigit() for row in body) for i in range(len(head))]
-    lines: list[str] = []
-    for row in (head, tuple("-" * width for width in widths), *body):
-        cells = [
-            cell.rjust(width) if to_right else cell.ljust(width)
-            for cell, width, to_right in zip(row, widths, right, strict=True)
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
-
-
-def short_path(file: str) -> str:
-    """`file` relative to the current folder if that is shorter."""
-    try:
-        relative = os.path.relpath(file)
-    except (OSError, ValueError):
-        return file
-    return min(relative, file, key=len)
-
-
-def human_bytes(count: int) -> str:
-    """Write a number of bytes with a binary unit: ``1536`` is ``1.5 KiB``."""
-    value = float(count)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if value < 1024:
-            return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1024
-    return f"{value:.1f} TiB"
 
 
 def profile_json(stats: Stats, seconds: float) -> str:

@@ -8,7 +8,8 @@ from html import escape
 
 from arrayloom._journal import Event
 from arrayloom._native import Fallback, Stats
-from arrayloom._profile import counters, human_bytes
+from arrayloom._profile import counters
+from arrayloom._text import human_bytes
 
 __all__ = ["profile_page"]
 

@@ -29,7 +29,7 @@ from arrayloom import _ext
 from arrayloom._memory_report import DeviceUse, Owner, Report, Rung, report
 from arrayloom._memory_scopes import Cache, Scope, cached, reserved, scope, uncached
 from arrayloom._memory_trace import Replay, replay_steps, save_trace
-from arrayloom._profile import human_bytes
+from arrayloom._text import human_bytes
 from arrayloom.errors import SettingError
 
 __all__ = [
