@@ -5,6 +5,7 @@ mod alone;
 mod barriers;
 mod failing;
 mod heat;
+mod journal;
 mod ladder;
 mod lend;
 mod naive;
