@@ -6,6 +6,7 @@ import operator
 import pickle
 import subprocess
 import sys
+import weakref
 from typing import Any
 
 import numpy
@@ -16,6 +17,8 @@ import arrayloom as np
 # All functions of ours that NumPy has too.
 NAMES = [name for name in np.__all__ if getattr(np, name) is not getattr(numpy, name)]
 NAMES = [name for name in NAMES if name not in ("random", "ndarray")]
+# Those that draw from the one generator of old.
+DRAWN = ["choice", "normal", "permutation", "rand", "randint", "random", "shuffle", "uniform"]
 
 # How each function that takes over by an argument is called.
 BY_ARGUMENT = {
@@ -80,6 +83,25 @@ def test_a_twin_is_like_numpys(name: str) -> None:
         _ = ours.no_such
     with pytest.raises(TypeError, match="<"):
         _ = ours < theirs
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [*(("", name) for name in NAMES), *(("random", name) for name in DRAWN)]
+)
+def test_tables_of_compilers_know_both(module: str, name: str) -> None:
+    """Such as Numba's, whose keys are weak references where functions have some."""
+    ours = getattr(getattr(np, module) if module else np, name)
+    theirs = getattr(getattr(numpy, module) if module else numpy, name)
+    assert ours is not theirs
+
+    def key(function: Any) -> Any:
+        try:
+            return weakref.ref(function)
+        except TypeError:
+            return function
+
+    assert {key(theirs): 1}[key(ours)] == 1
+    assert {key(ours): 1}[key(theirs)] == 1
 
 
 def test_signatures_are_kept() -> None:

@@ -106,7 +106,7 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         // SAFETY: the definition lives for good; the module's name is a live string.
         let made =
             unsafe { ffi::PyCFunction_NewEx(definition, ptr::null_mut(), numpy.name()?.as_ptr()) };
-        module.add(name, twin::function(owned(py, made)?, its, called)?)?;
+        module.add(name, twin::builtin(owned(py, made)?, its, called)?)?;
     }
     THEIRS.get_or_init(|| theirs);
     Ok(())

@@ -14,7 +14,7 @@ use crate::lazy_type::slot;
 use crate::lift::lift;
 use crate::np::Arr;
 use crate::slot::{lend, object, owned};
-use crate::{delegate, sync};
+use crate::{delegate, sync, twin};
 use pyo3::exceptions::PySystemError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -43,7 +43,7 @@ unsafe extern "C" {
 static TYPE: OnceLock<Py<PyAny>> = OnceLock::new();
 
 /// A function that calls `function` and makes a large new array that it returns lazy. With `method` it binds to
-/// instances of the class in which it stands. One that `writes` gets plain arrays.
+/// instances of the class in which it stands, else it equals `function`. One that `writes` gets plain arrays.
 #[pyfunction]
 #[pyo3(signature = (function, method, *, writes=false))]
 pub(crate) fn lifting<'py>(
@@ -69,7 +69,11 @@ pub(crate) fn lifting<'py>(
     unsafe { (*lifting).first = usize::from(method) };
     // SAFETY: as above.
     unsafe { (*lifting).writes = writes };
-    Ok(made)
+    if method {
+        Ok(made)
+    } else {
+        twin::function(made, function.clone())
+    }
 }
 
 fn make(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {

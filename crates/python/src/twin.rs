@@ -29,14 +29,24 @@ struct Twin {
 #[repr(C)]
 struct Is {
     call: ffi::vectorcallfunc,
+    /// Weak references to it, which equal those to NumPy's callable.
+    weak: *mut PyObject,
     ours: *mut PyObject,
     theirs: *mut PyObject,
     /// It becomes a method of the objects whose type has it.
     binds: bool,
 }
 
-/// Makes a function that `call` does and that equals NumPy's; `ours` has its attributes.
+/// Makes a function that does what `ours` does and equals NumPy's.
 pub(crate) fn function<'py>(
+    ours: Bound<'py, PyAny>,
+    theirs: Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    make(ours, theirs, call_ours, false)
+}
+
+/// Makes a function that `call` does and that equals NumPy's; `ours` has its attributes.
+pub(crate) fn builtin<'py>(
     ours: Bound<'py, PyAny>,
     theirs: Bound<'py, PyAny>,
     call: ffi::vectorcallfunc,
@@ -58,9 +68,15 @@ fn make<'py>(
     call: ffi::vectorcallfunc,
     binds: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    static KIND: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static KINDS: [PyOnceLock<Py<PyAny>>; 2] = [const { PyOnceLock::new() }; 2];
     let py = ours.py();
-    let kind = KIND.get_or_try_init(py, || kind(py).map(Bound::unbind))?;
+    // Compilers know functions by weak references where there can be some, and else by themselves.
+    let weak = py
+        .import("weakref")?
+        .call_method1("ref", (&theirs,))
+        .is_ok();
+    let kind = &KINDS[usize::from(weak)];
+    let kind = kind.get_or_try_init(py, || self::kind(py, weak).map(Bound::unbind))?;
     let kind = kind.as_ptr().cast::<ffi::PyTypeObject>();
     // SAFETY: a type that is ready; its instances are twins.
     let made = owned(py, unsafe { ffi::PyType_GenericAlloc(kind, 0) })?;
@@ -69,6 +85,7 @@ fn make<'py>(
     let place = unsafe { &raw mut (*twin).is };
     let is = Is {
         call,
+        weak: ptr::null_mut(),
         ours: ours.into_ptr(),
         theirs: theirs.into_ptr(),
         binds,
@@ -78,14 +95,21 @@ fn make<'py>(
     Ok(made)
 }
 
-fn kind(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+/// The type of twins to which there are weak references, or none.
+fn kind(py: Python<'_>, weak: bool) -> PyResult<Bound<'_, PyAny>> {
+    let place = |name: &CStr, offset: usize| ffi::PyMemberDef {
+        name: name.as_ptr(),
+        type_code: ffi::Py_T_PYSSIZET,
+        offset: offset.cast_signed(),
+        flags: ffi::Py_READONLY,
+        doc: ptr::null(),
+    };
     let members = [
-        ffi::PyMemberDef {
-            name: c"__vectorcalloffset__".as_ptr(),
-            type_code: ffi::Py_T_PYSSIZET,
-            offset: offset_of!(Twin, is.call).cast_signed(),
-            flags: ffi::Py_READONLY,
-            doc: ptr::null(),
+        place(c"__vectorcalloffset__", offset_of!(Twin, is.call)),
+        if weak {
+            place(c"__weaklistoffset__", offset_of!(Twin, is.weak))
+        } else {
+            ffi::PyMemberDef::default()
         },
         ffi::PyMemberDef::default(),
     ];
@@ -162,7 +186,7 @@ unsafe extern "C" fn call_ours(
 ) -> *mut PyObject {
     // SAFETY: the interpreter calls a twin.
     let ours = unsafe { is(this) }.ours;
-    // SAFETY: our method with the arguments as they came.
+    // SAFETY: our callable with the arguments as they came.
     unsafe { ffi::PyObject_Vectorcall(ours, args, count, names) }
 }
 
