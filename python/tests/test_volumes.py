@@ -128,6 +128,8 @@ def test_renormalized_windows_are_clipped():
     line = np.array([5.0, 1.0, 3.0, 2.0, 4.0])
     assert f.median_filter(line, 3, mode="renormalize").tolist() == [5.0, 3.0, 2.0, 3.0, 4.0]
     assert f.minimum_filter(line, 3, mode="renormalize").tolist() == [1.0, 1.0, 1.0, 2.0, 2.0]
+    assert f.rank_filter([5, 1, 9, 2], 1, 3, mode="renormalize").tolist() == [1, 5, 2, 2]
+    assert f.median_filter([5, 1, 9, 2], 3, mode="renormalize").tolist() == [5, 5, 2, 9]
 
 
 @pytest.mark.parametrize("percent", [10, 33.3, 50, 70, 95, -20])

@@ -287,6 +287,7 @@ def median_filter(
         axes,
         memory_limit,
         devices,
+        50.0,
     )
 
 

@@ -14,7 +14,7 @@ use crate::columns::Square;
 use crate::histograms::Histograms;
 use crate::keys::{Keys, Order, as_keys, emit_keys, key_of};
 use crate::load::{Load, Plain};
-use crate::op::{Mode, Op, voxels, worth};
+use crate::op::{Op, voxels, worth};
 use crate::pixel::Key;
 use crate::select::Selector;
 use crate::separable::Ctx;
@@ -29,8 +29,8 @@ const ROWS: i64 = 4;
 
 /// The value of one rank among the points of a window.
 ///
-/// In a clipped window of `m` of `n` points it is the value of rank `r * m / n`, and `m / 2` for the
-/// median, or the same percentile of the `m` points. A window with a NaN gives NaN.
+/// In a clipped window of `m` of `n` points it is the value of rank `r * m / n`, or the same percentile of the `m`
+/// points; a median is that of 50 percent. A window with a NaN gives NaN.
 #[derive(Clone, Debug)]
 pub struct Rank {
     window: Neighbourhood,
@@ -87,7 +87,6 @@ impl Rank {
         let n = self.window.points.len();
         match self.percent {
             Some(percent) => ((m as f64 * percent / 100.0) as usize).min(m.saturating_sub(1)),
-            None if self.place == n / 2 => m / 2,
             None => self.place * m / n,
         }
     }
@@ -269,9 +268,13 @@ impl OnDevice for Rank {
     }
 
     fn recipe(&self, inputs: &[View<'_>], region: &Region) -> Option<Recipe> {
-        // Devices take ranks in proportion.
-        let clips = |axis: &window::WindowAxis| axis.mode == Mode::Renormalize;
-        if self.percent.is_some() && self.window.axes.iter().any(clips) {
+        // Devices take ranks in proportion, and the middle one as a median.
+        let n = self.window.points.len();
+        let alike = match self.percent {
+            Some(percent) => (percent - 50.0).abs() == 0.0,
+            None => self.place != n / 2 || n.is_multiple_of(2),
+        };
+        if self.window.clips() && !alike {
             return None;
         }
         windows::of_keys(
