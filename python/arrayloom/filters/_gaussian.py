@@ -4,6 +4,7 @@
 # pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false
 # Arrays and file objects of many libraries come in; their element types are known at run time only.
 
+from math import isfinite
 from operator import index
 from typing import Any
 
@@ -70,6 +71,15 @@ def _reach(sigma: float, truncate: float, radius: Any) -> int:
     return int(reach)
 
 
+def _sigmas(sigma: Numbers, count: int) -> list[float]:
+    """The deviation along each filtered axis."""
+    sigmas = one_each("sigma", sigma, count)
+    if not all(isfinite(s) for s in sigmas):
+        message = f"sigma {sigma} is not finite; give a number of voxels"
+        raise ValueError(message)
+    return sigmas
+
+
 def _gaussian(
     volume: Volume,
     sigma: Numbers,
@@ -87,7 +97,7 @@ def _gaussian(
     made: dict[Any, list[float]] = {}
     rows = zip(
         which,
-        one_each("sigma", sigma, count),
+        _sigmas(sigma, count),
         one_each("order", order, count),
         modes_of(mode, count),
         one_each("radius", radius, count),
@@ -232,7 +242,7 @@ def gaussian_laplace(
     taps: list[tuple[Taps, list[float]]] = []
     for axis, s, m, r in zip(
         which,
-        one_each("sigma", sigma, len(which)),
+        _sigmas(sigma, len(which)),
         modes,
         one_each("radius", radius, len(which)),
         strict=True,
