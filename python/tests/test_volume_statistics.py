@@ -115,6 +115,53 @@ def test_means_and_variances_of_small_integers_are_rounded_once(dtype, mode):
         np.testing.assert_allclose(found.ravel(), spread, rtol=1e-15)
 
 
+@pytest.mark.parametrize("dtype", ["u4", "i4", "u8", "i8"])
+def test_means_of_wide_integers_are_rounded_once(dtype):
+    rng = np.random.default_rng(4)
+    info = np.iinfo(dtype)
+    for low, high in [(0, 99), (info.min, info.max), (info.max - 99, info.max)]:
+        x = rng.integers(low, high, (7, 75), dtype, endpoint=True)
+        for size in [(2, 3), (1, 6), (13, 2), (3, 5)]:
+            windows = exact_windows(x, size, "mirror", 0).ravel()
+            means = [Fraction(sum(map(int, w)), len(w)) for w in windows]
+            found = f.uniform_filter(x, size, mode="mirror")
+            assert found.ravel().tolist() == list(map(round, means)), (low, size)
+            found = f.mean_filter(x, footprint=np.ones(size), mode="mirror")
+            assert found.ravel().tolist() == list(map(round, means)), (low, size)
+            found = f.uniform_filter(x, size, "f8", mode="mirror").ravel()
+            np.testing.assert_allclose(found, np.array(means, float), rtol=3e-16)
+
+
+def test_means_keep_the_lowest_bits_of_times():
+    times = 1_700_000_000_000_000_000 + np.arange(9) * 10
+    assert f.uniform_filter(times, 9)[4] - times[0] == 40
+    assert f.mean_filter(times, footprint=np.ones(9))[4] - times[0] == 40
+    assert f.uniform_filter(times, 9, mode="constant", cval=2.0)[4] - times[0] == 40
+
+
+@pytest.mark.parametrize("mode", [*MODES, "renormalize"])
+@pytest.mark.parametrize("dtype", ["?", "u1", "i2", "i4", "u8"])
+def test_means_over_footprints_are_rounded_once(dtype, mode):
+    x = np.random.default_rng(5).integers(0, 2 if dtype == "?" else 100, (9, 33)).astype(dtype)
+    mask = np.array([[0, 1, 1], [1, 0, 1], [0, 1, 1]], bool)
+    outside = {"reflect": "symmetric", "mirror": "reflect", "nearest": "edge", "wrap": "wrap"}
+    how = {"mode": outside[mode]} if mode in outside else {"constant_values": 7}
+    padded = np.pad(x.astype("i8"), 1, **how)
+    there = np.pad(np.ones(x.shape, bool), 1, constant_values=mode != "renormalize")
+    found = f.mean_filter(x, footprint=mask, mode=mode, cval=7, output="i4")
+    for at in np.ndindex(x.shape):
+        box = tuple(slice(i, i + 3) for i in at)
+        points = padded[box][mask & there[box]]
+        assert found[at] == round(Fraction(int(points.sum()), len(points))), at
+
+
+def test_exact_halves_go_to_the_even_neighbour():
+    row = np.array([81, 67, 0, 39, 85, 55])
+    for dtype in ("u1", "i2", "i4", "u8"):
+        assert f.mean_filter(row.astype(dtype), footprint=np.ones(6))[3] == 54
+        assert f.mean_filter(row.astype(dtype), 6)[3] == 54
+
+
 def test_large_values_do_not_cancel():
     x = 1e9 + np.arange(27.0).reshape(3, 3, 3) % 2
     assert f.std_filter(x, 3)[1, 1, 1] == pytest.approx(0.499657, abs=1e-6)

@@ -105,6 +105,32 @@ def test_outputs_of_doubles_have_their_precision(name, dtype):
     assert np.array_equal(place, found)
 
 
+@pytest.mark.parametrize("dtype", ["?", "u1", "i2"])
+def test_means_of_integers_as_doubles_have_their_precision(dtype):
+    x = np.random.default_rng(3).integers(0, 200, (30, 40)).astype(dtype)
+    for border in ({"mode": "renormalize"}, {"cval": 2.5, "mode": "constant"}):
+        for mean in (
+            lambda x, **to: f.uniform_filter(x, (3, 5), **to),
+            lambda x, **to: f.mean_filter(x, footprint=np.ones((3, 5)), **to),
+        ):
+            found = mean(x, output="f8", **border)
+            np.testing.assert_allclose(found, mean(x.astype("f8"), **border), rtol=1e-14)
+    found = f.uniform_filter(x, (3, 5), "f8", mode="constant", cval=7)
+    want = nd.uniform_filter(x.astype("f8"), (3, 5), mode="constant", cval=7)
+    np.testing.assert_allclose(found, want, rtol=1e-13)
+
+
+@pytest.mark.parametrize("sigma", [np.nan, np.inf, -np.inf])
+def test_sigmas_that_are_no_numbers_are_refused(sigma):
+    x = np.ones((5, 5))
+    for smooth in (f.gaussian_filter, f.gaussian_laplace, f.gaussian_gradient_magnitude):
+        for given in (sigma, (1.0, sigma)):
+            with pytest.raises(ValueError, match="sigma"):
+                smooth(x, given)
+    with pytest.raises(ValueError, match="sigma"):
+        f.gaussian_filter1d(x, sigma)
+
+
 @pytest.mark.parametrize("dtype", ["i2", "f", "d", "F", "D"])
 @pytest.mark.parametrize("name", IN_DOUBLES)
 def test_complex_outputs_are_what_was_asked_for(name, dtype):

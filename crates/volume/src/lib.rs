@@ -23,6 +23,7 @@ mod lines;
 mod load;
 mod low;
 pub mod manifest;
+mod means;
 mod medians;
 mod memory;
 mod moments;

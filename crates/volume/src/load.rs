@@ -7,6 +7,7 @@
     reason = "inlined into code compiled for wide vectors"
 )]
 
+use crate::means::Long;
 use crate::pixel::Pixel as _;
 use crate::strips::STRIP;
 use arrayloom_cpu::{Wide, wide};
@@ -116,20 +117,31 @@ impl Load<u8, u16> for Bytes {
 }
 
 macro_rules! whole_numbers {
-    ($($raw:ty, $signed:ident, $sign:expr;)*) => {$(
-        impl Load<$raw, i32> for Numbers {
+    ($($raw:ty, $to:ty, $signed:ident, $sign:expr;)*) => {$(
+        impl Load<$raw, $to> for Numbers {
             #[inline(always)]
-            fn map<const N: usize>(self, from: &[$raw; N]) -> [i32; N] {
+            fn map<const N: usize>(self, from: &[$raw; N]) -> [$to; N] {
                 // Flipped and subtracted, the sign bit is extended; so there is one loop for both kinds.
                 let sign = if self.0 == DType::$signed { $sign } else { 0 };
-                each(from, |v| (i32::from(v) ^ sign) - sign)
+                each(from, |v| (<$to>::from(v) ^ sign) - sign)
             }
         }
     )*};
 }
 whole_numbers! {
-    u8, I8, 0x80;
-    u16, I16, 0x8000;
+    u8, i32, I8, 0x80;
+    u16, i32, I16, 0x8000;
+    u32, i64, I32, 0x8000_0000;
+}
+
+impl Load<u64, Long> for Numbers {
+    #[inline(always)]
+    fn map<const N: usize>(self, from: &[u64; N]) -> [Long; N] {
+        let signed = if self.0 == DType::I64 { u64::MAX } else { 0 };
+        each(from, |v| {
+            [v, (v.cast_signed() >> 63).cast_unsigned() & signed]
+        })
+    }
 }
 
 struct Row<'a, S, W, L> {
@@ -154,6 +166,24 @@ pub(crate) fn row<S: Pod, W: Pod>(load: impl Load<S, W>, from: &[S], to: &mut [W
 
 fn convert<S: Pod, W: Pod>(load: impl Load<S, W>, from: &[u8], to: &mut [W]) {
     row(load, bytemuck::cast_slice(from), to);
+}
+
+/// Elements of this dtype as whole numbers, for integers of up to 2 bytes.
+pub(crate) fn shorts(dtype: DType, from: &[u8], to: &mut [i32]) {
+    match dtype.size() {
+        1 => convert::<u8, i32>(Numbers(dtype), from, to),
+        _ => convert::<u16, i32>(Numbers(dtype), from, to),
+    }
+}
+
+/// The same, for integers of 4 bytes.
+pub(crate) fn middles(dtype: DType, from: &[u8], to: &mut [i64]) {
+    convert::<u32, i64>(Numbers(dtype), from, to);
+}
+
+/// The same, for integers of 8 bytes.
+pub(crate) fn longs(dtype: DType, from: &[u8], to: &mut [Long]) {
+    convert::<u64, Long>(Numbers(dtype), from, to);
 }
 
 /// Elements of this dtype in single precision; for dtypes that filters compute in it.

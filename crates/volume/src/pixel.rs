@@ -23,6 +23,9 @@ pub(crate) trait Pixel: Pod + Send + Sync + PartialOrd {
     fn from_f32(value: f32) -> Self;
     /// The nearest value, ties to even, saturating; NaN becomes zero in integers.
     fn from_f64(value: f64) -> Self;
+    /// The nearest value to `whole + rest`, ties to even, saturating. `double` is `whole`, which is even, and `rest` is
+    /// small.
+    fn from_parts(whole: i128, double: f64, rest: f64) -> Self;
     /// An integer that sorts as the value does. NaN sorts first if `nan_first`, else last.
     fn key(self, nan_first: bool) -> Self::Key;
     /// The value of a key.
@@ -143,6 +146,11 @@ macro_rules! integer {
             #[inline(always)]
             fn from_f64(value: f64) -> Self { rounded!(value, $t, $size, small_f64) }
             #[inline(always)]
+            fn from_parts(whole: i128, _: f64, rest: f64) -> Self {
+                let value = whole + (rest.round_ties_even() as i64) as i128;
+                value.clamp(<$t>::MIN as i128, <$t>::MAX as i128) as $t
+            }
+            #[inline(always)]
             fn key(self, _: bool) -> $key { (self as $key) ^ $flip }
             #[inline(always)]
             fn of_key(key: $key) -> Self { (key ^ $flip) as $t }
@@ -170,6 +178,8 @@ macro_rules! float {
             fn from_f32(value: f32) -> Self { $from32(value) }
             #[inline(always)]
             fn from_f64(value: f64) -> Self { $from64(value) }
+            #[inline(always)]
+            fn from_parts(_: i128, double: f64, rest: f64) -> Self { Self::from_f64(double + rest) }
             #[inline(always)]
             fn key(self, nan_first: bool) -> $key {
                 let bits = self.to_bits();

@@ -54,7 +54,7 @@ impl<T: Strips> Wide for All<T> {
             self.by::<{ 4 * STRIP }>(len);
         } else if (T::BYTES <= 2 || T::PAIRS) && len >= 2 * STRIP {
             self.by::<{ 2 * STRIP }>(len);
-        } else if T::BYTES == 8 && len >= STRIP / 2 {
+        } else if T::BYTES >= 8 && len >= STRIP / 2 {
             self.by::<{ STRIP / 2 }>(len);
         } else if len >= STRIP {
             self.by::<STRIP>(len);

@@ -37,6 +37,17 @@ from arrayloom.filters._kept import kept
 from arrayloom.filters._sums import Taps, complex_sums, linear_sums, sum_of, weighted_sums
 
 
+def _for_means(volume: Volume, output: Output, inexact: set[str], mode: Modes, cval: Any) -> Volume:
+    """`volume` as means are taken of it: whole numbers have exact sums, others the precision of `output`.
+
+    Beside the modes `inexact`, a constant border of another number has no exact sums.
+    """
+    modes = {mode} if isinstance(mode, str) else set(one_each("mode", mode, np.size(mode)))
+    constant = modes & {"constant", "grid-constant"}
+    exact = not modes & inexact and not (constant and cval != np.rint(cval))
+    return volume if volume.dtype.kind in "biu" and exact else precise(volume, output)
+
+
 @kept
 def uniform_filter(
     input: Input,
@@ -58,8 +69,8 @@ def uniform_filter(
     [1.333, 3.0, 4.667]
     """
     volume = as_volume(input)
-    if volume.dtype.kind in "fc":  # Sums of whole numbers are exact.
-        volume = precise(volume, output)
+    # Windows that are clipped are weighted.
+    volume = _for_means(volume, output, {"renormalize"}, mode, cval)
     which = filtered_axes(volume, axes)
     count = len(which)
     rows = zip(
@@ -145,7 +156,7 @@ def mean_filter(
         )
     if size is not None:
         warn_caller("ignoring size because footprint is set")
-    volume = precise(as_volume(input), output)
+    volume = _for_means(as_volume(input), output, set(), mode, cval)
     mask = np.asarray(footprint, bool)
     weights = mask / max(mask.sum(), 1)
     result = weighted_sums(

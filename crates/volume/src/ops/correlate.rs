@@ -1,4 +1,4 @@
-//! Weighted sums over windows of any shape.
+//! Weighted sums over windows of any shape. Means of integers are quotients of exact sums.
 
 use super::linear::{Arithmetic, emit_f32, emit_f64, in_double};
 use super::tiles::{self, Fill, Span, Tile, tile_elems, tiles};
@@ -8,13 +8,17 @@ use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::abroad::windows::{self, Windows};
 use crate::block::{View, ViewMut};
 use crate::fold::{Real, Rule as _};
-use crate::load::{Plain, doubles, singles};
-use crate::op::Op;
+use crate::joined::joined;
+use crate::load::{Plain, doubles, longs, middles, shorts, singles};
+use crate::means::{Total, Width, emit_means, width};
+use crate::op::{Mode, Op};
 use crate::rules::{Fir, is_odd};
 use crate::separable::Ctx;
+use crate::sums::{Add, Whole};
 use arrayloom_device::{Gather, Keys};
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::{DType, Region};
+use bytemuck::Pod;
 
 /// A weighted sum over the points of a window, in C order.
 #[derive(Clone, Debug)]
@@ -79,23 +83,86 @@ impl Correlate {
         windows.recipe(input, region)
     }
 
-    fn run_in<W: Arithmetic>(
+    /// How wide sums are, if this is a mean of integers. Clipped windows are summed one by one.
+    #[expect(clippy::cast_precision_loss, reason = "windows are small")]
+    fn exact_sums(&self, dtype: DType) -> Option<Width> {
+        let modes = self.window.axes.iter().map(|a| a.mode);
+        let whole = modes.filter(|&mode| mode != Mode::Renormalize);
+        width(dtype, self.weights.len() as f64, whole).filter(|_| self.is_mean())
+    }
+
+    /// True if all points count alike.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::float_cmp,
+        reason = "windows are small; a weight is this quotient or it is another filter"
+    )]
+    fn is_mean(&self) -> bool {
+        let share = 1.0 / self.weights.len() as f64;
+        self.weights.iter().all(|&w| w == share)
+    }
+
+    /// Sums in floating point.
+    fn run_weighted<W: Arithmetic>(
         &self,
-        ctx: &Ctx,
-        input: &View<'_>,
-        out: ViewMut<'_>,
+        call: (&Ctx, &View<'_>, ViewMut<'_>),
         load: tiles::LoadRow<'_, W>,
         emit: &(dyn Fn(&[W], &mut [u8]) + Sync),
     ) -> Result<(), VolumeError> {
+        let rule = Fir::new(vec![self.weights.iter().map(|&w| W::of(w)).collect()]);
+        let how = How {
+            nothing: W::of(self.constant()),
+            load,
+            sum: &|rows: &[&[W]], sums: &mut [W]| rule.fold(0, rows, Plain, &mut [sums]),
+            emit,
+            clipped: &|there: &[usize], rows: &[&[W]], to: &mut [u8]| {
+                emit(&[W::of(self.clipped(there, rows))], to);
+            },
+            // Sums are elements of the output as they are.
+            plain: call.2.dtype == W::DTYPE,
+        };
+        self.run_in(call, &how)
+    }
+
+    /// Means from sums of whole numbers.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        reason = "whole numbers, as the width of the sums says; windows are small"
+    )]
+    fn run_whole<W: Whole + Total>(
+        &self,
+        call: (&Ctx, &View<'_>, ViewMut<'_>),
+        load: tiles::LoadRow<'_, W>,
+    ) -> Result<(), VolumeError> {
+        let (dtype, points) = (call.2.dtype, self.weights.len() as f64);
+        let sum = |rows: &[&[W]], sums: &mut [W]| joined(Add, rows.len(), rows, Plain, &mut [sums]);
+        let how = How {
+            nothing: W::narrowed(self.constant() as i128),
+            load,
+            sum: &sum,
+            emit: &|sums: &[W], to: &mut [u8]| emit_means(dtype, points, sums, to),
+            clipped: &|there: &[usize], rows: &[&[W]], to: &mut [u8]| {
+                let mut total = [W::narrowed(0)];
+                sum(rows, &mut total);
+                emit_means(dtype, there.len() as f64, &total, to);
+            },
+            plain: false,
+        };
+        self.run_in(call, &how)
+    }
+
+    fn run_in<W: Pod + Send + Sync>(
+        &self,
+        (ctx, input, out): (&Ctx, &View<'_>, ViewMut<'_>),
+        how: &How<'_, W>,
+    ) -> Result<(), VolumeError> {
         let fill = Fill {
             axes: &self.window.axes,
-            nothing: W::of(self.constant()),
+            nothing: how.nothing,
             extra: tiles::span_elems(&self.window.axes, &out.region.extents(), size_of::<W>()),
-            load,
+            load: how.load,
         };
-        let rule = Fir::new(vec![self.weights.iter().map(|&w| W::of(w)).collect()]);
-        // Sums are elements of the output as they are.
-        let plain = out.dtype == W::DTYPE;
         let size = out.dtype.size();
         tiles(
             ctx,
@@ -112,50 +179,76 @@ impl Correlate {
                     let place = span.row * span.len..(span.row + span.rows) * span.len;
                     let to = &mut result[place.start * size..place.end * size];
                     if let (true, Ok(to)) = (
-                        plain && span.rows == 1 && !tile.clipped,
+                        how.plain && span.rows == 1 && !tile.clipped,
                         bytemuck::try_cast_slice_mut(to),
                     ) {
-                        rule.fold(0, &rows, Plain, &mut [to]);
+                        (how.sum)(&rows, to);
                         continue;
                     }
                     let sums = &mut sums[..len];
-                    rule.fold(0, &rows, Plain, &mut [&mut *sums]);
+                    (how.sum)(&rows, sums);
+                    (how.emit)(span.joined(sums), to);
                     if tile.clipped {
-                        self.mend(tile, (&span, &offsets), sums);
+                        self.mend(tile, (&span, &offsets), how, to);
                     }
-                    emit(span.joined(sums), to);
                 }
             },
         )
     }
 
-    /// Clipped windows: weights are scaled to those that are left, or made to cancel.
-    fn mend<W: Real>(
+    /// Computes the elements again whose windows are clipped.
+    fn mend<W>(
         &self,
         tile: &Tile<'_, W>,
         (span, offsets): (&Span, &[usize]),
-        sums: &mut [W],
+        how: &How<'_, W>,
+        to: &mut [u8],
     ) {
-        let all: f64 = self.weights.iter().sum();
-        let size: f64 = self.weights.iter().map(|w| w.abs()).sum();
-        for (i, there, rows) in tile.clipped_windows(&self.window, span, offsets) {
-            let left: f64 = there.iter().map(|&p| self.weights[p]).sum();
-            #[expect(clippy::cast_precision_loss, reason = "windows are small")]
-            let count = there.len() as f64;
-            let scaled = all.abs() > 1e-12 * size && left.abs() > 1e-12 * size;
-            let weight = |p: usize| {
-                let w = self.weights[p];
-                if scaled {
-                    w * (all / left)
-                } else {
-                    w - left / count
-                }
-            };
-            let each = there.iter().zip(rows);
-            let total: f64 = each.map(|(&p, row)| weight(p) * row[0].to_f64()).sum();
-            sums[i] = W::of(total);
+        let size = self.out.size();
+        for (at, there, rows) in tile.clipped_windows(&self.window, span, offsets) {
+            let at = span.result(at) * size;
+            (how.clipped)(&there, &rows, &mut to[at..at + size]);
         }
     }
+
+    /// The sum over a clipped window: weights are scaled to those that are left, or made to cancel.
+    fn clipped<W: Real>(&self, there: &[usize], rows: &[&[W]]) -> f64 {
+        let all: f64 = self.weights.iter().sum();
+        let size: f64 = self.weights.iter().map(|w| w.abs()).sum();
+        let left: f64 = there.iter().map(|&p| self.weights[p]).sum();
+        #[expect(clippy::cast_precision_loss, reason = "windows are small")]
+        let count = there.len() as f64;
+        let scaled = all.abs() > 1e-12 * size && left.abs() > 1e-12 * size;
+        let weight = |p: usize| {
+            let w = self.weights[p];
+            if scaled {
+                w * (all / left)
+            } else {
+                w - left / count
+            }
+        };
+        let each = there.iter().zip(rows);
+        each.map(|(&p, row)| weight(p) * row[0].to_f64()).sum()
+    }
+}
+
+/// Makes sums of full windows, given a row for each point.
+type Sum<'a, W> = &'a (dyn Fn(&[&[W]], &mut [W]) + Sync);
+
+/// Makes the element of a clipped window, given its points and a row of one voxel for each.
+type Clipped<'a, W> = &'a (dyn Fn(&[usize], &[&[W]], &mut [u8]) + Sync);
+
+/// How windows are summed in the arithmetic `W`.
+struct How<'a, W> {
+    /// What stands outside where nothing is.
+    nothing: W,
+    load: tiles::LoadRow<'a, W>,
+    sum: Sum<'a, W>,
+    /// What sums are as elements.
+    emit: &'a (dyn Fn(&[W], &mut [u8]) + Sync),
+    clipped: Clipped<'a, W>,
+    /// True if sums are elements as they are.
+    plain: bool,
 }
 
 impl OnDevice for Correlate {
@@ -169,6 +262,8 @@ impl OnDevice for Correlate {
             DType::C64 | DType::C128 => None,
             // Clipped windows have weights of their own, one by one.
             _ if self.window.clips() => None,
+            // Nor do devices divide sums.
+            whole if self.exact_sums(whole).is_some() => None,
             // The CPU may round twice on the way to halves.
             in_64 if in_double(in_64) && self.out == DType::F16 => None,
             in_64 if in_double(in_64) => self.windows_in::<f64>(DType::F64, input, region),
@@ -191,7 +286,10 @@ impl Op for Correlate {
     }
 
     fn scratch(&self, extents: &[i64], _: &[i64], threads: usize) -> u64 {
-        tiles::scratch_in_either(
+        // Sums of 128 bits, for means alone.
+        let sizes: &[usize] = if self.is_mean() { &[4, 8, 16] } else { &[4, 8] };
+        tiles::scratch_in_any(
+            sizes,
             (extents, threads, self.cost_ns()),
             self.out.size(),
             |size| {
@@ -212,20 +310,26 @@ impl Op for Correlate {
 
     fn run(&self, ctx: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {
         let (input, dtype) = (&inputs[0], out.dtype);
-        let refused = Err(VolumeError::DType {
-            op: "correlate",
-            dtype: input.dtype,
-        });
-        let kind = input.dtype;
+        let (kind, exact) = (input.dtype, self.exact_sums(input.dtype));
+        let call = (ctx, input, out);
+        match exact {
+            Some(Width::Short) => return self.run_whole(call, &shorts),
+            Some(Width::Middle) => return self.run_whole(call, &middles),
+            Some(Width::Long) => return self.run_whole(call, &longs),
+            None => {}
+        }
         match kind {
-            DType::C64 | DType::C128 => refused,
+            DType::C64 | DType::C128 => Err(VolumeError::DType {
+                op: "correlate",
+                dtype: kind,
+            }),
             _ if in_double(kind) => {
                 let emit = move |v: &[f64], out: &mut [u8]| emit_f64(dtype, v, out);
-                self.run_in::<f64>(ctx, input, out, &doubles, &emit)
+                self.run_weighted::<f64>(call, &doubles, &emit)
             }
             _ => {
                 let emit = move |v: &[f32], out: &mut [u8]| emit_f32(dtype, v, out);
-                self.run_in::<f32>(ctx, input, out, &singles, &emit)
+                self.run_weighted::<f32>(call, &singles, &emit)
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Separable weighted sums: Gaussian, box mean, derivatives, and sums of second derivatives.
 //!
 //! Arithmetic is in `f32` for small integers, `bool`, `f16` and `f32`, else in `f64`; taps are made in
-//! `f64` and rounded once; the result is rounded once. Means of small integers over boxes are quotients of
+//! `f64` and rounded once; the result is rounded once. Means of integers over boxes are quotients of
 //! exact sums.
 
 use crate::VolumeError;
@@ -9,15 +9,17 @@ use crate::abroad::passes::{self, Passes};
 use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::block::{View, ViewMut};
 use crate::fold::{EdgeTaps, Real, Rule};
-use crate::load::{Bytes, Numbers, Plain};
+use crate::load::{Bytes, Load, Numbers, Plain};
+use crate::means::{Long, Total, Width, emit_means, width};
 use crate::op::{Mode, Op, voxels, worth};
 use crate::pixel::{Pixel as _, with_pixel};
 use crate::rules::{Fir, Laplacian, is_odd};
 use crate::separable::{Ctx, Emit, Pass, Separable, scratch_elems};
-use crate::sums::{ByteMeans, Sums, missing, quotient, sums_fit};
+use crate::sums::{ByteMeans, Sums, Whole};
 use arrayloom_device::{Fold, Keys};
 use arrayloom_plan::{AxisNeed, Window};
 use arrayloom_types::{DType, Region};
+use bytemuck::Pod;
 
 /// The taps along one axis.
 #[derive(Clone, Debug, PartialEq)]
@@ -112,21 +114,21 @@ impl Linear {
         }
     }
 
-    /// The points of the box, if this is a mean over one whose sums are exact.
+    /// How wide sums are and the points of the box, if this is a mean over one whose sums are exact.
     #[expect(
         clippy::cast_precision_loss,
         clippy::float_cmp,
         reason = "windows are small; a tap is this quotient or it is another filter"
     )]
-    fn exact_points(&self, dtype: DType) -> Option<f64> {
+    fn exact_sums(&self, dtype: DType) -> Option<(Width, f64)> {
         let mean = |a: &LinearAxis| {
             let share = 1.0 / a.taps.len() as f64;
             a.derive.is_empty() && a.taps.iter().all(|&t| t == share)
         };
         let points = self.axes.iter().map(|a| a.taps.len() as f64).product();
         let modes = self.axes.iter().map(|a| a.mode);
-        let exact = self.axes.iter().all(mean) && sums_fit(dtype, points, modes);
-        exact.then_some(points)
+        let width = width(dtype, points, modes).filter(|_| self.axes.iter().all(mean));
+        width.map(|width| (width, points))
     }
 
     /// The mean over a box of so many points, from sums.
@@ -135,57 +137,79 @@ impl Linear {
         ctx: &Ctx,
         input: &View<'_>,
         out: ViewMut<'_>,
-        points: f64,
+        (width, points): (Width, f64),
     ) -> Result<(), VolumeError> {
-        let (dtype, out_size) = (out.dtype, out.dtype.size());
-        let (numbers, to) = (Numbers(input.dtype), (out.region, out.data));
-        let count = self.axes.iter().map(|a| a.taps.len() as u64).product();
-        let modes = self.axes.iter().map(|a| a.mode);
-        let bytes = (input.dtype, dtype) == (DType::U8, DType::U8);
-        if let Some(means) = ByteMeans::new(count, modes).filter(|_| bytes) {
-            let engine = Separable {
-                rule: Sums::<u16>::new(&self.passes),
-                passes: &self.passes,
-                edge_taps: &|pass, there: &[usize]| self.sum_taps(pass, there),
-                emit: &|sums, out: &mut [u8]| crate::emit::cast(sums[0], out, |sum| means.of(sum)),
-                out_size,
-                plain: false,
-            };
-            return engine.run::<u8, _>(ctx, input, Bytes, to);
+        let numbers = Numbers(input.dtype);
+        match (width, input.dtype.size()) {
+            (Width::Long, _) => self.run_total::<u64, Long>(ctx, input, numbers, (out, points)),
+            (Width::Middle, _) => self.run_total::<u32, i64>(ctx, input, numbers, (out, points)),
+            (Width::Short, 2) => self.run_total::<u16, i32>(ctx, input, numbers, (out, points)),
+            (Width::Short, _) => match self.byte_means(input.dtype, out.dtype) {
+                Some(means) => {
+                    let emit = |sums: &[&[u16]], out: &mut [u8]| {
+                        crate::emit::cast(sums[0], out, |sum| means.of(sum));
+                    };
+                    self.sum_up::<u8, u16>(ctx, input, Bytes, (out, &emit))
+                }
+                None => self.run_total::<u8, i32>(ctx, input, numbers, (out, points)),
+            },
         }
+    }
+
+    /// How means of bytes become bytes, if sums are short.
+    fn byte_means(&self, from: DType, to: DType) -> Option<ByteMeans> {
+        let count = self.axes.iter().map(|a| a.taps.len() as u64).product();
+        let bytes = (from, to) == (DType::U8, DType::U8);
+        ByteMeans::new(count, self.axes.iter().map(|a| a.mode)).filter(|_| bytes)
+    }
+
+    fn run_total<S: Pod + Sync, W: Whole + Total>(
+        &self,
+        ctx: &Ctx,
+        input: &View<'_>,
+        load: impl Load<S, W>,
+        (out, points): (ViewMut<'_>, f64),
+    ) -> Result<(), VolumeError> {
+        let dtype = out.dtype;
+        let emit = |sums: &[&[W]], out: &mut [u8]| emit_means(dtype, points, sums[0], out);
+        self.sum_up(ctx, input, load, (out, &emit))
+    }
+
+    fn sum_up<S: Pod + Sync, W: Whole>(
+        &self,
+        ctx: &Ctx,
+        input: &View<'_>,
+        load: impl Load<S, W>,
+        (out, emit): (ViewMut<'_>, Emit<'_, W>),
+    ) -> Result<(), VolumeError> {
         let engine = Separable {
-            rule: Sums::<i32>::new(&self.passes),
+            rule: Sums::<W>::new(&self.passes),
             passes: &self.passes,
             edge_taps: &|pass, there: &[usize]| self.sum_taps(pass, there),
-            emit: &|sums, out: &mut [u8]| emit_quotients(dtype, points, sums[0], out),
-            out_size,
+            emit,
+            out_size: out.dtype.size(),
             plain: false,
         };
-        match input.dtype.size() {
-            1 => engine.run::<u8, _>(ctx, input, numbers, to),
-            _ => engine.run::<u16, _>(ctx, input, numbers, to),
-        }
+        engine.run::<S, _>(ctx, input, load, (out.region, out.data))
     }
 
     /// What the rows that are missing of a window add to its sum.
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "the sums of windows are below 2^31"
+        reason = "whole numbers, as the width of the sums says"
     )]
-    fn sum_taps<W: Copy + Default + TryFrom<i32>>(
-        &self,
-        pass: usize,
-        there: &[usize],
-    ) -> EdgeTaps<W> {
+    fn sum_taps<W: Whole>(&self, pass: usize, there: &[usize]) -> EdgeTaps<W> {
         let value = match self.axes[pass].mode {
-            Mode::Constant(value) => missing(&self.passes, pass, value),
-            _ => 0.0,
+            Mode::Constant(value) => value as i128,
+            _ => 0,
         };
-        let rows = i32::try_from(self.passes[pass].len - there.len()).unwrap_or(0);
+        let rows = self.passes[pass].len - there.len();
+        let voxels: usize = self.passes[..pass].iter().map(|p| p.len).product();
+        let count = i128::try_from(rows * voxels).unwrap_or(0);
         EdgeTaps {
             places: there.to_vec(),
             taps: [Vec::new(), Vec::new()],
-            bias: [W::try_from(rows * value as i32).unwrap_or_default(); 2],
+            bias: [W::narrowed(count * value); 2],
         }
     }
 
@@ -308,14 +332,13 @@ impl OnDevice for Linear {
 
     fn recipe(&self, inputs: &[View<'_>], region: &Region) -> Option<Recipe> {
         let input = &inputs[0];
-        if let Some(points) = self.exact_points(input.dtype) {
-            return self.sums_on_device(points, input, region);
-        }
-        match input.dtype {
-            DType::C64 | DType::C128 => None,
+        match (self.exact_sums(input.dtype), input.dtype) {
+            (Some((Width::Short, points)), _) => self.sums_on_device(points, input, region),
+            // Devices have no wider sums.
+            (Some(_), _) | (None, DType::C64 | DType::C128) => None,
             // The CPU may round twice on the way to halves.
-            in_64 if in_double(in_64) && self.out == DType::F16 => None,
-            in_64 if in_double(in_64) => self.passes_in::<f64>(DType::F64, input, region),
+            (_, in_64) if in_double(in_64) && self.out == DType::F16 => None,
+            (_, in_64) if in_double(in_64) => self.passes_in::<f64>(DType::F64, input, region),
             _ => self.passes_in::<f32>(DType::F32, input, region),
         }
     }
@@ -414,39 +437,6 @@ pub(crate) fn emit_f64(dtype: DType, values: &[f64], out: &mut [u8]) {
     with_pixel!(dtype, T => crate::emit::cast(values, bytemuck::cast_slice_mut::<u8, T>(out), T::from_f64), complex => ());
 }
 
-/// True if sums over `points`, divided in single precision, round to the same integers of this dtype. Quotients by
-/// odd numbers are never nearer to a half than half of their share.
-fn single_is_enough(dtype: DType, points: f64) -> bool {
-    let greatest = match dtype {
-        DType::Bool | DType::U8 | DType::I8 => 256.0,
-        DType::U16 | DType::I16 => 65_536.0,
-        _ => return false,
-    };
-    (points % 2.0 - 1.0).abs() < 0.5 && points * greatest < f64::from(1 << 21)
-}
-
-/// Rounds quotients of sums and `points` to `dtype`.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_precision_loss,
-    reason = "shares and sums are rounded to single precision where that is enough"
-)]
-fn emit_quotients(dtype: DType, points: f64, sums: &[i32], out: &mut [u8]) {
-    let share = 1.0 / points;
-    if single_is_enough(dtype, points) {
-        let share = share as f32;
-        with_pixel!(dtype, T => {
-            let out = bytemuck::cast_slice_mut::<u8, T>(out);
-            crate::emit::cast(sums, out, |sum| T::from_f32(sum as f32 * share));
-        }, complex => ());
-        return;
-    }
-    with_pixel!(dtype, T => {
-        let out = bytemuck::cast_slice_mut::<u8, T>(out);
-        crate::emit::cast(sums, out, |sum| T::from_f64(quotient(sum, points, share)));
-    }, complex => ());
-}
-
 impl Op for Linear {
     fn name(&self) -> &'static str {
         "linear filter"
@@ -471,6 +461,7 @@ impl Op for Linear {
 
     fn scratch(&self, extents: &[i64], shape: &[i64], threads: usize) -> u64 {
         let threads = worth(threads, voxels(extents), self.cost_ns()) as u64;
+        // Two numbers of a Laplacian, or one sum of 128 bits.
         threads * (8 * scratch_elems(&self.passes, 2, (extents, shape)) + 64)
     }
 
@@ -492,8 +483,8 @@ impl Op for Linear {
             op: "a linear filter",
             dtype: input.dtype,
         });
-        if let Some(points) = self.exact_points(input.dtype) {
-            return self.run_sums(ctx, input, out, points);
+        if let Some(sums) = self.exact_sums(input.dtype) {
+            return self.run_sums(ctx, input, out, sums);
         }
         match input.dtype {
             DType::C64 | DType::C128 => refused,

@@ -58,14 +58,25 @@ fn largest_tiles(extents: &[i64], size: usize) -> impl Iterator<Item = Coords> {
 /// Bytes of working memory of an operation that computes in single or in double precision, whichever needs more: of each
 /// thread so many elements as `elems` gives for their size, and a tile of results of `out` bytes.
 pub(crate) fn scratch_in_either(
+    each: (&[i64], usize, f64),
+    out: usize,
+    elems: impl Fn(usize) -> u64,
+) -> u64 {
+    let precisions = [size_of::<f32>(), size_of::<f64>()];
+    scratch_in_any(&precisions, each, out, elems)
+}
+
+/// The same for numbers of any of these sizes.
+pub(crate) fn scratch_in_any(
+    sizes: &[usize],
     (extents, threads, cost_ns): (&[i64], usize, f64),
     out: usize,
     elems: impl Fn(usize) -> u64,
 ) -> u64 {
-    let each =
-        |size: usize| size as u64 * elems(size) + out as u64 * tile_voxels(extents, size) + 64;
-    worth(threads, voxels(extents), cost_ns) as u64
-        * each(size_of::<f32>()).max(each(size_of::<f64>()))
+    let each = sizes
+        .iter()
+        .map(|&size| size as u64 * elems(size) + out as u64 * tile_voxels(extents, size) + 64);
+    worth(threads, voxels(extents), cost_ns) as u64 * each.max().unwrap_or(0)
 }
 
 /// Elements of a padded tile, at most.
@@ -133,6 +144,11 @@ impl Span {
             }
             (row * self.step + i, at)
         })
+    }
+
+    /// Where a voxel with this place in the span lies among the results.
+    pub(crate) fn result(&self, place: usize) -> usize {
+        place / self.step * self.len + place % self.step
     }
 
     /// What was computed for the voxels, without what lies between rows.

@@ -164,12 +164,13 @@ impl Op for Difference {
     }
 }
 
-const MODES: [Mode; 6] = [
+const MODES: [Mode; 7] = [
     Mode::Reflect,
     Mode::Mirror,
     Mode::Nearest,
     Mode::Wrap,
     Mode::Constant(1.5),
+    Mode::Constant(2.0),
     Mode::Renormalize,
 ];
 
@@ -199,6 +200,11 @@ fn tenths(random: &mut Random, n: usize) -> f64 {
     0.1 * f64::from(u8::try_from(random.below(n)).unwrap())
 }
 
+/// The weights of a mean of so many points.
+fn equal(n: usize) -> Vec<f64> {
+    vec![1.0 / f64::from(u16::try_from(n).unwrap()); n]
+}
+
 fn statistic(random: &mut Random, points: usize) -> Statistic {
     match random.below(9) {
         0 => Statistic::Variance,
@@ -224,24 +230,32 @@ fn statistic(random: &mut Random, points: usize) -> Statistic {
     }
 }
 
+/// A weighted sum, a mean or a Laplacian.
+fn linear(random: &mut Random, rank: usize, dtype: DType) -> Arc<dyn Op> {
+    let laplacian = random.below(3) == 0;
+    let mean = !laplacian && random.below(2) == 0;
+    let axes = window(random, rank, if mean { 15 } else { 7 });
+    let axes = axes.into_iter().enumerate().map(|(axis, w)| LinearAxis {
+        axis,
+        taps: if mean {
+            equal(w.len)
+        } else {
+            (0..w.len).map(|_| 0.05 + tenths(random, 5)).collect()
+        },
+        derive: if laplacian {
+            (0..w.len).map(|_| 0.2 - tenths(random, 5)).collect()
+        } else {
+            Vec::new()
+        },
+        before: w.before,
+        mode: w.mode,
+    });
+    Arc::new(Linear::new(rank, axes.collect(), dtype).unwrap())
+}
+
 fn random_op(random: &mut Random, rank: usize, dtype: DType) -> Arc<dyn Op> {
     match random.below(8) {
-        0 => {
-            let laplacian = random.below(3) == 0;
-            let axes = window(random, rank, 7).into_iter().enumerate();
-            let axes = axes.map(|(axis, w)| LinearAxis {
-                axis,
-                taps: (0..w.len).map(|_| 0.05 + tenths(random, 5)).collect(),
-                derive: if laplacian {
-                    (0..w.len).map(|_| 0.2 - tenths(random, 5)).collect()
-                } else {
-                    Vec::new()
-                },
-                before: w.before,
-                mode: w.mode,
-            });
-            Arc::new(Linear::new(rank, axes.collect(), dtype).unwrap())
-        }
+        0 => linear(random, rank, dtype),
         1 if random.below(2) == 0 => {
             Arc::new(BoxRange::new(window(random, rank, 6), dtype).unwrap())
         }
@@ -294,9 +308,11 @@ fn random_op(random: &mut Random, rank: usize, dtype: DType) -> Arc<dyn Op> {
         }
         _ => {
             let w = neighbourhood(random, rank);
-            let weights = (0..w.points.len())
-                .map(|_| 0.5 - tenths(random, 9))
-                .collect();
+            let n = w.points.len();
+            let weights = match random.below(3) {
+                0 => equal(n),
+                _ => (0..n).map(|_| 0.5 - tenths(random, 9)).collect(),
+            };
             Arc::new(Correlate::new(w, weights, dtype).unwrap())
         }
     }
