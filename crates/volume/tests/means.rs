@@ -162,6 +162,23 @@ fn means_over_footprints_are_rounded_once() {
 }
 
 #[test]
+fn windows_without_points_have_a_mean_of_zero() {
+    let axis = WindowAxis {
+        len: 3,
+        before: 1,
+        mode: Mode::Renormalize,
+    };
+    let mut mask = [false; 9];
+    mask[0] = true;
+    for (dtype, out) in DTYPES.map(|dtype| (dtype, DType::F32)) {
+        let window = Neighbourhood::new(vec![axis; 2], &mask).unwrap();
+        let op = Correlate::new(window, vec![1.0], out).unwrap();
+        let found = run(&op, dtype, &bytes(dtype, &numbers(dtype)));
+        assert_eq!(found[..4], 0f32.to_ne_bytes(), "{dtype}");
+    }
+}
+
+#[test]
 fn ranks_of_clipped_windows_are_in_proportion_and_medians_in_the_middle() {
     let axis = |len, mode| WindowAxis {
         len,

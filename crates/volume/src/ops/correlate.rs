@@ -143,9 +143,10 @@ impl Correlate {
             sum: &sum,
             emit: &|sums: &[W], to: &mut [u8]| emit_means(dtype, points, sums, to),
             clipped: &|there: &[usize], rows: &[&[W]], to: &mut [u8]| {
-                let mut total = [W::narrowed(0)];
-                sum(rows, &mut total);
-                emit_means(dtype, there.len() as f64, &total, to);
+                let zero = W::narrowed(0);
+                let total = rows.iter().fold(zero, |sum, row| sum.plus(row[0]));
+                // A window without points gives 0, as a sum does.
+                emit_means(dtype, there.len().max(1) as f64, &[total], to);
             },
             plain: false,
         };
