@@ -134,6 +134,14 @@ whole_numbers! {
     u32, i64, I32, 0x8000_0000;
 }
 
+/// Small numbers of 8 bytes, with a sign or without.
+impl Load<u64, i64> for Numbers {
+    #[inline(always)]
+    fn map<const N: usize>(self, from: &[u64; N]) -> [i64; N] {
+        each(from, u64::cast_signed)
+    }
+}
+
 impl Load<u64, Long> for Numbers {
     #[inline(always)]
     fn map<const N: usize>(self, from: &[u64; N]) -> [Long; N] {
@@ -176,9 +184,12 @@ pub(crate) fn shorts(dtype: DType, from: &[u8], to: &mut [i32]) {
     }
 }
 
-/// The same, for integers of 4 bytes.
+/// The same, for integers of 4 bytes, and small ones of 8 bytes.
 pub(crate) fn middles(dtype: DType, from: &[u8], to: &mut [i64]) {
-    convert::<u32, i64>(Numbers(dtype), from, to);
+    match dtype.size() {
+        4 => convert::<u32, i64>(Numbers(dtype), from, to),
+        _ => convert::<u64, i64>(Numbers(dtype), from, to),
+    }
 }
 
 /// The same, for integers of 8 bytes.

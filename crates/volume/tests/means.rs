@@ -99,6 +99,54 @@ fn means(numbers: &[i128], lens: [i64; 2], mode: Mode, mask: &[bool]) -> Vec<i12
     means
 }
 
+fn over_box(lens: [i64; 2], mode: Mode, out: DType) -> Linear {
+    let axis = |(axis, &len): (usize, &i64)| LinearAxis {
+        axis,
+        taps: vec![1.0 / f64::from(i32::try_from(len).unwrap()); usize::try_from(len).unwrap()],
+        derive: Vec::new(),
+        before: len / 2,
+        mode,
+    };
+    let axes = lens.iter().enumerate().map(axis).collect();
+    Linear::new(2, axes, out).unwrap()
+}
+
+fn over_footprint(lens: [i64; 2], mask: &[bool], mode: Mode, out: DType) -> Correlate {
+    let axes = lens.map(|len| WindowAxis {
+        len: usize::try_from(len).unwrap(),
+        before: len / 2,
+        mode,
+    });
+    let window = Neighbourhood::new(axes.to_vec(), mask).unwrap();
+    let points = mask.iter().filter(|&&there| there).count();
+    let share = 1.0 / f64::from(i32::try_from(points).unwrap());
+    Correlate::new(window, vec![share; points], out).unwrap()
+}
+
+#[test]
+fn small_numbers_have_the_same_means_beside_large_ones() {
+    let voxels = i128::from(SHAPE[0] * SHAPE[1]);
+    let mask = [true, false, true, true, true, false];
+    for (dtype, least) in [(DType::U64, 0), (DType::I64, -50)] {
+        let small: Vec<i128> = (0..voxels).map(|i| i * i % 101 + least).collect();
+        let mut mixed = small.clone();
+        mixed[small.len() - 1] = 1 << 62;
+        let [small, mixed] = [small, mixed].map(|numbers| bytes(dtype, &numbers));
+        for out in [dtype, DType::F64, DType::F32] {
+            let ops: [Box<dyn Op>; 2] = [
+                Box::new(over_box([3, 25], Mode::Nearest, out)),
+                Box::new(over_footprint([2, 3], &mask, Mode::Renormalize, out)),
+            ];
+            for op in ops {
+                // The large number is in no window of these rows.
+                let rows = 10 * usize::try_from(SHAPE[1]).unwrap() * out.size();
+                let [found, other] = [&small, &mixed].map(|data| run(&*op, dtype, data));
+                assert!(found[..rows] == other[..rows], "{dtype} {out}");
+            }
+        }
+    }
+}
+
 #[test]
 fn means_over_boxes_are_rounded_once() {
     for dtype in DTYPES {
@@ -113,18 +161,7 @@ fn means_over_boxes_are_rounded_once() {
         for lens in [[1, 6], [2, 3], [13, 4], [3, 25], [5, 1]] {
             let constant = i32::try_from(inside).map_or(3.0, f64::from);
             for mode in [Mode::Nearest, Mode::Constant(constant)] {
-                let axis = |(axis, &len): (usize, &i64)| LinearAxis {
-                    axis,
-                    taps: vec![
-                        1.0 / f64::from(i32::try_from(len).unwrap());
-                        usize::try_from(len).unwrap()
-                    ],
-                    derive: Vec::new(),
-                    before: len / 2,
-                    mode,
-                };
-                let axes = lens.iter().enumerate().map(axis).collect();
-                let op = Linear::new(2, axes, out).unwrap();
+                let op = over_box(lens, mode, out);
                 let all = vec![true; usize::try_from(lens[0] * lens[1]).unwrap()];
                 let wanted = bytes(out, &means(&numbers, lens, mode, &all));
                 assert!(
@@ -148,13 +185,7 @@ fn means_over_footprints_are_rounded_once() {
         let data = bytes(dtype, &numbers);
         for mode in [Mode::Nearest, Mode::Constant(7.0), Mode::Renormalize] {
             let (lens, mask) = ([3, 4], [0, 1, 1, 0, 1, 1, 0, 0, 0, 1, 1, 0].map(|m| m > 0));
-            let axes = lens.map(|len| WindowAxis {
-                len: usize::try_from(len).unwrap(),
-                before: len / 2,
-                mode,
-            });
-            let window = Neighbourhood::new(axes.to_vec(), &mask).unwrap();
-            let op = Correlate::new(window, vec![1.0 / 6.0; 6], out).unwrap();
+            let op = over_footprint(lens, &mask, mode, out);
             let wanted = bytes(out, &means(&numbers, lens, mode, &mask));
             assert!(run(&op, dtype, &data) == wanted, "{dtype} {mode:?}");
         }

@@ -10,7 +10,7 @@ use crate::block::{View, ViewMut};
 use crate::fold::{Real, Rule as _};
 use crate::joined::joined;
 use crate::load::{Plain, doubles, longs, middles, shorts, singles};
-use crate::means::{Total, Width, emit_means, width};
+use crate::means::{Total, Width, emit_means, width, width_for};
 use crate::op::{Mode, Op};
 use crate::rules::{Fir, is_odd};
 use crate::separable::Ctx;
@@ -83,22 +83,25 @@ impl Correlate {
         windows.recipe(input, region)
     }
 
-    /// How wide sums are, if this is a mean of integers. Clipped windows are summed one by one.
     #[expect(clippy::cast_precision_loss, reason = "windows are small")]
+    fn points(&self) -> f64 {
+        self.weights.len() as f64
+    }
+
+    /// How wide sums are, if this is a mean of integers. Clipped windows are summed one by one.
     fn exact_sums(&self, dtype: DType) -> Option<Width> {
         let modes = self.window.axes.iter().map(|a| a.mode);
         let whole = modes.filter(|&mode| mode != Mode::Renormalize);
-        width(dtype, self.weights.len() as f64, whole).filter(|_| self.is_mean())
+        width(dtype, self.points(), whole).filter(|_| self.is_mean())
     }
 
     /// True if all points count alike.
     #[expect(
-        clippy::cast_precision_loss,
         clippy::float_cmp,
-        reason = "windows are small; a weight is this quotient or it is another filter"
+        reason = "a weight is this quotient or it is another filter"
     )]
     fn is_mean(&self) -> bool {
-        let share = 1.0 / self.weights.len() as f64;
+        let share = 1.0 / self.points();
         self.weights.iter().all(|&w| w == share)
     }
 
@@ -135,7 +138,7 @@ impl Correlate {
         call: (&Ctx, &View<'_>, ViewMut<'_>),
         load: tiles::LoadRow<'_, W>,
     ) -> Result<(), VolumeError> {
-        let (dtype, points) = (call.2.dtype, self.weights.len() as f64);
+        let (dtype, points) = (call.2.dtype, self.points());
         let sum = |rows: &[&[W]], sums: &mut [W]| joined(Add, rows.len(), rows, Plain, &mut [sums]);
         let how = How {
             nothing: W::narrowed(self.constant() as i128),
@@ -311,7 +314,10 @@ impl Op for Correlate {
 
     fn run(&self, ctx: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {
         let (input, dtype) = (&inputs[0], out.dtype);
-        let (kind, exact) = (input.dtype, self.exact_sums(input.dtype));
+        let (kind, points) = (input.dtype, self.points());
+        let modes = self.window.axes.iter().map(|a| a.mode);
+        let exact = self.exact_sums(kind);
+        let exact = exact.map(|width| width_for(width, input, points, modes));
         let call = (ctx, input, out);
         match exact {
             Some(Width::Short) => return self.run_whole(call, &shorts),

@@ -10,7 +10,7 @@ use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::block::{View, ViewMut};
 use crate::fold::{EdgeTaps, Real, Rule};
 use crate::load::{Bytes, Load, Numbers, Plain};
-use crate::means::{Long, Total, Width, emit_means, width};
+use crate::means::{Long, Total, Width, emit_means, width, width_for};
 use crate::op::{Mode, Op, voxels, worth};
 use crate::pixel::{Pixel as _, with_pixel};
 use crate::rules::{Fir, Laplacian, is_odd};
@@ -140,8 +140,10 @@ impl Linear {
         (width, points): (Width, f64),
     ) -> Result<(), VolumeError> {
         let numbers = Numbers(input.dtype);
+        let width = width_for(width, input, points, self.axes.iter().map(|a| a.mode));
         match (width, input.dtype.size()) {
             (Width::Long, _) => self.run_total::<u64, Long>(ctx, input, numbers, (out, points)),
+            (Width::Middle, 8) => self.run_total::<u64, i64>(ctx, input, numbers, (out, points)),
             (Width::Middle, _) => self.run_total::<u32, i64>(ctx, input, numbers, (out, points)),
             (Width::Short, 2) => self.run_total::<u16, i32>(ctx, input, numbers, (out, points)),
             (Width::Short, _) => match self.byte_means(input.dtype, out.dtype) {
