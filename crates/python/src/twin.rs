@@ -1,8 +1,8 @@
 //! Callables of ours that equal NumPy's: tables whose keys are functions find the one by the other.
 //!
 //! A function that NumPy's protocols hand to other classes is NumPy's own, while a program that runs on arrayloom
-//! has ours under the same name. Ours is called without a detour, has the attributes of a builtin or method of ours,
-//! and is hashed, compared, printed and pickled as NumPy's.
+//! has ours under the same name. Such a pair is a twin: it is called as ours and has the attributes of ours, and it is hashed,
+//! compared, printed and pickled as NumPy's.
 #![expect(unsafe_code, reason = "makes a type from C slots")]
 #![expect(
     clippy::fn_to_numeric_cast_any,
