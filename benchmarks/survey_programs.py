@@ -25,10 +25,15 @@ single = a.astype(np.float32)
 colours = random.random((512, 512, 3))
 z = a + 1j * b
 chosen = a > 0.5
+cube = random.random((100, 100, 100))
+strips = small.reshape(-1, 50)
 
 # Each ends in one number.
 LINES = {
     "axpy": "(2.0 * a + b).sum()",
+    "seven points of a cube": "(cube[1:-1, 1:-1, 1:-1] * 6 - cube[2:, 1:-1, 1:-1] - cube[:-2, 1:-1, 1:-1]"
+    " - cube[1:-1, 2:, 1:-1] - cube[1:-1, :-2, 1:-1] - cube[1:-1, 1:-1, 2:] - cube[1:-1, 1:-1, :-2])[3, 3, 3]",
+    "short rows of bytes": "(strips[:, 1:] + strips[:, :-1])[3, 3]",
     "rows of unit length": "(a / np.linalg.norm(a, axis=1, keepdims=True))[3, 3]",
     "distances": "np.sqrt(((a[:300, None, :50] - b[None, :300, :50]) ** 2).sum(-1)).min()",
     "standard scores": "((a - a.mean(0)) / a.std(0))[5, 5]",
