@@ -10,7 +10,7 @@
 
 use crate::lazy_type::slot;
 use crate::np;
-use crate::slot::{enter, lend, object, owned};
+use crate::slot::{enter, equality, lend, object, owned};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use std::ffi::c_int;
@@ -58,11 +58,7 @@ unsafe extern "C" fn compare(
 ) -> *mut PyObject {
     object(|py| {
         let same = ptr::eq(this, other) || ptr::eq(other.cast(), np::array_type());
-        Ok(match operator {
-            ffi::Py_EQ if same => true.into_pyobject(py)?.to_owned().into_any(),
-            ffi::Py_NE if same => false.into_pyobject(py)?.to_owned().into_any(),
-            _ => py.NotImplemented().into_bound(py),
-        })
+        equality(py, operator, same)
     })
 }
 

@@ -54,6 +54,15 @@ pub(crate) fn object(
     enter(|py| body(py).map(Bound::into_ptr))
 }
 
+/// What a comparison gives of objects that are the `same`; of others Python asks on.
+pub(crate) fn equality(py: Python<'_>, operator: c_int, same: bool) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match operator {
+        ffi::Py_EQ if same => true.into_pyobject(py)?.to_owned().into_any(),
+        ffi::Py_NE if same => false.into_pyobject(py)?.to_owned().into_any(),
+        _ => py.NotImplemented().into_bound(py),
+    })
+}
+
 /// A safe handle for an object that C lends us for the duration of a call.
 ///
 /// # Safety

@@ -10,7 +10,7 @@
 )]
 
 use crate::lazy_type::slot;
-use crate::slot::{enter, lend, object, owned};
+use crate::slot::{enter, equality, lend, object, owned};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -220,11 +220,7 @@ unsafe extern "C" fn compare(
         // SAFETY: the interpreter compares a twin.
         let theirs = unsafe { is(this) }.theirs;
         let same = ptr::eq(this, other) || ptr::eq(theirs, other);
-        Ok(match operator {
-            ffi::Py_EQ if same => true.into_pyobject(py)?.to_owned().into_any(),
-            ffi::Py_NE if same => false.into_pyobject(py)?.to_owned().into_any(),
-            _ => py.NotImplemented().into_bound(py),
-        })
+        equality(py, operator, same)
     })
 }
 
