@@ -99,6 +99,14 @@ fn means(numbers: &[i128], lens: [i64; 2], mode: Mode, mask: &[bool]) -> Vec<i12
     means
 }
 
+/// The dtype of means.
+fn result_of(dtype: DType) -> DType {
+    match dtype {
+        DType::Bool => DType::U8,
+        other => other,
+    }
+}
+
 fn over_box(lens: [i64; 2], mode: Mode, out: DType) -> Linear {
     let axis = |(axis, &len): (usize, &i64)| LinearAxis {
         axis,
@@ -150,11 +158,7 @@ fn small_numbers_have_the_same_means_beside_large_ones() {
 #[test]
 fn means_over_boxes_are_rounded_once() {
     for dtype in DTYPES {
-        let out = if dtype == DType::Bool {
-            DType::U8
-        } else {
-            dtype
-        };
+        let out = result_of(dtype);
         let numbers = numbers(dtype);
         let data = bytes(dtype, &numbers);
         let inside = numbers[numbers.len() - 1];
@@ -176,11 +180,7 @@ fn means_over_boxes_are_rounded_once() {
 #[test]
 fn means_over_footprints_are_rounded_once() {
     for dtype in DTYPES {
-        let out = if dtype == DType::Bool {
-            DType::U8
-        } else {
-            dtype
-        };
+        let out = result_of(dtype);
         let numbers = numbers(dtype);
         let data = bytes(dtype, &numbers);
         for mode in [Mode::Nearest, Mode::Constant(7.0), Mode::Renormalize] {
