@@ -110,12 +110,9 @@ fn memory_that_runs_out_at_any_call() {
     }
 }
 
-/// Operations that are no kernels, with queues that hold their work back.
-fn operations(name: &str, cases: impl Fn(&dyn Device) -> Vec<CaseResult>) {
-    let fake = Fake::new(name);
-    fake.set("delay", 3);
-    let device = fake.open().unwrap();
-    let cases = cases(&device);
+/// All cases are done by the device, and right.
+#[track_caller]
+pub(crate) fn right(what: &str, cases: &[CaseResult]) {
     let other = cases.iter().filter(|c| c.outcome != Outcome::Native);
     let bad: Vec<String> = other
         .map(|c| format!("{}: {:?}", c.name, c.outcome))
@@ -123,10 +120,18 @@ fn operations(name: &str, cases: impl Fn(&dyn Device) -> Vec<CaseResult>) {
     assert!(!cases.is_empty());
     assert!(
         bad.is_empty(),
-        "of {} cases:\n{}",
+        "{what}, of {}:\n{}",
         cases.len(),
         bad.join("\n")
     );
+}
+
+/// Operations that are no kernels, with queues that hold their work back.
+fn operations(name: &str, cases: impl Fn(&dyn Device) -> Vec<CaseResult>) {
+    let fake = Fake::new(name);
+    fake.set("delay", 3);
+    let device = fake.open().unwrap();
+    right(name, &cases(&device));
     drop(device);
     clean(&fake);
 }

@@ -1,32 +1,16 @@
 //! Products and transforms by NVIDIA's libraries: right wherever matrices and lines lie, in order with kernels, and
 //! done by kernels of ours where a library is missing, old, or fails.
 
-use super::conform::clean;
+use super::conform::{clean, right};
 use super::fake::{Fake, PRODUCTS, TRANSFORMS};
 use arrayloom_cuda::{Config, Cuda};
-use arrayloom_device::conform::{CaseResult, Outcome, products, transforms};
+use arrayloom_device::conform::{products, transforms};
 use arrayloom_device::{Buf, Device as _, End, ExtCall, Queue, Tensor};
 use arrayloom_types::DType::{self, C64, C128, F16, F32, F64};
 use arrayloom_types::Layout;
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
-
-/// All cases are done by the device, and right.
-#[track_caller]
-fn right(what: &str, cases: &[CaseResult]) {
-    let other = cases.iter().filter(|c| c.outcome != Outcome::Native);
-    let bad: Vec<String> = other
-        .map(|c| format!("{}: {:?}", c.name, c.outcome))
-        .collect();
-    assert!(!cases.is_empty());
-    assert!(
-        bad.is_empty(),
-        "{what}, of {}:\n{}",
-        cases.len(),
-        bad.join("\n")
-    );
-}
 
 /// How often calls were made whose names begin so.
 fn count(fake: &Fake, name: &str) -> usize {
