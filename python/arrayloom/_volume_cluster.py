@@ -25,8 +25,8 @@ from arrayloom._volume_blocks import Batches, Grid, block_of, pieces, voxels
 from arrayloom._volume_executors import ItemError, executor_of
 from arrayloom._volume_journal import Journal
 from arrayloom._volume_limits import default_limit, few_threads, threads
-from arrayloom._volume_progress import Shown, reported
 from arrayloom._volume_rows import RowsTarget
+from arrayloom._volume_run import Run
 from arrayloom._volume_stamp import check_read
 from arrayloom._volume_stream import align_of, taken_by
 from arrayloom._volume_task import Blocks, Done, Halves
@@ -123,7 +123,7 @@ class Cluster:
         source: Volume,
         writer: Writer,
         granule: Sequence[int],
-        progress: Shown | None,
+        run: Run,
         journal: Journal,
     ) -> dict[str, Any]:
         """Compute `source` into a file that was created or goes on; see `run`."""
@@ -132,7 +132,7 @@ class Cluster:
             _levels_of(writer),
             granule,
             name=str(writer.path),
-            progress=progress,
+            run=run,
             journal=journal,
         )
         if kind_of(writer.path) == "zarr":
@@ -140,12 +140,12 @@ class Cluster:
         return report
 
     def into_object(
-        self, source: Volume, target: Any, granule: Sequence[int], progress: Shown | None
+        self, source: Volume, target: Any, granule: Sequence[int], run: Run
     ) -> dict[str, Any]:
         """Compute `source` into an array of Zarr or one in memory; see `run`."""
         name = f"the target of shape {source.shape}"
         written = [_target_of(target)]
-        return self.run(source, written, granule, name=name, progress=progress, out=target)
+        return self.run(source, written, granule, name=name, run=run, out=target)
 
     def run(
         self,
@@ -154,7 +154,7 @@ class Cluster:
         granule: Sequence[int],
         *,
         name: str,
-        progress: Shown | None,
+        run: Run,
         journal: Journal | None = None,
         out: Any = None,
     ) -> dict[str, Any]:
@@ -170,7 +170,7 @@ class Cluster:
             What the first target replaces as a whole.
         name
             Of the target, for messages.
-        progress, journal
+        run, journal
             As of a run on this machine.
 
         Raises
@@ -196,7 +196,7 @@ class Cluster:
         batches = Batches(grid, left, self.slots, joined=targets[0] is not None)
         try:
             with (
-                reported(progress, source.itemsize) as told,
+                run.watched(source.itemsize) as told,
                 contextlib.closing(self._ended(work, batches, name)) as ended,
             ):
                 for item, found in ended:

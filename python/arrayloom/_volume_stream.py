@@ -11,7 +11,7 @@ import numpy as np
 from arrayloom._volume import Box, Build, Volume
 from arrayloom._volume_journal import Journal
 from arrayloom._volume_limits import threads, workers
-from arrayloom._volume_progress import Shown, reported
+from arrayloom._volume_run import Run
 from arrayloom.errors import BudgetError
 
 __all__ = ["align_of", "stream", "taken_by"]
@@ -26,10 +26,8 @@ def stream(
     source: Volume,
     target: Any,
     align: list[int],
-    limit: int,
-    progress: Shown | None,
+    run: Run,
     journal: Journal | None,
-    devices: str | Sequence[str] | None,
 ) -> dict[str, Any]:
     """Compute `source` into `target` on this machine; what the run took.
 
@@ -48,11 +46,11 @@ def stream(
     build = Build()
     build.add(source)
     done = [] if journal is None else journal.done
-    taken = taken_by(target, build, align, limit, devices)
-    limit -= taken
-    shared = workers(devices, limit)
+    taken = taken_by(target, build, align, run.limit, run.devices)
+    limit = run.limit - taken
+    shared = workers(run.devices, limit)
     try:
-        with reported(progress, source.itemsize) as told:
+        with run.watched(source.itemsize) as told:
             report = build.expr.run_to_sink(
                 write, limit, threads(), align, done, told, written, shared
             )

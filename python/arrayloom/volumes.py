@@ -10,46 +10,31 @@ with the neighbours that its windows need, so the result has the bits of the who
 # Arrays and file objects of many libraries come in; their element types are known at run time only.
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from arrayloom._formats import (
-    Writer,
-    check_place,
-    check_words,
-    create,
-    is_image,
-    kind_of,
-    open_reader,
-    partial_of,
-)
-from arrayloom._ome import Pyramid, Scale, default_scale
+from arrayloom._formats import check_place, check_words, create, is_image, kind_of, open_reader
 from arrayloom._volume import Build, Volume, as_volume, leaves
 from arrayloom._volume_held import held
-from arrayloom._volume_journal import (
-    Earlier,
-    Journal,
-    check_same,
-    earlier_in,
-    fingerprint,
-    journal_of,
-)
 from arrayloom._volume_limits import default_limit, nbytes, threads, workers
 from arrayloom._volume_measures import histogram, min_max, otsu, sum
 from arrayloom._volume_plan import Plan
 from arrayloom._volume_progress import Shown, check_progress
-from arrayloom._volume_stamp import ChangedError, check_read, stamp_of
-from arrayloom._volume_stream import align_of, stream
-from arrayloom._volume_targets import check_target, is_overwritten, written_together
-from arrayloom._volume_zarr import ZarrTarget
-from arrayloom.errors import BudgetError
-
-if TYPE_CHECKING:
-    from arrayloom._volume_cluster import Cluster
+from arrayloom._volume_run import Run
+from arrayloom._volume_save import (
+    begun_as,
+    cluster_of,
+    earlier_of,
+    save_to,
+    save_to_object,
+    scale_of,
+)
+from arrayloom._volume_stamp import stamp_of
+from arrayloom._volume_stream import align_of
 
 __all__ = ["Plan", "convert", "histogram", "min_max", "open", "otsu", "plan", "save", "sum"]
 
@@ -266,8 +251,9 @@ def save(
     """
     source = as_volume(volume)
     check_progress(progress)
-    cluster = _cluster(client, source, memory_limit, devices)
+    cluster = cluster_of(client, source, memory_limit, devices)
     limit = default_limit() if memory_limit is None else nbytes(memory_limit)
+    run = Run(limit, progress, devices, cluster)
     words: dict[str, Any] = {
         "chunks": chunks,
         "shards": shards,
@@ -288,7 +274,7 @@ def save(
                 f"{name} is of files; the target is an object that is there already, leave it out"
             )
             raise ValueError(message)
-        return _save_to_object(path, source, limit, progress, devices, cluster)
+        return save_to_object(path, source, run)
     file = Path(path)
     check_words(file, words, written=True)
     if cluster is not None:
@@ -307,146 +293,16 @@ def save(
     if kind_of(file) == "zarr" and is_image(file):
         words.setdefault("levels", 1)
     if "levels" in words or is_image(file) or (kind_of(file) == "tiff" and source.axes is not None):
-        words["scale"] = _scale(source, spacing, axes, units)
+        words["scale"] = scale_of(source, spacing, axes, units)
     workers(devices, limit)
     # What the expression cannot do is told before there is a file.
     Build().add(source)
     check_place(file)
     with held(file):
-        facts = _facts(source, said)
-        earlier = _earlier(file, facts) if resume else None
+        facts = begun_as(source, said)
+        earlier = earlier_of(file, facts) if resume else None
         writer = create(file, source.shape, source.dtype, old=earlier is not None, **words)
-        return _save_to(writer, source, limit, progress, devices, (facts, earlier), cluster)
-
-
-def _cluster(
-    client: Any, source: Volume, memory_limit: _Limit, devices: str | Sequence[str] | None
-) -> "Cluster | None":
-    """The workers of a run; None for this machine, which also has what cannot be cut."""
-    if client is None:
-        return None
-    if devices is not None:
-        message = (
-            "devices= are of this machine, and client= has workers elsewhere; leave one of them out"
-        )
-        raise ValueError(message)
-    from arrayloom._volume_cluster import Cluster  # noqa: PLC0415 - most runs have none
-
-    cluster = Cluster.of(client, None if memory_limit is None else nbytes(memory_limit))
-    return cluster if source.ndim and source.size else None
-
-
-def _facts(source: Volume, said: Mapping[str, Any]) -> dict[str, Any]:
-    """What a file is made of and how: what has to be the same for a run that goes on with it."""
-    names = ("chunks", "shards", "zarr_format", "dataset", "compression", "levels")
-    words = {name: _plain(said.get(name)) for name in (*names, "axes", "spacing", "units")}
-    facts = {"shape": list(source.shape), "dtype": source.dtype.str, **words}
-    return {**facts, "of": fingerprint(source)}
-
-
-def _plain(value: Any) -> Any:
-    """An argument as it is read back from a journal."""
-    if value is None or isinstance(value, (str, int, float)):
-        return value
-    return np.asarray(value).tolist()
-
-
-def _earlier(file: Path, facts: Mapping[str, Any]) -> Earlier | None:
-    """The run that left a file of these facts; None if there is nothing to go on with."""
-    partial = partial_of(file)
-    found = earlier_in(journal_of(file)) if partial.exists() else None
-    if found is None:
-        return None
-    check_same(partial, found.facts, facts)
-    if kind_of(file) == "hdf5" and not found.closed:
-        return None
-    size, now = found.facts.get("bytes"), partial.stat().st_size
-    if size not in {None, now}:
-        message = (
-            f"cannot resume: {partial} has {now} bytes and was begun with {size}; "
-            "something else has changed it, so save without resume=True"
-        )
-        raise ValueError(message)
-    return found
-
-
-def _scale(
-    source: Volume,
-    spacing: Sequence[float] | None,
-    axes: Sequence[str] | None,
-    units: Sequence[str | None] | None,
-) -> Scale:
-    """Axes, distances and units as they are given, or else those of `source`."""
-    if units is None and axes is None and source.axes is not None:
-        units = source.units or None
-    distances = source.spacing if spacing is None else spacing
-    return default_scale(source.ndim, distances, source.axes if axes is None else axes, units)
-
-
-def _save_to_object(
-    target: Any,
-    source: Volume,
-    limit: int,
-    progress: Shown | None,
-    devices: str | Sequence[str] | None,
-    cluster: "Cluster | None",
-) -> dict[str, Any]:
-    check_target(target, source)
-    align = align_of(written_together(target), source.ndim)
-    waits = is_overwritten(target, source)
-    to = np.empty(source.shape, source.dtype) if waits else target
-    if type(target).__module__.split(".")[0] == "zarr":
-        to = ZarrTarget(target)
-    if cluster is None:
-        report = stream(source, to, align, limit, progress, None, devices)
-    else:
-        report = cluster.into_object(source, to, align, progress)
-    if waits:
-        target[...] = to
-    return report
-
-
-def _save_to(
-    writer: Writer,
-    source: Volume,
-    limit: int,
-    progress: Shown | None,
-    devices: str | Sequence[str] | None,
-    of: tuple[dict[str, Any], Earlier | None],
-    cluster: "Cluster | None",
-) -> dict[str, Any]:
-    facts, earlier = of
-    # Files whose voxels lie at fixed places have their size from the beginning.
-    size = writer.partial.stat().st_size if isinstance(writer.target, np.ndarray) else None
-    try:
-        journal = Journal(journal_of(writer.path), {**facts, "bytes": size}, earlier)
-    except BaseException:
-        writer.abandon(keep=True)
-        raise
-    try:
-        align = align_of(writer.granule, source.ndim)
-        if cluster is not None:
-            report = cluster.into_file(source, writer, align, progress, journal)
-        else:
-            if isinstance(writer.target, Pyramid):
-                writer.target.again(journal.done)
-            report = stream(source, writer.target, align, limit, progress, journal, devices)
-        check_read(leaves(source))
-        writer.finish()
-    except BaseException as error:
-        # If the memory is not enough for the first block, there is nothing to go on with.
-        nothing = isinstance(error, BudgetError) and journal.is_empty
-        keep = not (nothing or isinstance(error, ChangedError))
-        writer.abandon(keep=keep)
-        journal.close(remove=not keep)
-        if keep and isinstance(error, OSError) and str(writer.path) not in str(error):
-            message = (
-                f"{error}; what {writer.path} has so far is kept, and resume=True goes on with it"
-            )
-            raise OSError(message) from error
-        raise
-    journal.close(remove=True)
-    return report
+        return save_to(writer, source, run, facts, earlier)
 
 
 def convert(source: _File, target: _File, **options: Any) -> dict[str, Any]:

@@ -324,7 +324,7 @@ def test_errors_name_options(folder, monkeypatch, capsys):
     assert "is kept, and --resume goes on with it" in capsys.readouterr().err
     chunks = ["--chunks", "8,8,8"]
     with monkeypatch.context() as patch:
-        patch.setattr("arrayloom.volumes.stream", full)
+        patch.setattr("arrayloom._volume_save.stream", full)
         assert run("convert", "in.npy", "out.zarr", *chunks) == 1
     assert run("convert", "in.npy", "out.zarr", "--resume", "--levels", "2", *chunks) == 1
     told = "was begun with no --levels, and this run has --levels 2; give"
