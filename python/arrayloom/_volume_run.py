@@ -3,13 +3,15 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # Bars of other libraries have no types here.
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+import contextlib
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from arrayloom._volume import Progress
+from arrayloom._volume_cancel import CancelToken
 from arrayloom._volume_progress import Shown, reported
+from arrayloom.errors import CancelledError
 
 if TYPE_CHECKING:
     from arrayloom._volume_cluster import Cluster
@@ -26,7 +28,25 @@ class Run:
     progress: Shown | None
     devices: str | Sequence[str] | None
     cluster: "Cluster | None"
+    cancel: CancelToken | None = None
 
-    def watched(self, itemsize: int) -> AbstractContextManager[Progress | None]:
-        """What is called after each block of voxels of `itemsize` bytes; None if nobody wants to know."""
-        return reported(self.progress, itemsize)
+    @contextlib.contextmanager
+    def watched(self, itemsize: int) -> Generator[Progress | None]:
+        """What is called after each block of voxels of `itemsize` bytes, by each worker; None if nobody wants to know.
+
+        It raises `CancelledError` where the token is cancelled, which ends the run as Ctrl-C does.
+        """
+        token = self.cancel
+        with reported(self.progress, itemsize) as told:
+            if token is None:
+                yield told
+                return
+
+            def after(voxels: int, total: int, used: int) -> None:
+                if told is not None:
+                    told(voxels, total, used)
+                if token.cancelled:
+                    message = f"the run was cancelled when {voxels} of {total} voxels were written"
+                    raise CancelledError(message)
+
+            yield after

@@ -27,7 +27,7 @@ from arrayloom._volume_stamp import ChangedError, check_read
 from arrayloom._volume_stream import align_of, stream
 from arrayloom._volume_targets import check_target, is_overwritten, written_together
 from arrayloom._volume_zarr import ZarrTarget
-from arrayloom.errors import BudgetError
+from arrayloom.errors import BudgetError, CancelledError
 
 if TYPE_CHECKING:
     from arrayloom._volume_cluster import Cluster
@@ -145,11 +145,11 @@ def save_to(
         keep = not (nothing or isinstance(error, ChangedError))
         writer.abandon(keep=keep)
         journal.close(remove=not keep)
-        if keep and isinstance(error, OSError) and str(writer.path) not in str(error):
-            message = (
-                f"{error}; what {writer.path} has so far is kept, and resume=True goes on with it"
-            )
-            raise OSError(message) from error
+        name = str(writer.path)
+        if keep and isinstance(error, (OSError, CancelledError)) and name not in str(error):
+            message = f"{error}; what {name} has so far is kept, and resume=True goes on with it"
+            kind = OSError if isinstance(error, OSError) else CancelledError
+            raise kind(message) from error
         raise
     journal.close(remove=True)
     return report

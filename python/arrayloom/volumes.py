@@ -19,6 +19,7 @@ from numpy.typing import DTypeLike
 
 from arrayloom._formats import check_place, check_words, create, is_image, kind_of, open_reader
 from arrayloom._volume import Build, Volume, as_volume, leaves
+from arrayloom._volume_cancel import CancelToken, check_token
 from arrayloom._volume_held import held
 from arrayloom._volume_limits import default_limit, nbytes, threads, workers
 from arrayloom._volume_measures import histogram, min_max, otsu, sum
@@ -36,7 +37,18 @@ from arrayloom._volume_save import (
 from arrayloom._volume_stamp import stamp_of
 from arrayloom._volume_stream import align_of
 
-__all__ = ["Plan", "convert", "histogram", "min_max", "open", "otsu", "plan", "save", "sum"]
+__all__ = [
+    "CancelToken",
+    "Plan",
+    "convert",
+    "histogram",
+    "min_max",
+    "open",
+    "otsu",
+    "plan",
+    "save",
+    "sum",
+]
 
 _File = str | os.PathLike[str]
 _Limit = int | str | None
@@ -174,6 +186,7 @@ def save(
     units: Sequence[str | None] | None = None,
     devices: str | Sequence[str] | None = None,
     client: Any = None,
+    cancel: CancelToken | None = None,
 ) -> dict[str, Any]:
     """Compute `volume` into a file, within `memory_limit`.
 
@@ -214,6 +227,9 @@ def save(
         write files by the names that this process uses, ``.zarr``, ``.npy`` and ``.raw``, and arrays of Zarr in
         folders; to an array in memory they send blocks back. `memory_limit` is that of one task, by default half of
         what a worker has for each of its threads. A worker that dies costs the tasks that it had.
+    cancel
+        A token whose ``cancel()`` ends the run from any thread. It is looked at behind each block, by every worker, and
+        behind each task of `client`.
 
     Returns
     -------
@@ -228,6 +244,8 @@ def save(
         While another `save` writes the same file.
     BudgetError
         If not even the smallest block fits; nothing is written.
+    CancelledError
+        If `cancel` was cancelled. What a file has so far is kept, as after Ctrl-C, and `resume` goes on with it.
     SettingError
         For a device that is not there; the message lists those that are.
     UnsupportedError
@@ -251,9 +269,10 @@ def save(
     """
     source = as_volume(volume)
     check_progress(progress)
+    check_token(cancel)
     cluster = cluster_of(client, source, memory_limit, devices)
     limit = default_limit() if memory_limit is None else nbytes(memory_limit)
-    run = Run(limit, progress, devices, cluster)
+    run = Run(limit, progress, devices, cluster, cancel)
     words: dict[str, Any] = {
         "chunks": chunks,
         "shards": shards,
