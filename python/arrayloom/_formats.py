@@ -24,6 +24,7 @@ from numpy.typing import DTypeLike, NDArray
 from arrayloom._manifest import ManifestSource, of_hdf5, of_zarr
 from arrayloom._ome import Scale, attributes_of, create_image, scale_of
 from arrayloom._tiff import create_tiff, open_tiff
+from arrayloom._volume_durable import sync_name, sync_written
 from arrayloom._volume_zarr import create_zarr, remove_torn, settle
 from arrayloom.errors import UnsupportedError
 
@@ -269,12 +270,14 @@ class Writer:
         if hasattr(self.target, "flush"):
             self.target.flush()
 
-    def finish(self) -> None:
-        """Give the file its name."""
+    def finish(self, *, durable: bool = False) -> None:
+        """Give the file its name; a `durable` one is on the disk before, and its name behind."""
         self.flush()
         self.target = None
         if self._close is not None:
             self._close()
+        if durable:
+            sync_written(self.partial, self.path)
         old = self.path.with_name(f".{self.path.name}.old")
         if self.path.is_dir() and not self.path.is_symlink():
             # A directory cannot be replaced in one step; the old one has another name until it can go.
@@ -282,6 +285,8 @@ class Writer:
             self.path.rename(old)
         os.replace(self.partial, self.path)  # noqa: PTH105 - replaces on every system
         shutil.rmtree(old, ignore_errors=True)
+        if durable:
+            sync_name(self.path)
 
     def abandon(self, *, keep: bool) -> None:
         """Close after an error, which is the one to tell; the temporary goes unless it is kept for a later run."""

@@ -185,6 +185,7 @@ def _save(volume: Volume, options: argparse.Namespace) -> int:
         chunks=options.chunks,
         devices=options.devices,
         levels=options.levels,
+        durable=options.durable,
     )
     if options.verbose:
         sys.stderr.write(
@@ -330,6 +331,11 @@ def _parser(command: str) -> argparse.ArgumentParser:
         add("--chunks", type=_extents, help="chunks of the file that is written: 64,64,64")
     if command in {"filter", "convert"}:
         add("--resume", action="store_true", help="go on where an earlier run was stopped")
+        add(
+            "--durable",
+            action="store_true",
+            help="sync the file to the disk before the command ends",
+        )
     add("-v", "--verbose", action="store_true", help="progress and a summary on standard error")
     if command == "plan":
         add("--draw", type=_picture, metavar="FILE", help="draw the plan as .svg or .png")

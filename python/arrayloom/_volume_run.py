@@ -29,6 +29,7 @@ class Run:
     devices: str | Sequence[str] | None
     cluster: "Cluster | None"
     cancel: CancelToken | None = None
+    durable: bool = False
 
     @contextlib.contextmanager
     def watched(self, itemsize: int) -> Generator[Progress | None]:

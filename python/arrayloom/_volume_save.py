@@ -13,6 +13,7 @@ import numpy as np
 from arrayloom._formats import Writer, kind_of, partial_of
 from arrayloom._ome import Pyramid, Scale, default_scale
 from arrayloom._volume import Volume, leaves
+from arrayloom._volume_durable import UnsyncedError
 from arrayloom._volume_journal import (
     Earlier,
     Journal,
@@ -138,11 +139,11 @@ def save_to(
                 writer.target.again(journal.done)
             report = stream(source, writer.target, align, run, journal)
         check_read(leaves(source))
-        writer.finish()
+        writer.finish(durable=run.durable)
     except BaseException as error:
         # If the memory is not enough for the first block, there is nothing to go on with.
         nothing = isinstance(error, BudgetError) and journal.is_empty
-        keep = not (nothing or isinstance(error, ChangedError))
+        keep = not (nothing or isinstance(error, (ChangedError, UnsyncedError)))
         writer.abandon(keep=keep)
         journal.close(remove=not keep)
         name = str(writer.path)

@@ -187,6 +187,7 @@ def save(
     devices: str | Sequence[str] | None = None,
     client: Any = None,
     cancel: CancelToken | None = None,
+    durable: bool = False,
 ) -> dict[str, Any]:
     """Compute `volume` into a file, within `memory_limit`.
 
@@ -230,6 +231,10 @@ def save(
     cancel
         A token whose ``cancel()`` ends the run from any thread. It is looked at behind each block, by every worker, and
         behind each task of `client`.
+    durable
+        Sync the file and its name to the disk once at the end, before `save` returns, so that it survives a loss of
+        power. By default a file is atomic (it appears whole or not at all, whatever becomes of the process), but it
+        reaches the disk when the system writes it.
 
     Returns
     -------
@@ -240,6 +245,8 @@ def save(
 
     Raises
     ------
+    OSError
+        If the file cannot be written, or not be synced with `durable`.
     BlockingIOError
         While another `save` writes the same file.
     BudgetError
@@ -272,7 +279,7 @@ def save(
     check_token(cancel)
     cluster = cluster_of(client, source, memory_limit, devices)
     limit = default_limit() if memory_limit is None else nbytes(memory_limit)
-    run = Run(limit, progress, devices, cluster, cancel)
+    run = Run(limit, progress, devices, cluster, cancel, durable)
     words: dict[str, Any] = {
         "chunks": chunks,
         "shards": shards,
@@ -287,8 +294,8 @@ def save(
     words = {k: v for k, v in words.items() if v is not None}
     said = dict(words)
     if not isinstance(path, (str, os.PathLike)):
-        if words or resume:
-            name = next(iter(words), "resume")
+        if words or resume or durable:
+            name = next(iter(words), "resume" if resume else "durable")
             message = (
                 f"{name} is of files; the target is an object that is there already, leave it out"
             )
