@@ -44,11 +44,17 @@ _SHORT = {
 
 
 def _numbers(text: str) -> Any:
+    """A number, several with commas between them, or several with names: 2, 2,1,1 and z=2,y=1."""
+    if "=" in text:
+        pairs = [word.partition("=") for word in text.split(",")]
+        return {name.strip(): _numbers(number) for name, _, number in pairs}
     try:
         values = [float(word) for word in text.split(",")]
         whole = [int(v) if v == int(v) else v for v in values]
     except (ValueError, OverflowError):
-        message = f"{text!r} is no number, and no numbers with commas between them"
+        message = (
+            f"{text!r} is no number, and no numbers with commas between them, with names or without"
+        )
         raise argparse.ArgumentTypeError(message) from None
     return whole[0] if len(whole) == 1 else whole
 
@@ -148,12 +154,16 @@ def _filtered(options: argparse.Namespace) -> Volume:
         "percentile": options.percentile,
         "mode": options.mode,
         "output": options.output_dtype,
+        "spacing": True if options.physical else None,
         **dict(options.set or []),
     }
     arguments = {k: v for k, v in given.items() if v is not None}
     if "size" in parameters and "footprint" in parameters:
         arguments.setdefault("size", 3)
     for key in arguments.keys() - parameters.keys():
+        if key == "spacing" and options.physical:
+            message = f"{options.name} has no sigma that --physical could be of; leave it out"
+            raise _UsageError(message)
         message = f"{options.name} has no parameter {key}; it has {', '.join(parameters)}"
         raise _UsageError(message)
     for key, parameter in parameters.items():
@@ -297,8 +307,17 @@ def _parser(command: str) -> argparse.ArgumentParser:
     if command not in {"plan", "info"}:
         add("target", help="the file that is written")
     if command in {"filter", "plan"}:
-        add("--sigma", type=_numbers, help="standard deviation, or one for each axis: 2,1,1")
-        add("--size", type=_numbers, help="window, or one for each axis (default: 3)")
+        add(
+            "--sigma",
+            type=_numbers,
+            help="standard deviation, one for each axis (2,1,1), or for some by name (z=2,y=1)",
+        )
+        add("--physical", action="store_true", help="sigma is in the units of the file, not voxels")
+        add(
+            "--size",
+            type=_numbers,
+            help="window, one for each axis, or for some by name (default: 3)",
+        )
         add("--percentile", type=float, help="of percentile_filter")
         add(
             "--mode", type=_words, help="what lies outside, or one for each axis (default: reflect)"

@@ -16,6 +16,12 @@ output
 axes
     The axes to filter; all by default. Windows, weights, origins and modes have one entry for each, in this
     order. (SciPy takes footprints and weights in the order of the array's axes.)
+sigma, size
+    One number, one for each filtered axis, or numbers by the names of axes, as in ``sigma={"z": 1, "y": 2}``, for volumes
+    that have names and objects with ``dims``. Axes that are not named have a sigma of 0, or a size of 1.
+spacing
+    For sigmas in physical units: distances of voxels along all axes, in a list or by name, or True for those that the
+    volume has. A sigma in voxels is the sigma over the distance.
 memory_limit
     Most bytes of working memory, such as ``"512MiB"``.
 devices

@@ -7,7 +7,7 @@
 import inspect
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import index
@@ -21,10 +21,13 @@ from arrayloom._ext import VolumeExpr
 from arrayloom._volume import Build, Volume, blockwise
 from arrayloom._volume_compute import compute
 from arrayloom.filters import _kept
+from arrayloom.filters._named import by_name
 
 Input: TypeAlias = ArrayLike | Volume
 Result: TypeAlias = Any
-Numbers: TypeAlias = float | Sequence[float]
+# Also by the names of axes.
+Numbers: TypeAlias = float | Sequence[float] | Mapping[str, float]
+Sizes: TypeAlias = int | Sequence[int] | Mapping[str, int]
 Integers: TypeAlias = int | Sequence[int]
 Modes: TypeAlias = str | Sequence[str]
 Output: TypeAlias = DTypeLike | NDArray[Any] | None
@@ -261,7 +264,8 @@ def footprint_of(
     if size is None:
         message = "no footprint or filter size provided"
         raise RuntimeError(message)
-    count = len(filtered_axes(volume, axes))
+    which = filtered_axes(volume, axes)
+    size, count = by_name("size", size, volume, which, 1), len(which)
     return Footprint(tuple(sizes_of(size, count) if whole else box_sizes(size, count)))
 
 

@@ -36,6 +36,7 @@ from arrayloom.filters._common import (
     wanted_dtype,
 )
 from arrayloom.filters._kept import kept
+from arrayloom.filters._named import Spacing, in_voxels, named_axes
 from arrayloom.filters._statistics import local_statistic
 
 
@@ -100,6 +101,7 @@ def bilateral_filter(
     axes: Any = None,
     memory_limit: Limit = None,
     devices: Devices = None,
+    spacing: Spacing = None,
 ) -> Result:
     """A mean that counts voxels by their distance, and by how near their value is: it keeps edges.
 
@@ -110,7 +112,10 @@ def bilateral_filter(
     sigma_color
         Deviation of the weight of differences of values, in units of the values.
     sigma_spatial
-        Deviation of the weight of distances, in voxels; one, or one for each filtered axis.
+        Deviation of the weight of distances, in voxels; one, or one for each filtered axis. By names of axes, only
+        those are filtered.
+    spacing
+        As of `gaussian_filter`: `sigma_spatial` is then in units of these distances.
     size
         Voxels of the window; by default ``2 * ceil(3 * sigma_spatial) + 1``.
 
@@ -125,8 +130,9 @@ def bilateral_filter(
     [0.3, 0.5, 0.4, 100.4, 100.5, 100.3]
     """
     volume = as_volume(input)
-    count = len(filtered_axes(volume, axes))
-    sigmas = [float(s) for s in one_each("sigma_spatial", sigma_spatial, count)]
+    axes = filtered_axes(volume, named_axes("sigma_spatial", sigma_spatial, volume, axes))
+    given = in_voxels("sigma_spatial", sigma_spatial, volume, axes, spacing)
+    sigmas = [float(s) for s in one_each("sigma_spatial", given, len(axes))]
     if min(sigmas, default=1.0) <= 0:
         message = f"sigma_spatial {sigma_spatial} has to be positive"
         raise ValueError(message)

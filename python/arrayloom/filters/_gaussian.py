@@ -32,6 +32,7 @@ from arrayloom.filters._common import (
     wanted_dtype,
 )
 from arrayloom.filters._kept import kept
+from arrayloom.filters._named import Spacing, in_voxels
 from arrayloom.filters._sums import Taps, laplacian_sums, linear_sums, sum_of
 
 
@@ -127,6 +128,7 @@ def gaussian_filter(
     axes: Any = None,
     memory_limit: Limit = None,
     devices: Devices = None,
+    spacing: Spacing = None,
 ) -> Result:
     """Gaussian smoothing, or derivatives of it.
 
@@ -135,7 +137,11 @@ def gaussian_filter(
     input
         Array or volume.
     sigma
-        Standard deviation in voxels; one, or one for each filtered axis. Zero leaves an axis alone.
+        Standard deviation in voxels; one, or one for each filtered axis. Zero leaves an axis alone. By names of axes,
+        as in ``{"z": 1, "y": 2}``, the others are left alone.
+    spacing
+        Distances of voxels along all axes, in a list or by name: `sigma` is then in their units, and each one is
+        divided by the distance along its axis. True stands for the distances that the volume has.
     order
         0 smooths; n gives the n-th derivative of a Gaussian.
     truncate, radius
@@ -153,8 +159,14 @@ def gaussian_filter(
     >>> x[2, 2] = 1
     >>> float(gaussian_filter(x, 1).sum().round(5))
     1.0
+    >>> physical = gaussian_filter(x, 2, spacing=(2, 1))
+    >>> bool((physical == gaussian_filter(x, (1, 2))).all())
+    True
     """
-    volume = precise(as_volume(input), output)
+    source = as_volume(input)
+    volume = precise(source, output)
+    axes = filtered_axes(source, axes)
+    sigma = in_voxels("sigma", sigma, source, axes, spacing)
     signed = np.any(np.asarray(order) > 0)
     default = float_of(volume.dtype) if signed else linear_of(volume.dtype)
     dtype = wanted_dtype(output, default)
@@ -176,6 +188,7 @@ def gaussian_filter1d(
     radius: int | None = None,
     memory_limit: Limit = None,
     devices: Devices = None,
+    spacing: Spacing = None,
 ) -> Result:
     """Gaussian smoothing along one axis; see `gaussian_filter`.
 
@@ -199,6 +212,7 @@ def gaussian_filter1d(
         axes=(axis,),
         memory_limit=memory_limit,
         devices=devices,
+        spacing=spacing,
     )
 
 
@@ -215,6 +229,7 @@ def gaussian_laplace(
     devices: Devices = None,
     truncate: float = 4.0,
     radius: Any = None,
+    spacing: Spacing = None,
 ) -> Result:
     """Sum of the second derivatives of a Gaussian along all axes; floats for integers.
 
@@ -226,9 +241,11 @@ def gaussian_laplace(
     >>> bool(abs(gaussian_laplace(np.ones((6, 6)), 1)).max() < 0.01)
     True
     """
-    volume = precise(as_volume(input), output)
+    source = as_volume(input)
+    volume = precise(source, output)
+    which = filtered_axes(source, axes)
+    sigma = in_voxels("sigma", sigma, source, which, spacing)
     dtype = wanted_dtype(output, float_of(volume.dtype))
-    which = filtered_axes(volume, axes)
     modes = modes_of(mode, len(which))
     if len(set(modes)) > 1:
         kind = float_of(volume.dtype)
@@ -271,6 +288,7 @@ def gaussian_gradient_magnitude(
     devices: Devices = None,
     truncate: float = 4.0,
     radius: Any = None,
+    spacing: Spacing = None,
 ) -> Result:
     """Length of the gradient of a Gaussian-smoothed array; floats for integers.
 
@@ -284,8 +302,10 @@ def gaussian_gradient_magnitude(
     >>> float(gaussian_gradient_magnitude(ramp, 1)[10].round(3))
     1.0
     """
-    volume = precise(as_volume(input), output)
-    which = filtered_axes(volume, axes)
+    source = as_volume(input)
+    volume = precise(source, output)
+    which = filtered_axes(source, axes)
+    sigma = in_voxels("sigma", sigma, source, which, spacing)
     orders = [[1 if a == b else 0 for b in which] for a in which]
     kind = float_of(volume.dtype)
     dtype = wanted_dtype(output, kind)
@@ -323,6 +343,7 @@ def difference_of_gaussians(
     truncate: float = 4.0,
     memory_limit: Limit = None,
     devices: Devices = None,
+    spacing: Spacing = None,
 ) -> Result:
     """Difference of two Gaussian-smoothed arrays; `high_sigma` is 1.6 times `low_sigma` by default.
 
@@ -332,11 +353,17 @@ def difference_of_gaussians(
     >>> bool(abs(difference_of_gaussians(np.full((4, 4), 3.0), 1)).max() < 1e-12)
     True
     """
-    volume = precise(as_volume(input), output)
-    high = np.multiply(low_sigma, 1.6).tolist() if high_sigma is None else high_sigma
+    source = as_volume(input)
+    volume = precise(source, output)
+    axes = filtered_axes(source, axes)
+    fine = in_voxels("low_sigma", low_sigma, source, axes, spacing)
+    if high_sigma is None:
+        coarse = np.multiply(fine, 1.6).tolist()
+    else:
+        coarse = in_voxels("high_sigma", high_sigma, source, axes, spacing)
     kind = float_of(volume.dtype)
     low, far = (
-        _gaussian(volume, s, 0, mode, cval, truncate, None, axes, kind) for s in (low_sigma, high)
+        _gaussian(volume, s, 0, mode, cval, truncate, None, axes, kind) for s in (fine, coarse)
     )
     return finish(
         input,
@@ -359,6 +386,7 @@ def high_pass(
     truncate: float = 4.0,
     memory_limit: Limit = None,
     devices: Devices = None,
+    spacing: Spacing = None,
 ) -> Result:
     """The array minus its Gaussian-smoothed self; floats for integers.
 
@@ -379,6 +407,7 @@ def high_pass(
         truncate=truncate,
         memory_limit=memory_limit,
         devices=devices,
+        spacing=spacing,
     )
 
 
@@ -395,6 +424,7 @@ def unsharp_mask(
     truncate: float = 4.0,
     memory_limit: Limit = None,
     devices: Devices = None,
+    spacing: Spacing = None,
 ) -> Result:
     """``x + amount * (x - gaussian(x))``; with `amount` None the difference alone.
 
@@ -404,7 +434,10 @@ def unsharp_mask(
     >>> unsharp_mask(np.full(5, 3.0), 1).round(6).tolist()
     [3.0, 3.0, 3.0, 3.0, 3.0]
     """
-    volume = precise(as_volume(input), output)
+    source = as_volume(input)
+    volume = precise(source, output)
+    axes = filtered_axes(source, axes)
+    sigma = in_voxels("sigma", sigma, source, axes, spacing)
     kind = float_of(volume.dtype)
     smooth = _gaussian(volume, sigma, 0, mode, cval, truncate, None, axes, kind)
 

@@ -19,6 +19,7 @@ from arrayloom.filters._common import (
     Modes,
     Output,
     Result,
+    Sizes,
     box_sizes,
     filtered_axes,
     finish,
@@ -34,6 +35,7 @@ from arrayloom.filters._common import (
     warn_caller,
 )
 from arrayloom.filters._kept import kept
+from arrayloom.filters._named import by_name
 from arrayloom.filters._sums import Taps, complex_sums, linear_sums, sum_of, weighted_sums
 
 
@@ -51,7 +53,7 @@ def _for_means(volume: Volume, output: Output, inexact: set[str], mode: Modes, c
 @kept
 def uniform_filter(
     input: Input,
-    size: Integers = 3,
+    size: Sizes = 3,
     output: Output = None,
     mode: Modes = "reflect",
     cval: complex = 0.0,
@@ -69,10 +71,10 @@ def uniform_filter(
     [1.333, 3.0, 4.667]
     """
     volume = as_volume(input)
+    which = filtered_axes(volume, axes)
+    size, count = by_name("size", size, volume, which, 1), len(which)
     # Windows that are clipped are weighted.
     volume = _for_means(volume, output, {"renormalize"}, mode, cval)
-    which = filtered_axes(volume, axes)
-    count = len(which)
     rows = zip(
         which,
         box_sizes(size, count),
