@@ -29,12 +29,12 @@ _WITH_VALUE = frozenset(
         "--trace",
     }
 )
-_COMMANDS = frozenset({"backends", "replay", "filter", "convert", "plan", "view"})
+_COMMANDS = frozenset({"backends", "replay", "filter", "convert", "plan", "view", "report"})
 _USAGE = """python -m arrayloom [options] (script.py | -m module | -c code | -) [args ...]
        python -m arrayloom info [--json] [FILE]
        python -m arrayloom backends
        python -m arrayloom replay TRACE [--limit SIZE]
-       python -m arrayloom (filter | convert | plan | view) --help"""
+       python -m arrayloom (filter | convert | plan | view | report) --help"""
 
 
 class Options(argparse.Namespace):

@@ -54,6 +54,11 @@ class Grid:
         """Number of blocks along each axis."""
         return tuple(-(-n // b) for n, b in zip(self.shape, self.block, strict=True))
 
+    @property
+    def bounds(self) -> list[list[int]]:
+        """Where blocks begin and end along each axis."""
+        return [[*range(0, n, b), n] for n, b in zip(self.shape, self.block, strict=True)]
+
     def __len__(self) -> int:
         return math.prod(self.counts)
 

@@ -1,4 +1,4 @@
-"""The commands ``arrayloom filter``, ``convert``, ``plan``, ``view`` and ``info FILE``.
+"""The commands ``arrayloom filter``, ``convert``, ``plan``, ``view``, ``report`` and ``info FILE``.
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 no plan fits the memory, 130 interrupted.
 """
@@ -186,17 +186,19 @@ def _filtered(options: argparse.Namespace) -> Volume:
 def _save(volume: Volume, options: argparse.Namespace) -> int:
     if options.memory is not None:
         _tell_cost(volume, options)
-    report = volumes.save(
-        options.target,
-        volume,
-        memory_limit=options.memory,
-        progress=sys.stderr.isatty() or options.verbose,
-        resume=options.resume,
-        chunks=options.chunks,
-        devices=options.devices,
-        levels=options.levels,
-        durable=options.durable,
-    )
+    with volumes.live() if options.live else contextlib.nullcontext():
+        report = volumes.save(
+            options.target,
+            volume,
+            memory_limit=options.memory,
+            progress=sys.stderr.isatty() or options.verbose,
+            resume=options.resume,
+            chunks=options.chunks,
+            devices=options.devices,
+            levels=options.levels,
+            durable=options.durable,
+            events=options.events,
+        )
     if options.verbose:
         sys.stderr.write(
             f"{report['blocks']} blocks, at most {report['peak']:,} bytes of memory, "
@@ -282,13 +284,31 @@ def _info(options: argparse.Namespace) -> int:
     return 0
 
 
+def _report(options: argparse.Namespace) -> int:
+    found = volumes.report(options.events)
+    sys.stdout.write(f"{found}\n")
+    if options.html is not None:
+        found.html(options.html)
+    return 0
+
+
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "filter": _filter,
     "convert": _convert,
     "plan": _plan,
     "view": _view,
     "info": _info,
+    "report": _report,
 }
+
+
+def _report_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="arrayloom report", description="Say how a run went that was saved with --events."
+    )
+    parser.add_argument("events", help="the file of --events")
+    parser.add_argument("--html", metavar="FILE", help="write the page of the run too")
+    return parser
 
 
 def _parser(command: str) -> argparse.ArgumentParser:
@@ -355,6 +375,8 @@ def _parser(command: str) -> argparse.ArgumentParser:
             action="store_true",
             help="sync the file to the disk before the command ends",
         )
+        add("--live", action="store_true", help="serve a page on this machine that shows the run")
+        add("--events", metavar="FILE", help="write what the run does to FILE, for `report`")
     add("-v", "--verbose", action="store_true", help="progress and a summary on standard error")
     if command == "plan":
         add("--draw", type=_picture, metavar="FILE", help="draw the plan as .svg or .png")
@@ -376,7 +398,7 @@ def _as_options(message: str, parser: argparse.ArgumentParser) -> str:
 
 def main(command: str, argv: Sequence[str]) -> int:
     """Run one of `COMMANDS` and return the exit status."""
-    parser = _parser(command)
+    parser = _report_parser() if command == "report" else _parser(command)
     options = parser.parse_args(list(argv))
     try:
         return COMMANDS[command](options)

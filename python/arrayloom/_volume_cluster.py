@@ -22,6 +22,7 @@ from arrayloom._formats import Writer, kind_of
 from arrayloom._ome import Pyramid
 from arrayloom._volume import Box, Build, Volume, granule_of, leaves
 from arrayloom._volume_blocks import Batches, Grid, block_of, pieces, voxels
+from arrayloom._volume_events import Recorder
 from arrayloom._volume_executors import ItemError, executor_of
 from arrayloom._volume_journal import Journal
 from arrayloom._volume_limits import default_limit, few_threads, threads
@@ -194,6 +195,7 @@ class Cluster:
         written = sum(map(voxels, done))
         work = Blocks(source, targets[0], grid, self.limit, self.threads)
         batches = Batches(grid, left, self.slots, joined=targets[0] is not None)
+        self._begin(run.recorder, source, grid, done)
         try:
             with (
                 run.watched(source.itemsize) as told,
@@ -211,6 +213,7 @@ class Cluster:
                         written += voxels(part)
                         if journal is not None:
                             journal.add(*part)
+                    _tell(run.recorder, grid, item, found)
                     if told is not None:
                         told(written, source.size, report.peak)
             for level, (above, target) in enumerate(itertools.pairwise(targets), 1):
@@ -223,6 +226,17 @@ class Cluster:
             message = f"{error}; what is written is kept, and resume=True goes on with it"
             raise WorkerError(message) from error.__cause__
         return report.facts
+
+    def _begin(
+        self, recorder: Recorder | None, source: Volume, grid: Grid, done: Sequence[Box]
+    ) -> None:
+        """Tell the plan; times of this process say nothing of the workers."""
+        if recorder is None:
+            return
+        devices = [f"{self.slots} workers"]
+        recorder.begin(
+            source, self.limit, bounds=grid.bounds, done=done, devices=devices, threads=None
+        )
 
     def _check_arrays(self, source: Volume) -> None:
         arrays = [
@@ -298,6 +312,15 @@ class Cluster:
         finally:
             if not ended:
                 self.executor.cancel()
+
+
+def _tell(recorder: Recorder | None, grid: Grid, item: tuple[int, int], found: Done) -> None:
+    """Tell the blocks of a task that ended."""
+    if recorder is None:
+        return
+    first, count = item
+    for number in range(first, first + count):
+        recorder.done(number, grid.box(number), found.seconds / count, found.worker)
 
 
 def _whole(box: Any, chunk: Sequence[int], shape: Sequence[int]) -> Box:

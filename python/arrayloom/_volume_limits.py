@@ -12,7 +12,7 @@ from arrayloom._ext import gpus
 from arrayloom._volume_memory import available
 from arrayloom.errors import SettingError
 
-__all__ = ["default_limit", "few_threads", "nbytes", "threads", "workers"]
+__all__ = ["Worker", "default_limit", "few_threads", "nbytes", "threads", "workers"]
 
 
 def nbytes(text: object) -> int:

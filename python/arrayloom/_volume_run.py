@@ -4,9 +4,9 @@
 # Bars of other libraries have no types here.
 
 import contextlib
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from arrayloom._volume import Progress
 from arrayloom._volume_cancel import CancelToken
@@ -15,6 +15,7 @@ from arrayloom.errors import CancelledError
 
 if TYPE_CHECKING:
     from arrayloom._volume_cluster import Cluster
+    from arrayloom._volume_events import Recorder
 
 __all__ = ["Run"]
 
@@ -30,6 +31,7 @@ class Run:
     cluster: "Cluster | None"
     cancel: CancelToken | None = None
     durable: bool = False
+    recorder: "Recorder | None" = None
 
     @contextlib.contextmanager
     def watched(self, itemsize: int) -> Generator[Progress | None]:
@@ -37,17 +39,24 @@ class Run:
 
         It raises `CancelledError` where the token is cancelled, which ends the run as Ctrl-C does.
         """
-        token = self.cancel
+        token, recorder = self.cancel, self.recorder
         with reported(self.progress, itemsize) as told:
-            if token is None:
+            if token is None and recorder is None:
                 yield told
                 return
 
             def after(voxels: int, total: int, used: int) -> None:
                 if told is not None:
                     told(voxels, total, used)
-                if token.cancelled:
+                if recorder is not None:
+                    recorder.memory(voxels, used)
+                if token is not None and token.cancelled:
                     message = f"the run was cancelled when {voxels} of {total} voxels were written"
                     raise CancelledError(message)
 
             yield after
+
+    def took(self, report: Mapping[str, Any]) -> None:
+        """Tell what the run took, if somebody listens."""
+        if self.recorder is not None:
+            self.recorder.took(report)

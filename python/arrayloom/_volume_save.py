@@ -114,6 +114,7 @@ def save_to_object(target: Any, source: Volume, run: Run) -> dict[str, Any]:
         report = stream(source, to, align, run, None)
     else:
         report = run.cluster.into_object(source, to, align, run)
+    run.took(report)
     if waits:
         target[...] = to
     return report
@@ -138,6 +139,7 @@ def save_to(
             if isinstance(writer.target, Pyramid):
                 writer.target.again(journal.done)
             report = stream(source, writer.target, align, run, journal)
+        run.took(report)
         check_read(leaves(source))
         writer.finish(durable=run.durable)
     except BaseException as error:

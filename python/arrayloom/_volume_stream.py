@@ -3,14 +3,15 @@
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 # Targets of many libraries come in; their element types are known at run time only.
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from arrayloom._volume import Box, Build, Volume
+from arrayloom._volume_events import Recorder
 from arrayloom._volume_journal import Journal
-from arrayloom._volume_limits import threads, workers
+from arrayloom._volume_limits import Worker, threads, workers
 from arrayloom._volume_run import Run
 from arrayloom.errors import BudgetError
 
@@ -49,10 +50,15 @@ def stream(
     taken = taken_by(target, build, align, run.limit, run.devices)
     limit = run.limit - taken
     shared = workers(run.devices, limit)
+    sink: Callable[[Box, memoryview], None] = write
+    after: Callable[[Sequence[int], Sequence[int]], None] = written
+    if run.recorder is not None:
+        _begin(run.recorder, source, build, align, limit, done, shared)
+        sink, after = run.recorder.around(write, written)
     try:
         with run.watched(source.itemsize) as told:
             report = build.expr.run_to_sink(
-                write, limit, threads(), align, done, told, written, shared
+                sink, limit, threads(), align, done, told, after, shared
             )
     except BudgetError as error:
         if len(shared) < 2:
@@ -60,6 +66,33 @@ def stream(
         message = f"{error}; {len(shared)} workers share {limit} bytes"
         raise BudgetError(message) from None
     return {**report, "peak": report["peak"] + taken}
+
+
+def _begin(
+    recorder: Recorder,
+    source: Volume,
+    build: Build,
+    align: list[int],
+    limit: int,
+    done: Sequence[Box],
+    shared: Sequence[Worker],
+) -> None:
+    """Tell `recorder` how the run is planned; what it will do is known of one worker that begins on the CPU."""
+    devices = [device or "cpu" for _, _, device, _ in shared] or ["cpu"]
+    facts = None
+    if source.ndim and source.size and not done and devices == ["cpu"]:
+        room, each = shared[0][:2] if shared else (limit, threads())
+        facts = build.expr.plan(room, each, align)
+    recorder.begin(
+        source,
+        limit,
+        bounds=None if facts is None else facts["bounds"],
+        done=done,
+        devices=devices,
+        threads=threads() if set(devices) == {"cpu"} else None,
+    )
+    if facts is not None:
+        recorder.expect(facts)
 
 
 def taken_by(

@@ -6,6 +6,8 @@
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 # Arrays and targets of many libraries come in; their element types are known at run time only.
 
+import os
+import socket
 import threading
 import time
 from dataclasses import dataclass, field
@@ -32,6 +34,12 @@ class Done:
     seconds: float
     report: dict[str, Any]
     values: NDArray[Any] | None = None
+    worker: str = ""
+    """The machine and the process that had it."""
+
+
+def _here() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def _slices(box: Box) -> tuple[slice, ...]:
@@ -119,7 +127,7 @@ class Blocks:
                 write, self.limit - taken, threads(), align, rest, None, None, []
             )
         report = {**report, "peak": report["peak"] + taken}
-        return Done(time.monotonic() - began, report, values)
+        return Done(time.monotonic() - began, report, values, _here())
 
 
 @dataclass

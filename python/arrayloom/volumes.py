@@ -11,8 +11,9 @@ with the neighbours that its windows need, so the result has the bits of the who
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -20,11 +21,13 @@ from numpy.typing import DTypeLike
 from arrayloom._formats import check_place, check_words, create, is_image, kind_of, open_reader
 from arrayloom._volume import Build, Volume, as_volume, leaves
 from arrayloom._volume_cancel import CancelToken, check_token
+from arrayloom._volume_events import recorded
 from arrayloom._volume_held import held
 from arrayloom._volume_limits import default_limit, nbytes, threads, workers
 from arrayloom._volume_measures import histogram, min_max, otsu, sum
 from arrayloom._volume_plan import Plan
 from arrayloom._volume_progress import Shown, check_progress
+from arrayloom._volume_report import RunReport, report
 from arrayloom._volume_run import Run
 from arrayloom._volume_save import (
     begun_as,
@@ -37,15 +40,21 @@ from arrayloom._volume_save import (
 from arrayloom._volume_stamp import stamp_of
 from arrayloom._volume_stream import align_of
 
+if TYPE_CHECKING:
+    from arrayloom._volume_live import Live
+
 __all__ = [
     "CancelToken",
     "Plan",
+    "RunReport",
     "convert",
     "histogram",
+    "live",
     "min_max",
     "open",
     "otsu",
     "plan",
+    "report",
     "save",
     "sum",
 ]
@@ -188,6 +197,7 @@ def save(
     client: Any = None,
     cancel: CancelToken | None = None,
     durable: bool = False,
+    events: _File | None = None,
 ) -> dict[str, Any]:
     """Compute `volume` into a file, within `memory_limit`.
 
@@ -235,6 +245,9 @@ def save(
         Sync the file and its name to the disk once at the end, before `save` returns, so that it survives a loss of
         power. By default a file is atomic (it appears whole or not at all, whatever becomes of the process), but it
         reaches the disk when the system writes it.
+    events
+        A file for what the run does, as it does it: one JSON object a line, which `report` reads. What was in the file
+        is replaced. If it cannot be written any more, the run goes on, and a warning comes at its end.
 
     Returns
     -------
@@ -300,7 +313,8 @@ def save(
                 f"{name} is of files; the target is an object that is there already, leave it out"
             )
             raise ValueError(message)
-        return save_to_object(path, source, run)
+        with recorded(events, f"a {type(path).__name__}") as recorder:
+            return save_to_object(path, source, replace(run, recorder=recorder))
     file = Path(path)
     check_words(file, words, written=True)
     if cluster is not None:
@@ -324,11 +338,36 @@ def save(
     # What the expression cannot do is told before there is a file.
     Build().add(source)
     check_place(file)
-    with held(file):
+    with held(file), recorded(events, str(file)) as recorder:
         facts = begun_as(source, said)
         earlier = earlier_of(file, facts) if resume else None
         writer = create(file, source.shape, source.dtype, old=earlier is not None, **words)
-        return save_to(writer, source, run, facts, earlier)
+        return save_to(writer, source, replace(run, recorder=recorder), facts, earlier)
+
+
+def live() -> "Live":
+    """Serve a page on this machine that shows runs while they go on: blocks, memory, rate and devices.
+
+    It listens to ``127.0.0.1`` on any free port, shows runs of this process that begin while it is open, and tells its
+    address, which has a random token, on standard error. Nothing is served before it is called, and runs cost nothing.
+
+    Returns
+    -------
+    Live
+        A context manager that closes the page; it also has ``url`` and ``close()``.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, os
+    >>> with tempfile.TemporaryDirectory() as folder, live() as page:
+    ...     facts = save(os.path.join(folder, "out.npy"), np.zeros((9, 9)))
+    ...     page.url.startswith("http://127.0.0.1:")
+    True
+    """
+    # A server takes a while to import.
+    from arrayloom._volume_live import Live  # noqa: PLC0415
+
+    return Live()
 
 
 def convert(source: _File, target: _File, **options: Any) -> dict[str, Any]:
