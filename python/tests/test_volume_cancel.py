@@ -174,3 +174,23 @@ def test_what_is_no_token_is_refused(tmp_path):
     with pytest.raises(TypeError, match=r"cancel=True is no token; give an arrayloom\.volumes\.C"):
         v.save(tmp_path / "out.npy", work(), cancel=True)
     assert names(tmp_path) == set()
+
+
+@pytest.mark.parametrize("name", ["out.npy", "out.ome.zarr"])
+def test_a_run_that_is_cancelled_at_its_last_block_only_has_to_be_finished(tmp_path, name):
+    skip_without(name)
+    token, words = v.CancelToken(), {}
+    if name.endswith("zarr"):
+        words = {"chunks": (8, 10, 20), "levels": 2}
+
+    def progress(voxels, total, _):
+        if voxels == total:
+            token.cancel()
+
+    with pytest.raises(CancelledError, match="when 19200 of 19200 voxels were written"):
+        v.save(tmp_path / name, work(), cancel=token, progress=progress, **LIMIT, **words)
+    events = tmp_path / "run.jsonl"
+    report = v.save(tmp_path / name, work(), resume=True, events=events, **LIMIT, **words)
+    assert report["blocks"] == v.report(events).blocks == 0
+    assert v.report(events).bottleneck == "nothing was written"
+    assert np.array_equal(read(tmp_path / name), EXPECTED)

@@ -12,7 +12,16 @@ import zlib
 import numpy as np
 import pytest
 
-from arrayloom import _cli, _volume_limits, _volume_measures, filters, volumes
+from arrayloom import (
+    _cli,
+    _volume_cancel,
+    _volume_limits,
+    _volume_measures,
+    _volume_page,
+    _volume_report,
+    filters,
+    volumes,
+)
 from arrayloom.compat import hip
 
 
@@ -35,12 +44,19 @@ def read_png(path):
     return np.frombuffer(lines, np.uint8).reshape(rows, columns + 1)[:, 1:]
 
 
+WITH_EXAMPLES = [
+    volumes,
+    _volume_cancel,
+    _volume_limits,
+    _volume_measures,
+    _volume_page,
+    _volume_report,
+    hip,
+]
 PARTS = [m.name for m in pkgutil.iter_modules(filters.__path__, "arrayloom.filters.")]
 
 
-@pytest.mark.parametrize(
-    "module", [volumes, _volume_limits, _volume_measures, hip, *map(importlib.import_module, PARTS)]
-)
+@pytest.mark.parametrize("module", [*WITH_EXAMPLES, *map(importlib.import_module, PARTS)])
 def test_the_examples_are_right(module):
     result = doctest.testmod(module)
     assert result.failed == 0
