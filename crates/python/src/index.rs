@@ -4,7 +4,7 @@
 //! other keys are NumPy's work on computed data.
 #![expect(unsafe_code, reason = "C slots of the array type")]
 
-use crate::lift::{lift, lower};
+use crate::lift::{lift, make_lazy, stays_plain, while_plain};
 use crate::map::{Options, Outcome};
 use crate::np::{self, Arr};
 use crate::operand::Reason;
@@ -132,11 +132,38 @@ pub(crate) unsafe extern "C" fn subscript(a: *mut PyObject, key: *mut PyObject) 
                 };
             }
         }
-        // SAFETY: `ndarray`'s own slot, with live objects.
-        let view = owned(py, unsafe { (own().subscript)(a.as_ptr(), key.as_ptr()) })?;
-        lower(&view);
-        Ok(view)
+        view(&a, || {
+            // SAFETY: `ndarray`'s own slot, with live objects.
+            unsafe { (own().subscript)(a.as_ptr(), key.as_ptr()) }
+        })
     })
+}
+
+/// What one of `ndarray`'s slots gives for a lazy array: an element, or a view, which is lazy unless there is no need.
+fn view<'py>(
+    a: &Bound<'py, PyAny>,
+    slot: impl FnOnce() -> *mut PyObject,
+) -> PyResult<Bound<'py, PyAny>> {
+    let view = owned(a.py(), while_plain(a, slot))?;
+    let Some(made) = exact(&view) else {
+        return Ok(view);
+    };
+    // A view of a view is one of the array itself, which NumPy sees only among arrays of one type.
+    let root = Arr::of(a).and_then(|array| array.base(a.py()));
+    if let Some(root) = root.filter(|root| root.get_type_ptr() == state::lazy_type()) {
+        made.rebase(root);
+    }
+    if !stays_plain(made) {
+        make_lazy(&view);
+    }
+    Ok(view)
+}
+
+/// The array, if it is exactly NumPy's.
+fn exact(object: &Bound<'_, PyAny>) -> Option<Arr> {
+    let plain = object.get_type_ptr() == np::array_type();
+    // SAFETY: exactly an array.
+    plain.then(|| unsafe { Arr::new(object.as_ptr()) })
 }
 
 /// An index of arrays, masks or fields that is not recorded.
@@ -203,8 +230,10 @@ pub(crate) unsafe extern "C" fn set(
         let value = unsafe { lend(py, value) };
         let recorded = match kind_of(array, &key) {
             Key::View => {
-                // SAFETY: `ndarray`'s own slot, with live objects.
-                let view = owned(py, unsafe { (own().subscript)(a.as_ptr(), key.as_ptr()) })?;
+                let view = view(&a, || {
+                    // SAFETY: `ndarray`'s own slot, with live objects.
+                    unsafe { (own().subscript)(a.as_ptr(), key.as_ptr()) }
+                })?;
                 if is_small_and_there(&view, &value) {
                     return np::assign(&view, &value).map(|()| 0);
                 }
@@ -365,10 +394,10 @@ pub(crate) unsafe extern "C" fn item(a: *mut PyObject, i: isize) -> *mut PyObjec
         // SAFETY: the interpreter lends the object.
         let a = unsafe { lend(py, a) };
         read_vector(py, &a)?;
-        // SAFETY: `ndarray`'s own slot, with a live object.
-        let item = owned(py, unsafe { (own().item)(a.as_ptr(), i) })?;
-        lower(&item);
-        Ok(item)
+        view(&a, || {
+            // SAFETY: `ndarray`'s own slot, with a live object.
+            unsafe { (own().item)(a.as_ptr(), i) }
+        })
     })
 }
 

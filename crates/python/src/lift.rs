@@ -1,4 +1,4 @@
-//! Results of NumPy that lie in the arena become lazy arrays, and small views of values that are there plain
+//! Results of NumPy that lie in the arena become lazy arrays, and small views of values that are there stay plain
 //! ones.
 #![expect(unsafe_code, reason = "changes the type of a fresh array")]
 
@@ -29,9 +29,13 @@ pub(crate) fn lift_held(object: &Bound<'_, PyAny>) {
         .dtype()
         .is_some_and(|dtype| birth::worth_it(dtype, array.shape()))
         && state::engine().slot_at(array.addr()).is_some();
-    if !fits {
-        return;
+    if fits {
+        make_lazy(object);
     }
+}
+
+/// Gives a plain array our type.
+pub(crate) fn make_lazy(object: &Bound<'_, PyAny>) {
     let kind = state::lazy_type();
     // SAFETY: a live type; the object holds this reference from now on, as heap types want.
     unsafe { ffi::Py_INCREF(kind.cast()) };
@@ -39,21 +43,36 @@ pub(crate) fn lift_held(object: &Bound<'_, PyAny>) {
     unsafe { (*object.as_ptr()).ob_type = kind };
 }
 
-/// Makes a fresh view plain that is small and whose values lie at their address: a row, a column, a corner.
-/// NumPy works on it as quickly as without us, and the pages tell us when that matters.
-pub(crate) fn lower(view: &Bound<'_, PyAny>) {
-    // SAFETY: a live object.
-    let holders = unsafe { ffi::Py_REFCNT(view.as_ptr()) };
-    if holders != 1 || view.get_type_ptr() != state::lazy_type() {
-        return;
+/// True for a view that is small and whose values lie at their address, such as a row, a column or a corner. NumPy works
+/// on it as quickly as without us, and the pages tell us when that matters.
+pub(crate) fn stays_plain(view: Arr) -> bool {
+    view.nbytes() < state::min_bytes() && sync::is_value_there(view)
+}
+
+/// Runs `work` while a lazy array is plain: what NumPy makes of it then is plain too, and NumPy asks our type for nothing.
+pub(crate) fn while_plain<T>(array: &Bound<'_, PyAny>, work: impl FnOnce() -> T) -> T {
+    let _lazy_again = Swapped::new(array.as_ptr(), np::array_type());
+    work()
+}
+
+/// An object that has another type of the same size and fields until the end. It holds the reference to its own type all
+/// the time.
+struct Swapped {
+    object: *mut ffi::PyObject,
+    own: *mut ffi::PyTypeObject,
+}
+
+impl Swapped {
+    fn new(object: *mut ffi::PyObject, other: *mut ffi::PyTypeObject) -> Swapped {
+        // SAFETY: a live object that the caller holds, of a type with the same size and fields.
+        let own = unsafe { std::mem::replace(&mut (*object).ob_type, other) };
+        Swapped { object, own }
     }
-    // SAFETY: the type is that of lazy arrays.
-    let array = unsafe { Arr::new(view.as_ptr()) };
-    if array.nbytes() >= state::min_bytes() || !sync::is_value_there(array) {
-        return;
+}
+
+impl Drop for Swapped {
+    fn drop(&mut self) {
+        // SAFETY: the caller holds the object during its work.
+        unsafe { (*self.object).ob_type = self.own };
     }
-    // SAFETY: a static type with the same size and fields; no C code is at work on the object.
-    unsafe { (*view.as_ptr()).ob_type = np::array_type() };
-    // SAFETY: the object held this reference to its heap type.
-    unsafe { ffi::Py_DECREF(state::lazy_type().cast()) };
 }
