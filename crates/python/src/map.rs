@@ -245,6 +245,10 @@ impl Call<'_> {
         if !(options.unsafe_cast || same_kind(*result, target.layout.dtype)) {
             leave!(Mismatch)
         }
+        // NumPy warns of imaginary parts that are lost.
+        if result.is_complex() && !target.layout.dtype.is_complex() {
+            leave!(Mismatch)
+        }
         let fits = broadcast_many([self.shape.as_slice(), target.layout.shape.as_slice()]);
         if fits.ok().as_ref() != Some(&target.layout.shape) {
             leave!(Mismatch)
@@ -300,7 +304,7 @@ impl Call<'_> {
         }
         let slot = target.slot.map(|(slot, _)| slot);
         let fresh = slot.is_some_and(|slot| state::engine().is_fresh(slot));
-        if (bytes < least || !fresh) && sync::is_settled(target.array) && self.values_are_there() {
+        if (bytes < least || !fresh) && sync::is_settled(target.array) && self.values_come(py)? {
             return Ok(true);
         }
         if !fresh {
@@ -342,11 +346,17 @@ impl Call<'_> {
             && self.is_plain()
     }
 
-    fn values_are_there(&self) -> bool {
-        self.inputs.iter().all(|input| match input {
-            Input::View(view) => sync::is_there(view.array),
-            Input::Scalar(_) | Input::Weak(_) => true,
-        })
+    /// True if all values are computed. Those that wait in blocks come to their addresses: who needs one at once does
+    /// so again.
+    fn values_come(&self, py: Python<'_>) -> PyResult<bool> {
+        let views = || self.inputs.iter().filter_map(Input::view);
+        if !views().all(|view| sync::is_computed(view.array)) {
+            return Ok(false);
+        }
+        for view in views().filter(|view| !sync::is_there(view.array)) {
+            sync::read(py, view.array)?;
+        }
+        Ok(true)
     }
 
     /// True for a quick operation that casts nothing, its result neither.

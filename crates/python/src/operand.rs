@@ -230,9 +230,17 @@ impl Input {
         }
     }
 
+    /// The view, if it is one.
+    pub(crate) fn view(&self) -> Option<&View> {
+        match self {
+            Input::View(view) => Some(view),
+            Input::Scalar(_) | Input::Weak(_) => None,
+        }
+    }
+
     /// True for a view that has not been computed.
     pub(crate) fn pending(&self) -> bool {
-        matches!(self, Input::View(view) if view.pending)
+        self.view().is_some_and(|view| view.pending)
     }
 }
 

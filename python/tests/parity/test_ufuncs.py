@@ -364,3 +364,30 @@ def test_floats_to_integers_near_and_far(xp, dtype, to):
             found = differences(observe(body, np), observe(body, xp))
             failures += [f"{size} {count}: {line}" for line in found]
     assert not failures, "\n".join(failures[:12])
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_zeros_of_either_sign_at_the_bounds_of_complex_numbers(xp, dtype):
+    parts = np.array([-0.0, 0.0, -1.0, 3.0, np.nan])
+    source = np.resize(parts[:, None] + 1j * parts, 20_000).astype(dtype)
+    source.real, source.imag = np.resize(parts, 20_000), np.resize(np.repeat(parts, 5), 20_000)
+    failures = []
+    for low, high in [(0, 2), (-0.0, 2), (-1, -0.0), (complex(0, -0.0), 1)]:
+
+        def body(m, low=low, high=high):
+            return m.clip(m.asarray(source) + 0, low, high)
+
+        check(failures, f"{low} to {high}", body, xp)
+    report(failures)
+
+
+@pytest.mark.parametrize("into", ["f8", "f4", "i8", "?"])
+def test_imaginary_parts_that_are_lost_are_told(xp, into):
+    def body(m):
+        out = m.zeros(40_000, into)
+        m.add(m.full(40_000, 1 + 2j), 1, out=out, casting="unsafe")
+        return out
+
+    failures = []
+    check(failures, into, body, xp)
+    report(failures)

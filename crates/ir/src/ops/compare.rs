@@ -113,8 +113,9 @@ pub(super) const OPS: &[OpDef] = &[
         3,
         CLIP,
         |b, x| {
-            // What equals a bound stays as it is, zeros of the other sign too.
-            let second = matches!(b.dtype(x[0]), DType::F32 | DType::F64);
+            // What equals a bound stays as it is, zeros of the other sign too; a complex number becomes the bound.
+            let dtype = b.dtype(x[0]);
+            let second = dtype.is_complex() || matches!(dtype, DType::F32 | DType::F64);
             let mut bound = |prim, value, by| {
                 let (left, right) = if second { (by, value) } else { (value, by) };
                 b.bin(prim, left, right)
