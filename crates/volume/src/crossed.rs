@@ -53,7 +53,7 @@ impl<W: Pod> Crossed<W> {
         let row = along.n_out;
         Ok(Crossed {
             ring: Scratch::new(meter, joined_elems(across.len, row))?,
-            line: Scratch::new(meter, along.index.len())?,
+            line: Scratch::new(meter, along.places.len())?,
             parts: Scratch::new(meter, LINE.min(row) + along.len)?,
         })
     }
@@ -89,13 +89,13 @@ impl<R: Rule> Separable<'_, R> {
         let (row, bytes) = (along.n_out, along.n_out * self.out_size);
         let most = if across.len <= PAIRS { 2 } else { GROUP };
         let (line, parts) = (space.line.get_mut(), space.parts.get_mut());
-        let line = &mut line[..along.index.len()];
+        let line = &mut line[..along.places.len()];
         let mut ring = Ring::new(space.ring.get_mut(), across.len + GROUP - 1, row);
         let mut i = range.start;
         while i < range.end {
             let count = if i + most <= range.end { most } else { 1 };
             let wanted = i..i + across.len + count - 1;
-            ring.advance(wanted.clone(), &across.index, |number, to| {
+            ring.advance(wanted.clone(), &across.places, |number, to| {
                 fill(along, line, nothing, |to| match number {
                     Some(number) => source.convert(number, load, to),
                     None => to.fill(nothing),
@@ -121,6 +121,9 @@ fn fill<W: Copy>(along: &Level<W>, line: &mut [W], nothing: W, rows: impl FnOnce
     let end = start + along.n_in;
     rows(&mut line[start..end]);
     for at in (0..start).chain(end..line.len()) {
-        line[at] = usize::try_from(along.index[at]).map_or(nothing, |row| line[start + row]);
+        line[at] = along
+            .places
+            .row(at)
+            .map_or(nothing, |row| line[start + row]);
     }
 }

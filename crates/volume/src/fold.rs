@@ -83,6 +83,12 @@ pub(crate) trait Rule: Sync {
     ) {
     }
 
+    /// Makes the windows of a line, in which each number is a row, one from the other. Rules that cannot, or for which
+    /// that is slower, do nothing and return false.
+    fn slide(&self, _pass: usize, _line: &[Self::W], _out: &mut [Self::W]) -> bool {
+        false
+    }
+
     /// Joins any rows behind the first pass into one output. Rules for which order and grouping matter do nothing,
     /// and return false.
     fn join(&self, _rows: &[&[Self::W]], _outs: &mut [&mut [Self::W]]) -> bool {

@@ -4,6 +4,7 @@
 use crate::VolumeError;
 use crate::block::axis_len;
 use crate::fold::EdgeTaps;
+use crate::places::{Places, Run};
 use crate::separable::{EdgeTapsOf, Pass};
 use arrayloom_plan::Edge;
 use arrayloom_types::Region;
@@ -31,33 +32,12 @@ pub(crate) struct Level<W> {
     pub(crate) row: usize,
     /// Elements behind the axis, in the output of the last pass.
     pub(crate) out_row: usize,
-    /// For each coordinate of the padded axis: its row, or -1.
-    pub(crate) index: Vec<isize>,
+    /// What stands at the coordinates of the padded axis.
+    pub(crate) places: Places,
     /// Runs of coordinates whose rows follow each other.
     pub(crate) runs: Vec<Run>,
     /// The outputs where rows are missing, in order, and their taps.
     pub(crate) faces: Vec<(usize, EdgeTaps<W>)>,
-}
-
-/// Coordinates `at` of a padded axis, whose rows begin with `row`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
-    pub(crate) at: Range<usize>,
-    pub(crate) row: usize,
-}
-
-/// The runs of rows that exist.
-pub(crate) fn runs(index: &[isize]) -> Vec<Run> {
-    let mut runs = Vec::new();
-    let mut at = 0;
-    for rows in index.chunk_by(|&a, &b| a >= 0 && a + 1 == b) {
-        if let Ok(row) = usize::try_from(rows[0]) {
-            let at = at..at + rows.len();
-            runs.push(Run { at, row });
-        }
-        at += rows.len();
-    }
-    runs
 }
 
 impl<W> Level<W> {
@@ -105,23 +85,18 @@ fn part(n: usize) -> Option<usize> {
 
 /// The windows of `len` coordinates in which rows are missing, and the taps for the places of those that are there.
 fn faces<W>(
-    index: &[isize],
+    places: &Places,
     len: usize,
     taps: impl Fn(&[usize]) -> EdgeTaps<W>,
 ) -> Vec<(usize, EdgeTaps<W>)> {
-    let mut faces = Vec::new();
-    // The outputs before this one have a window with the last missing row seen.
-    let mut until = 0;
-    for (at, &row) in index.iter().enumerate() {
-        if row < 0 {
-            until = at + 1;
-        }
-        if let Some(first) = (at + 1).checked_sub(len)
-            && first < until
-        {
-            let there = (0..len).filter(|&place| index[first + place] >= 0);
+    let (mut faces, mut next) = (Vec::new(), 0);
+    let windows = (places.len() + 1).saturating_sub(len);
+    for missing in places.missing() {
+        for first in next.max((missing + 1).saturating_sub(len))..windows.min(missing + 1) {
+            let there = (0..len).filter(|&place| places.row(first + place).is_some());
             faces.push((first, taps(&there.collect::<Vec<_>>())));
         }
+        next = next.max(missing + 1);
     }
     faces
 }
@@ -153,7 +128,7 @@ pub(crate) fn levels<W>(
         let first = region.lo[a] - pass.before;
         let padded = axis_len(region, a) + pass.len - 1;
         let (lo, hi) = (input.lo[a], input.hi[a]);
-        let index = places(pass.edge, (first, padded), n, (lo, hi));
+        let places = Places::new(pass.edge, (first, padded), n, (lo, hi));
         levels.push(Level {
             pass: number,
             len: pass.len,
@@ -163,9 +138,9 @@ pub(crate) fn levels<W>(
             n_out: axis_len(region, a),
             row: product(input, a + 1..region.rank()),
             out_row: product(region, a + 1..region.rank()),
-            faces: faces(&index, pass.len, |there| edge_taps(number, there)),
-            runs: runs(&index),
-            index,
+            faces: faces(&places, pass.len, |there| edge_taps(number, there)),
+            runs: places.runs(),
+            places,
         });
         from = a + 1;
     }
@@ -225,19 +200,15 @@ pub(crate) fn blocks<W: Clone>(passes: &[Pass], levels: &[Level<W>]) -> Vec<Bloc
     let rows = strip_rows(second.row);
     let strips = (0..second.n_out).step_by(rows).map(|at| {
         let outputs = at..(at + rows).min(second.n_out);
-        let index = &second.index[at..outputs.end + second.len - 1];
-        let there = || index.iter().copied().filter(|&i| i >= 0);
-        let low = there().min().unwrap_or(0);
-        let n_in = there()
-            .max()
-            .map_or(0, |high| (high - low + 1).cast_unsigned());
-        let start = low.cast_unsigned() * second.row;
+        let read = at..outputs.end + second.len - 1;
+        let there = || second.runs_in(read.clone());
+        let low = there().map(|run| run.row).min().unwrap_or(0);
+        let high = there().map(|run| run.row + run.at.len()).max();
+        let n_in = high.map_or(0, |high| high - low);
+        let start = low * second.row;
         let mut cut = levels.to_vec();
-        cut[1].index = index
-            .iter()
-            .map(|&i| if i < 0 { i } else { i - low })
-            .collect();
-        cut[1].runs = runs(&cut[1].index);
+        cut[1].places = second.places.cut(read.clone(), low);
+        cut[1].runs = cut[1].places.runs();
         let faces = second.faces_in(outputs.clone());
         cut[1].faces = faces.map(|(i, edge)| (i - at, edge.clone())).collect();
         (cut[1].n_in, cut[1].n_out) = (n_in, outputs.len());
@@ -248,43 +219,6 @@ pub(crate) fn blocks<W: Clone>(passes: &[Pass], levels: &[Level<W>]) -> Vec<Bloc
         }
     });
     strips.collect()
-}
-
-/// The row of a block with coordinates `lo..hi` that stands at coordinate `at` of an axis of extent `n`,
-/// or -1. Blocks on a wrapped axis may lie beyond its ends.
-pub(crate) fn locate(edge: Edge, at: i64, n: i64, lo: i64, hi: i64) -> isize {
-    let place = match edge {
-        Edge::Wrap if n > 0 => Some(lo + (at - lo).rem_euclid(n)),
-        _ => edge.fold(at, n),
-    };
-    let inside = place.filter(|p| (lo..hi).contains(p));
-    inside
-        .and_then(|p| isize::try_from(p - lo).ok())
-        .unwrap_or(-1)
-}
-
-/// The rows of a block with coordinates `lo..hi` that stand at `len` coordinates from `first` on, or -1.
-pub(crate) fn places(
-    edge: Edge,
-    (first, len): (i64, usize),
-    n: i64,
-    (lo, hi): (i64, i64),
-) -> Vec<isize> {
-    let end = first.saturating_add(i64::try_from(len).unwrap_or(i64::MAX));
-    // What lies inside stands where it is.
-    let (low, high) = match edge {
-        Edge::Wrap => (lo, hi.min(lo + n)),
-        _ => (lo.max(0), hi.min(n)),
-    };
-    let low = low.clamp(first, end);
-    let high = high.clamp(low, end);
-    let row = |at: i64| isize::try_from(at - lo).unwrap_or(-1);
-    let outside = |at: i64| locate(edge, at, n, lo, hi);
-    let mut places = Vec::with_capacity(len);
-    places.extend((first..low).map(outside));
-    places.extend(row(low)..row(high));
-    places.extend((high..end).map(outside));
-    places
 }
 
 /// Runs `work` in `threads` threads; the first error is the result.

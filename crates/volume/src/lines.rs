@@ -6,8 +6,9 @@
 )]
 
 use crate::fold::{GROUP, Rule};
-use crate::levels::{Level, Run};
+use crate::levels::Level;
 use crate::load::{Load, Plain};
+use crate::places::Run;
 use crate::separable::{Out, Planes, Rows, RowsMut, Separable, Work};
 use arrayloom_cpu::{Wide, wide};
 use bytemuck::Pod;
@@ -40,11 +41,11 @@ impl<R: Rule> Separable<'_, R> {
         (out, done): (&mut Out<'_>, usize),
     ) {
         let Lines { data, count, start } = lines;
-        let padded = level.index.len();
+        let padded = level.places.len();
         for line in data.chunks_exact_mut(padded) {
             let margins = (0..start).chain(start + level.n_in..padded);
             for at in margins {
-                if let Ok(row) = usize::try_from(level.index[at]) {
+                if let Some(row) = level.places.row(at) {
                     line[at] = line[start + row];
                 }
             }
@@ -86,7 +87,7 @@ impl<R: Rule> Separable<'_, R> {
         (lines, wanted): (&Range<usize>, &Range<usize>),
         (outs, parts): (&mut [&mut [R::W]], &mut [R::W]),
     ) {
-        let padded = level.index.len();
+        let padded = level.places.len();
         let span = (lines.len() - 1) * padded + wanted.len();
         let channels = self.rule.channels(level.pass);
         let place = |c: usize, line: usize, at: usize| (c * count + line) * padded + at;
@@ -118,6 +119,9 @@ impl<R: Rule> Separable<'_, R> {
     ) where
         R::W: 'd,
     {
+        if channels == 1 && self.rule.slide(level.pass, line(0), outs[0]) {
+            return;
+        }
         if self.in_parts((&line, channels), level, parts, outs) {
             return;
         }
@@ -219,7 +223,10 @@ impl<R: Rule> Separable<'_, R> {
         for line in 0..source.data.len() {
             rows.extend((0..level.len).map(|t| shifted(line, t)));
         }
-        self.rule.fold(level.pass, &rows, Plain, &mut outs);
+        let single = row == 1 && source.data.len() == 1;
+        if !(single && self.rule.slide(level.pass, lines, outs[0])) {
+            self.rule.fold(level.pass, &rows, Plain, &mut outs);
+        }
         for (i, edge) in level.faces_in(at..at + count) {
             let i = i - at;
             rows.clear();

@@ -97,15 +97,17 @@ pub(crate) fn width_for(
     }
 }
 
-/// The greatest magnitude among integers of 8 bytes.
+/// A bound of the magnitudes of integers of 8 bytes, at most twice the greatest.
 fn magnitude(view: &View<'_>) -> f64 {
     let words: &[u64] = bytemuck::cast_slice(view.data);
-    let greatest = if view.dtype == DType::I64 {
-        words.iter().map(|v| v.cast_signed().unsigned_abs()).max()
+    // All bits that are set in any of them; those of a negative number are flipped, which takes one from its magnitude.
+    let bits = if view.dtype == DType::I64 {
+        let flipped = |v: u64| v ^ (v.cast_signed() >> 63).cast_unsigned();
+        words.iter().fold(0, |bits, &v| bits | flipped(v))
     } else {
-        words.iter().copied().max()
+        words.iter().fold(0, |bits, &v| bits | v)
     };
-    greatest.unwrap_or(0) as f64
+    bits as f64 + 1.0
 }
 
 /// What sums of middle width are below: all of them are doubles.

@@ -1,6 +1,7 @@
 //! Rows of the first pass as numbers, in a ring of as many as neighbouring windows read: each row is converted
 //! once, however many windows it is part of.
 
+use crate::places::Places;
 use std::ops::Range;
 
 /// From the beginning of a row to that of the next one. Rows of a power of two elements would compete for the same
@@ -36,18 +37,18 @@ impl<'w, W> Ring<'w, W> {
         start..start + self.row
     }
 
-    /// Goes on to the coordinates `wanted`, not before those of the last call: `convert` gives row `index[at]` of
-    /// the axis, or what stands where there is none.
+    /// Goes on to the coordinates `wanted`, not before those of the last call: `convert` gives the row of
+    /// the axis that stands at a coordinate, or what stands where there is none.
     pub(crate) fn advance(
         &mut self,
         wanted: Range<usize>,
-        index: &[isize],
+        places: &Places,
         mut convert: impl FnMut(Option<usize>, &mut [W]),
     ) {
         let first = self.next.max(wanted.start);
-        for (at, &row) in (first..).zip(&index[first..wanted.end]) {
+        for (at, row) in (first..).zip(places.rows(first..wanted.end)) {
             let place = self.place(at);
-            convert(usize::try_from(row).ok(), &mut self.rows[place]);
+            convert(row, &mut self.rows[place]);
         }
         self.next = wanted.end;
     }
@@ -61,27 +62,29 @@ impl<'w, W> Ring<'w, W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use arrayloom_plan::Edge;
     use std::cell::RefCell;
 
     #[test]
     fn every_row_is_converted_once_and_stays_while_windows_read_it() {
-        // A mirrored axis of five rows, one of them missing, and windows of three coordinates.
-        let index = [1, 0, 1, 2, -1, 4, 3, 2];
+        // A mirrored axis of five rows, the last of which is not at hand, and windows of three coordinates.
+        let places = Places::new(Edge::Mirror, (-1, 7), 5, (0, 4));
+        assert_eq!(places.to_vec(), [1, 0, 1, 2, 3, -1, 3]);
         let mut space = vec![0; 3 * step(2)];
         let mut ring = Ring::new(&mut space, 3, 2);
         let converted = RefCell::new(Vec::new());
-        for (start, end) in [(0, 2), (1, 4), (2, 5), (5, 8)] {
-            ring.advance(start..end, &index, |row, to| {
+        for (start, end) in [(0, 2), (1, 4), (2, 5), (5, 7)] {
+            ring.advance(start..end, &places, |row, to| {
                 let Some(row) = row else { return };
                 converted.borrow_mut().push(row);
                 to.copy_from_slice(&[10 * row, 10 * row + 1]);
             });
-            for (at, &row) in (start..).zip(&index[start..end]) {
-                if let Ok(row) = usize::try_from(row) {
+            for (at, row) in (start..).zip(places.rows(start..end)) {
+                if let Some(row) = row {
                     assert_eq!(ring.at(at), [10 * row, 10 * row + 1]);
                 }
             }
         }
-        assert_eq!(converted.into_inner(), [1, 0, 1, 2, 4, 3, 2]);
+        assert_eq!(converted.into_inner(), [1, 0, 1, 2, 3, 3]);
     }
 }

@@ -16,6 +16,7 @@ use crate::lines::{LINE, Lines, most_results};
 use crate::load::{self, Load, Plain};
 use crate::op::{Op, worth};
 use crate::ring::{self, Ring};
+use crate::stacked::{self, Stacked};
 use crate::{Meter, Scratch, VolumeError};
 use arrayloom_plan::Edge;
 use arrayloom_types::Region;
@@ -173,7 +174,19 @@ pub(crate) fn scratch_elems(passes: &[Pass], channels: usize, extents: Extents<'
         pays.then_some(most * rows + most.min(SHORT_ROW as u64) * longest.unwrap_or(0))
     });
     let beside = beside.flatten().max().unwrap_or(0);
-    channels as u64 * (GROUP as u64 * rows.sum::<u64>() + line + beside) + 16
+    let stack = match passes {
+        [only] if row_behind(passes, only, extents) < SHORT_ROW as u64 => {
+            let lines: u64 = extents.0[..only.axis]
+                .iter()
+                .map(|&n| n.max(0).unsigned_abs())
+                .product();
+            let padded =
+                (extent(only) + only.len as u64).saturating_mul(row_behind(passes, only, extents));
+            stacked::elems(channels, lines.saturating_mul(padded))
+        }
+        _ => 0,
+    };
+    channels as u64 * (GROUP as u64 * rows.sum::<u64>() + line + beside) + stack + 16
 }
 
 /// Elements that the last two passes take in the other order, for each thread.
@@ -222,11 +235,14 @@ impl<R: Rule> Separable<'_, R> {
     ) -> Result<(), VolumeError> {
         let (wanted, pieces) = wanted(self.passes, input, region);
         let levels = levels(self.passes, self.edge_taps, (&wanted, input.shape), region);
+        let source: &[S] = bytemuck::cast_slice(input.data);
+        if let Some(stacked) = Stacked::of(&levels, &pieces) {
+            return self.stacked(ctx, (&levels[0], &stacked), (source, load), out);
+        }
         let blocks = blocks(self.passes, &levels);
         let first = self.passes[0].axis;
         let behind = first + 1..region.rank();
         let row: usize = behind.map(|d| axis_len(input.region, d)).product();
-        let source: &[S] = bytemuck::cast_slice(input.data);
         let tasks = Mutex::new(self.tasks(ctx, &levels, &blocks, out).into_iter());
         let run = || -> Result<(), VolumeError> {
             let mut work = self.work(ctx, &blocks, load.is_slow())?;
@@ -318,7 +334,7 @@ impl<R: Rule> Separable<'_, R> {
             });
         };
         let longest = blocks.iter().map(|b| b.columns.len()).max().unwrap_or(0);
-        let padded = |b: &Block<R::W>| b.levels.last().map_or(0, |l| l.row * l.index.len());
+        let padded = |b: &Block<R::W>| b.levels.last().map_or(0, |l| l.row * l.places.len());
         let padded = blocks.iter().map(padded).max().unwrap_or(0);
         let count = first.levels.len();
         let row = |(i, l): (usize, &Level<R::W>)| {
@@ -356,7 +372,7 @@ impl<R: Rule> Separable<'_, R> {
             [.., across, along] if self.crosses(across, along) => Some((across, along)),
             _ => None,
         });
-        let longest_line = crossed.max_by_key(|(_, along)| along.index.len());
+        let longest_line = crossed.max_by_key(|(_, along)| along.places.len());
         // Rows that are joined along themselves first are converted then.
         let converts = converts && !(count == 2 && longest_line.is_some());
         let crossed = longest_line.map(|levels| Crossed::new(&ctx.meter, levels));
@@ -421,7 +437,7 @@ impl<R: Rule> Separable<'_, R> {
             [last] if last.row == 1 && last.outer == 1 => last.all_rows(),
             _ => None,
         };
-        let (start, stride) = margins.map_or((0, row), |start| (start, deeper[0].index.len()));
+        let (start, stride) = margins.map_or((0, row), |start| (start, deeper[0].places.len()));
         let mut space = work.ring.take_if(|_| level.pass == 0);
         let mut ring = space
             .as_mut()
@@ -480,12 +496,12 @@ impl<R: Rule> Separable<'_, R> {
         outs: &mut [&mut [R::W]],
     ) {
         let wanted = i..i + level.len + count - 1;
-        ring.advance(wanted.clone(), &level.index, |row, to| {
+        ring.advance(wanted.clone(), &level.places, |row, to| {
             if let Some(row) = row {
                 source.convert(row, load, to);
             }
         });
-        let there = wanted.filter(|&at| level.index[at] >= 0);
+        let there = wanted.filter(|&at| level.places.row(at).is_some());
         let rows: Rows<'_, R::W> = there.map(|at| ring.at(at)).collect();
         self.fold((level, i), &rows, Plain, outs);
     }
@@ -498,11 +514,11 @@ impl<R: Rule> Separable<'_, R> {
         load: L,
         outs: &mut [&mut [R::W]],
     ) {
-        let wanted = &level.index[i - usize::from(rolled)..i + level.len + count - 1];
+        let wanted = i - usize::from(rolled)..i + level.len + count - 1;
         for piece in source.pieces {
             let mut rows: Rows<'_, S> = Rows::new();
             for plane in source.data {
-                let there = wanted.iter().filter_map(|&at| usize::try_from(at).ok());
+                let there = level.places.rows(wanted.clone()).flatten();
                 let start = |at: usize| at * source.row + piece.from;
                 rows.extend(there.map(|at| &plane[start(at)..start(at) + piece.len]));
             }

@@ -55,6 +55,10 @@ pub(crate) struct Add;
 
 /// Whole numbers whose sums may go around.
 pub(crate) trait Whole: Pod + Send + Sync {
+    /// Fewest points of windows whose sums are quicker made from those of the windows before, row by row.
+    const ROLLED: usize;
+    /// The same along a line, one after the other.
+    const SLID: usize;
     /// This sum with one number more.
     fn plus(self, more: Self) -> Self;
     /// This sum with one number more, and without another.
@@ -74,15 +78,17 @@ impl<W: Whole> Join<W> for Add {
 }
 
 macro_rules! whole {
-    ($($w:ty)*) => {$(
+    ($($w:ty, $slid:literal;)*) => {$(
         impl Whole for $w {
+            const ROLLED: usize = 12;
+            const SLID: usize = $slid;
             #[inline(always)]
             fn plus(self, more: $w) -> $w {
                 self.wrapping_add(more)
             }
             #[inline(always)]
             fn moved(self, more: $w, less: $w) -> $w {
-                self.wrapping_add(more).wrapping_sub(less)
+                self.wrapping_add(more.wrapping_sub(less))
             }
             fn narrowed(number: i128) -> $w {
                 <$w>::try_from(number).unwrap_or_default()
@@ -90,16 +96,19 @@ macro_rules! whole {
         }
     )*};
 }
-whole!(i32 u16 i64);
+whole!(i32, 40; u16, 80; i64, 8;);
 
 impl Whole for Long {
+    const ROLLED: usize = 4;
+    const SLID: usize = 4;
+
     #[inline(always)]
     fn plus(self, more: Long) -> Long {
         halved(long(self).wrapping_add(long(more)))
     }
     #[inline(always)]
     fn moved(self, more: Long, less: Long) -> Long {
-        halved(long(self).wrapping_add(long(more)).wrapping_sub(long(less)))
+        halved(long(self).wrapping_add(long(more).wrapping_sub(long(less))))
     }
     fn narrowed(number: i128) -> Long {
         halved(number)
@@ -156,9 +165,6 @@ impl<S: Pod, W: Whole, L: Load<S, W>> Wide for Roll<'_, '_, S, W, L> {
     }
 }
 
-/// Fewest points of windows whose sums are made from those of the windows before.
-const ROLLED: usize = 12;
-
 impl<W: Whole> Rule for Sums<W> {
     type W = W;
 
@@ -187,11 +193,25 @@ impl<W: Whole> Rule for Sums<W> {
     }
 
     fn rolls(&self, pass: usize) -> bool {
-        self.lens[pass] >= ROLLED
+        self.lens[pass] >= W::ROLLED
     }
 
     fn roll<S: Pod, L: Load<S, W>>(&self, rows: &[&[S]], load: L, outs: &mut [&mut [W]]) {
         wide(Roll { rows, load, outs });
+    }
+
+    fn slide(&self, pass: usize, line: &[W], out: &mut [W]) -> bool {
+        let n = self.lens[pass];
+        let (Some((first, rest)), true) = (out.split_first_mut(), n >= W::SLID) else {
+            return false;
+        };
+        let mut sum = line[1..n].iter().fold(line[0], |sum, &v| sum.plus(v));
+        *first = sum;
+        for ((out, &more), &less) in rest.iter_mut().zip(&line[n..]).zip(line) {
+            sum = sum.moved(more, less);
+            *out = sum;
+        }
+        true
     }
 
     fn join(&self, rows: &[&[W]], outs: &mut [&mut [W]]) -> bool {
@@ -415,6 +435,35 @@ mod tests {
                 }
                 .rolls(0)
         );
+    }
+
+    #[test]
+    fn sums_along_a_line_are_made_one_from_the_other() {
+        fn check<W: Whole + PartialEq + std::fmt::Debug>(number: impl Fn(usize) -> i128) {
+            let line: Vec<W> = (0..200).map(|i| W::narrowed(number(i))).collect();
+            for n in [W::SLID, W::SLID + 1, 150, 200] {
+                let rule = Sums::<W> {
+                    lens: vec![n],
+                    kind: PhantomData,
+                };
+                let len = line.len() + 1 - n;
+                let (mut slid, mut joined) = (vec![W::zeroed(); len], vec![W::zeroed(); len]);
+                assert!(rule.slide(0, &line, &mut slid));
+                let rows: Vec<&[W]> = (0..n).map(|t| &line[t..t + len]).collect();
+                rule.fold(0, &rows, Plain, &mut [&mut joined]);
+                assert_eq!(slid, joined, "{n} points");
+            }
+            let short = Sums::<W> {
+                lens: vec![W::SLID - 1],
+                kind: PhantomData,
+            };
+            assert!(!short.slide(0, &line, &mut [W::zeroed()]));
+        }
+        let number = |i: usize| (i as i128 * 7919 % 1009) - 500;
+        check::<i32>(number);
+        check::<i64>(number);
+        check::<Long>(|i| number(i) << 62);
+        check::<u16>(|i| number(i) + 500);
     }
 
     #[test]

@@ -59,7 +59,8 @@ fn starts<W>(level: &Level<W>) -> Vec<i32> {
         let follow = window.windows(2).all(|pair| pair[0] + 1 == pair[1]);
         if follow { narrow(window[0]) } else { -1 }
     };
-    level.index.windows(level.len).map(start).collect()
+    let rows = level.places.to_vec();
+    rows.windows(level.len).map(start).collect()
 }
 
 impl<W: Pod> Passes<'_, W> {
@@ -124,7 +125,7 @@ impl<W: Pod> Passes<'_, W> {
 
     /// The tables of a pass.
     fn tables(&self, recipe: &mut Recipe, number: usize, level: &Level<W>) -> Vec<Packed> {
-        let index: Vec<i32> = level.index.iter().map(|&row| narrow(row)).collect();
+        let index: Vec<i32> = level.places.to_vec().into_iter().map(narrow).collect();
         let mut tables = vec![
             recipe.table(DType::I32, &starts(level)),
             recipe.table(DType::I32, &index),

@@ -3,10 +3,10 @@
 use crate::abroad::recipe::{Call, Packed, Recipe, Slot};
 use crate::block::{View, axis_len};
 use crate::keys;
-use crate::levels::places;
 use crate::op::Mode;
 use crate::ops::Neighbourhood;
 use crate::pixel::Key;
+use crate::places::Places;
 use arrayloom_device::{FILTER_WINDOW, FilterWindow, Gather, Keys};
 use arrayloom_types::{DType, Region};
 use bytemuck::Pod;
@@ -51,7 +51,8 @@ impl<W: Pod> Windows<'_, W> {
             let first = region.lo[d] - axis.before;
             let inside = (input.region.lo[d], input.region.hi[d]);
             let padded = extents[d] + axis.len - 1;
-            let rows = places(axis.mode.edge(), (first, padded), input.shape[d], inside);
+            let rows =
+                Places::new(axis.mode.edge(), (first, padded), input.shape[d], inside).to_vec();
             let start = |window: &[isize]| {
                 let follow = window.windows(2).all(|pair| pair[0] + 1 == pair[1]);
                 let start = i32::try_from(window[0]).unwrap_or(-1);

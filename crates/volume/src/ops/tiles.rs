@@ -6,10 +6,12 @@
 
 use super::window::{Neighbourhood, WindowAxis};
 use crate::block::{View, ViewMut, axis_len, copy_box, offset};
-use crate::levels::{self, Run, in_threads, runs};
+use crate::levels::in_threads;
 use crate::op::{Mode, voxels, worth};
+use crate::places::{Places, Run};
 use crate::separable::Ctx;
 use crate::{Scratch, VolumeError};
+use arrayloom_plan::Edge;
 use arrayloom_types::{Coords, DType, Region};
 use bytemuck::Pod;
 use std::iter::Zip;
@@ -406,30 +408,31 @@ fn fill_tile<W: Pod>(input: &View<'_>, one: &Tile<'_, W>, fill: &Fill<'_, W>, to
         Mode::Constant(_) | Mode::Renormalize => Some(fill.nothing),
         _ => None,
     };
-    let places: Vec<Vec<isize>> = (0..rank)
+    let places: Vec<Places> = (0..rank)
         .map(|d| {
             let axis = &fill.axes[d];
             let first = one.region.lo[d] - axis.before;
             let len = axis_len(&one.region, d) + axis.len - 1;
             let inside = (input.region.lo[d], input.region.hi[d]);
-            levels::places(axis.mode.edge(), (first, len), input.shape[d], inside)
+            Places::new(axis.mode.edge(), (first, len), input.shape[d], inside)
         })
         .collect();
     let row = places[rank - 1].len();
-    let along = runs(&places[rank - 1]);
+    let (along, picked) = (places[rank - 1].runs(), places[rank - 1].to_vec());
     let whole = along.iter().map(|r| r.at.len()).sum::<usize>() == row;
     let above = rank.saturating_sub(2);
-    let below: &[isize] = if rank > 1 { &places[above] } else { &[0] };
+    let only = Places::new(Edge::Clip, (0, 1), 1, (0, 1));
+    let below = if rank > 1 { &places[above] } else { &only };
     let held = axis_len(input.region, rank - 1);
     let mut at = input.region.lo.clone();
     for (o, to) in to.chunks_exact_mut((below.len() * row).max(1)).enumerate() {
         let mut rest = o;
         let mut missing = input.data.is_empty();
         for d in (0..above).rev() {
-            let place = places[d][rest % places[d].len()];
+            let place = places[d].row(rest % places[d].len());
             rest /= places[d].len();
-            missing |= place < 0 && constant(d).is_some();
-            at[d] = input.region.lo[d] + i64::try_from(place.max(0)).unwrap_or(0);
+            missing |= place.is_none() && constant(d).is_some();
+            at[d] = input.region.lo[d] + i64::try_from(place.unwrap_or(0)).unwrap_or(0);
         }
         if rest > 0 {
             break;
@@ -441,16 +444,17 @@ fn fill_tile<W: Pod>(input: &View<'_>, one: &Tile<'_, W>, fill: &Fill<'_, W>, to
         let from = &input.data[offset(input.region, &at) * input.dtype.size()..];
         if held <= NEAR / 4 {
             let from = (from, input.dtype, held);
-            fill_short((below, &places[rank - 1]), from, fill, to);
+            fill_short((below, &picked), from, fill, to);
             continue;
         }
-        for (&place, to) in below.iter().zip(to.chunks_exact_mut(row)) {
-            let missing = place < 0 && rank > 1 && constant(above).is_some();
+        let each = below.rows(0..below.len());
+        for (place, to) in each.zip(to.chunks_exact_mut(row)) {
+            let missing = place.is_none() && rank > 1 && constant(above).is_some();
             if missing || !whole {
                 to.fill(fill.nothing);
             }
             if !missing {
-                let first = usize::try_from(place).unwrap_or(0) * held * input.dtype.size();
+                let first = place.unwrap_or(0) * held * input.dtype.size();
                 fill_row(&along, (&from[first..], input.dtype), fill, to);
             }
         }
@@ -463,29 +467,25 @@ const NEAR: usize = 256;
 /// Fills rows `below` each other, of which a box holds so many voxels: several are converted at once, and what stands
 /// at the places of a row is picked from them.
 fn fill_short<W: Pod>(
-    (below, places): (&[isize], &[isize]),
+    (below, picked): (&Places, &[isize]),
     (from, dtype, held): (&[u8], DType, usize),
     fill: &Fill<'_, W>,
     to: &mut [W],
 ) {
     let mut near = [W::zeroed(); NEAR];
     let step = NEAR / held.max(1);
-    let row = places.len();
-    for (_, to) in below
-        .iter()
-        .zip(to.chunks_exact_mut(row))
-        .filter(|(place, _)| **place < 0)
-    {
-        to.fill(fill.nothing);
+    let row = picked.len();
+    for at in below.missing() {
+        to[at * row..][..row].fill(fill.nothing);
     }
-    for run in runs(below) {
+    for run in below.runs() {
         let mut rows = to[run.at.start * row..run.at.end * row].chunks_exact_mut(row);
         for first in (run.row..run.row + run.at.len()).step_by(step) {
             let count = step.min(run.row + run.at.len() - first);
             let bytes = first * held * dtype.size()..(first + count) * held * dtype.size();
             (fill.load)(dtype, &from[bytes], &mut near[..count * held]);
             for (near, to) in near.chunks_exact(held).zip(rows.by_ref().take(count)) {
-                for (to, &place) in to.iter_mut().zip(places) {
+                for (to, &place) in to.iter_mut().zip(picked) {
                     *to = usize::try_from(place).map_or(fill.nothing, |place| near[place]);
                 }
             }
