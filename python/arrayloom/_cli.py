@@ -30,6 +30,9 @@ _WITH_VALUE = frozenset(
     }
 )
 _COMMANDS = frozenset({"backends", "replay", "filter", "convert", "plan", "view", "report"})
+# Options whose reports would come into the way of another report.
+_REPORTS = ("profile", "coverage", "html", "trace", "dump_kernels")
+_COMPARED = 3
 _USAGE = """python -m arrayloom [options] (script.py | -m module | -c code | -) [args ...]
        python -m arrayloom info [--json] [FILE]
        python -m arrayloom backends
@@ -47,6 +50,7 @@ class Options(argparse.Namespace):
     coverage: str | None
     html: str | None
     trace: str | None
+    compare: int | None
     strict: str | None
     backend: str | None
     threads: int | None
@@ -105,7 +109,11 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--profile", action="store_true", help="report what was accelerated, on standard error")
     add("--json", action="store_true", help="reports as JSON")
-    add("--output", metavar="FILE", help="write the profile to FILE instead")
+    add(
+        "--output",
+        metavar="FILE",
+        help="write the report of --profile or --compare to FILE instead",
+    )
     add(
         "--coverage",
         nargs="?",
@@ -134,6 +142,15 @@ def _parser() -> argparse.ArgumentParser:
         metavar="REASONS",
         help="a fallback is an error; with =REASONS, separated by commas, only those: operand, loop,"
         " keyword, operation, errstate, delegated",
+    )
+    add(
+        "--compare",
+        type=_whole(1),
+        nargs="?",
+        const=_COMPARED,
+        default=_twin("ARRAYLOOM_COMPARE"),
+        metavar="N",
+        help=f"run the program N times (default {_COMPARED}) with NumPy alone and accelerated, and compare",
     )
     add("--backend", metavar="NAME", help="the device (default: cpu); `backends` lists them")
     add("--dump-kernels", metavar="DIR", help="write what was fused, and why not more, to DIR")
@@ -167,11 +184,24 @@ def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(argv[:at]), list(argv[at:])
 
 
+def _stand_alone(
+    parser: argparse.ArgumentParser, options: Options, head: Sequence[str], name: str
+) -> None:
+    """Refuse options of other reports beside one; their variables are not looked at."""
+    for each in _REPORTS:
+        option = f"--{each.replace('_', '-')}"
+        if any(word.partition("=")[0] == option for word in head):
+            parser.error(f"{name} writes a report of its own; leave {option} out")
+        setattr(options, each, None)
+
+
 def parse(argv: Sequence[str]) -> tuple[Options, Program | None]:
     """Options, and the program; without a program the caller wants ``info`` or help."""
     parser = _parser()
     head, rest = _split(argv)
     options = parser.parse_args(head, namespace=Options())
+    if options.compare is not None:
+        _stand_alone(parser, options, head, "--compare")
     if not rest:
         if sys.stdin.isatty():
             parser.error("no program: give a script, -m module, -c code or - for standard input")
@@ -265,6 +295,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words and not os.path.exists(words[0]) and _is_command(words):
         return _command(words[0], words[1:])
     options, program = parse(words)
+    if program is not None and options.compare is not None:
+        from arrayloom import _compare  # noqa: PLC0415 - only needed here
+
+        return _compare.main(options, program)
     if options.backend is not None:
         _preload.restart_with_backend(options.backend)
     if options.shim:

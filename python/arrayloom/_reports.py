@@ -9,7 +9,7 @@ from arrayloom import _native
 from arrayloom._native import Stats
 from arrayloom._profile import profile_json, profile_text
 
-__all__ = ["Reports", "Wanted"]
+__all__ = ["Reports", "Wanted", "is_writable", "write_file"]
 
 
 class Wanted(Protocol):
@@ -38,7 +38,7 @@ class Reports:
         """Start keeping what is needed; False, with a message, if a file or folder cannot be written."""
         wanted = self._wanted
         named = {"--coverage": self._table, "--html": wanted.html, "--trace": wanted.trace}
-        if not all(_is_writable(option, path) for option, path in named.items() if path):
+        if not all(is_writable(option, path) for option, path in named.items() if path):
             return False
         if wanted.dump_kernels is not None:
             if not _takes_files(wanted.dump_kernels):
@@ -89,12 +89,12 @@ class Reports:
             )
             sys.stderr.write(text)
             if self._table:
-                _write(self._table, _coverage.coverage_csv(rows))
+                write_file(self._table, _coverage.coverage_csv(rows))
         if wanted.html:
             events = journal.events_after(start)
-            _write(wanted.html, _profile_page.profile_page(stats, seconds, events))
+            write_file(wanted.html, _profile_page.profile_page(stats, seconds, events))
         if wanted.trace:
-            _write(wanted.trace, _trace.trace_json(journal, start, seconds))
+            write_file(wanted.trace, _trace.trace_json(journal, start, seconds))
         if journal.lost and (wanted.html or wanted.trace):
             sys.stderr.write(f"arrayloom: {journal.lost} later events were left out\n")
 
@@ -104,17 +104,18 @@ def _profile(wanted: Wanted, stats: Stats, seconds: float) -> None:
     if wanted.output is None:
         sys.stderr.write(text)
     else:
-        _write(wanted.output, text)
+        write_file(wanted.output, text)
 
 
-def _write(path: str, text: str) -> None:
+def write_file(path: str, text: str) -> None:
+    """Write a report to a file, or say why not."""
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
         sys.stderr.write(f"arrayloom: cannot write to {path}: {error.strerror}\n")
 
 
-def _is_writable(option: str, path: str) -> bool:
+def is_writable(option: str, path: str) -> bool:
     """Whether a file can be written, with a message if not; one that is there stays as it is."""
     try:
         with Path(path).open("a", encoding="utf-8"):
