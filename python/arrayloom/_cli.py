@@ -8,12 +8,15 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from arrayloom import _hook, _native, _preload
 from arrayloom._reports import Reports
 from arrayloom._runner import Kind, Program, run
 from arrayloom.errors import FallbackWarning, SettingError
+
+if TYPE_CHECKING:
+    from arrayloom._doctor import Doctor
 
 __all__ = ["main", "parse"]
 
@@ -30,10 +33,12 @@ _WITH_VALUE = frozenset(
     }
 )
 _COMMANDS = frozenset({"backends", "replay", "filter", "convert", "plan", "view", "report"})
+_DOCTOR = "doctor"
 # Options whose reports would come into the way of another report.
-_REPORTS = ("profile", "coverage", "html", "trace", "dump_kernels")
+_REPORTS = ("profile", "coverage", "html", "trace", "dump_kernels", "compare")
 _COMPARED = 3
 _USAGE = """python -m arrayloom [options] (script.py | -m module | -c code | -) [args ...]
+       python -m arrayloom doctor [options] (script.py | -m module | -c code | -) [args ...]
        python -m arrayloom info [--json] [FILE]
        python -m arrayloom backends
        python -m arrayloom replay TRACE [--limit SIZE]
@@ -51,6 +56,7 @@ class Options(argparse.Namespace):
     html: str | None
     trace: str | None
     compare: int | None
+    doctor: bool
     strict: str | None
     backend: str | None
     threads: int | None
@@ -102,7 +108,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="arrayloom",
         usage=_USAGE,
         description="Run a NumPy program as it is: fused, on all cores.",
-        epilog="commands: info shows versions, devices and a self-test, or what a file holds; filter, convert, plan "
+        epilog="commands: doctor says what keeps a program from being fast; info shows versions, devices and a self-test, or what a file holds; filter, convert, plan "
         "and view work on volumes in files.",
         allow_abbrev=False,
     )
@@ -112,7 +118,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--output",
         metavar="FILE",
-        help="write the report of --profile or --compare to FILE instead",
+        help="write the report of --profile, --compare or doctor to FILE instead",
     )
     add(
         "--coverage",
@@ -190,16 +196,28 @@ def _stand_alone(
     """Refuse options of other reports beside one; their variables are not looked at."""
     for each in _REPORTS:
         option = f"--{each.replace('_', '-')}"
-        if any(word.partition("=")[0] == option for word in head):
+        if option != name and any(word.partition("=")[0] == option for word in head):
             parser.error(f"{name} writes a report of its own; leave {option} out")
-        setattr(options, each, None)
+        if option != name:
+            setattr(options, each, None)
+
+
+def _be_doctor(parser: argparse.ArgumentParser, options: Options, head: Sequence[str]) -> None:
+    """Set the options up for ``doctor``."""
+    if not options.lazy:
+        parser.error("doctor looks at what is accelerated; leave --no-lazy out")
+    _stand_alone(parser, options, head, _DOCTOR)
 
 
 def parse(argv: Sequence[str]) -> tuple[Options, Program | None]:
     """Options, and the program; without a program the caller wants ``info`` or help."""
     parser = _parser()
-    head, rest = _split(argv)
+    is_doctor = argv[:1] == [_DOCTOR] and not os.path.exists(_DOCTOR)
+    head, rest = _split(argv[1:] if is_doctor else argv)
     options = parser.parse_args(head, namespace=Options())
+    options.doctor = is_doctor
+    if is_doctor:
+        _be_doctor(parser, options, head)
     if options.compare is not None:
         _stand_alone(parser, options, head, "--compare")
     if not rest:
@@ -272,6 +290,12 @@ def _info(options: Options) -> int:
     return 0 if found.healthy else 1
 
 
+def _doctor(options: Options, program: Program) -> "Doctor":
+    from arrayloom._doctor import Doctor  # noqa: PLC0415 - needs the native module
+
+    return Doctor(options, program)
+
+
 def _command(name: str, words: Sequence[str]) -> int:
     """Run a command that is no program."""
     if name == "backends":
@@ -316,7 +340,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _hook.install(options.scope)
         _native.enable_runner_patches()
     _native.reset_stats()
-    reports = Reports(options)
+    reports = _doctor(options, program) if options.doctor else Reports(options)
     if not reports.begin():
         return 2
     status = run(program)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import cast
 
-__all__ = ["install", "installed", "uninstall"]
+__all__ = ["install", "installed", "is_served", "uninstall"]
 
 # Modules that hand arrays to compiled code which takes `numpy.ndarray` and no subclass, and those that assert this
 # type. They keep NumPy in any scope, and get plain arrays from its `asarray` (crates/python/src/conversions.rs, PLAIN).
@@ -75,12 +75,13 @@ class _Layer:
             return name == "__main__"
         known = self._user_files.get(file)
         if known is None:
-            known = self._user_files[file] = self._is_user_file(file)
+            known = self._user_files[file] = self.takes(file)
         if known or not self.modules:
             return known
         return isinstance(name, str) and name.partition(".")[0] in self.modules
 
-    def _is_user_file(self, file: str) -> bool:
+    def takes(self, file: str) -> bool:
+        """Whether a file is in the scope, whatever its module is called."""
         path = os.path.abspath(file)
         if path.startswith(_OWN):
             return False
@@ -209,3 +210,9 @@ def uninstall() -> None:
 def installed() -> bool:
     """Whether the import layer is active."""
     return _State.layer is not None
+
+
+def is_served(file: str) -> bool:
+    """Whether a file gets the replacement because it is the user's, or in a folder that was named."""
+    layer = _State.layer
+    return layer is not None and layer.takes(file)
