@@ -71,7 +71,7 @@ class _Layer:
         name = namespace.get("__name__")
         if isinstance(name, str) and (name in _MACHINERY or f"{name}.".startswith(EXACT)):
             return False
-        if not isinstance(file, str):
+        if not isinstance(file, str) or file == "<stdin>":
             return name == "__main__"
         known = self._user_files.get(file)
         if known is None:

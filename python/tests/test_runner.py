@@ -172,6 +172,7 @@ def test_spawned_workers_find_main(same, tmp_path):
 def test_program_gets_the_namespace(run):
     code = "import numpy as np, arrayloom, sys; print(np is arrayloom, sys.modules['numpy'] is np)"
     assert run("-c", code).stdout.split() == ["True", "False"]
+    assert run("-", stdin=code).stdout.split() == ["True", "False"]
     assert run("--no-lazy", "-c", code).stdout.split() == ["False", "True"]
 
 
