@@ -17,7 +17,7 @@ __all__ = ["Facts", "findings"]
 # What takes a smaller part of the time is not told of.
 _SHARE = 0.02
 # How often something happens before it is told of.
-_ELEMENTS, _PARTS, _GATHERS, _LISTS, _CALLS = 1000, 200, 20, 20, 10
+_ELEMENTS, _PARTS, _GATHERS, _LISTS, _CALLS = 1000, 1000, 20, 20, 10
 # Larger parts are worth a call of NumPy each, and longer lists are worth running.
 _SMALL_PART, _FEW_OPERATIONS = 16 * 1024, 8
 _BUILTINS = {
@@ -89,8 +89,8 @@ def _finding(
     return Finding(kind, file, line, source.text(line), evidence, what, advice, seconds=seconds)
 
 
-def _matters(facts: Facts, seconds: float | None) -> bool:
-    return (seconds or 0.0) >= _SHARE * facts.seconds
+def _matters(facts: Facts, seconds: float | None, share: float = 1.0) -> bool:
+    return (seconds or 0.0) >= _SHARE * share * facts.seconds
 
 
 @dataclass(frozen=True)
@@ -252,23 +252,24 @@ def _gives_a_value(facts: Facts, site: Site) -> bool:
     if site.method == "__setitem__":
         return False
     call = _source(facts, site.code.co_filename).call(site.position)
-    if call is None or site.method.startswith("__"):
+    if site.method.startswith("__"):
         return True
-    is_function = isinstance(call.func, ast.Name) or _is_module(call.func)
-    axis = [word.value for word in call.keywords if word.arg == "axis"] or call.args[is_function:]
+    if call is None:
+        # Without the source nobody knows whether an axis was named.
+        return False
+    whole, _, name = ast.unparse(call.func).rpartition(".")
+    if name != site.method:
+        return True
+    skipped = 1 if whole in {"", "np", "numpy"} else 0
+    axis = [word.value for word in call.keywords if word.arg == "axis"] or call.args[skipped:]
     return not axis or ast.unparse(axis[0]) == "None"
-
-
-def _is_module(where: ast.expr) -> bool:
-    """Whether an attribute is one of NumPy's module, by its usual names."""
-    return isinstance(where, ast.Attribute) and ast.unparse(where.value) in {"np", "numpy"}
 
 
 def _by_line(facts: Facts) -> dict[tuple[str, int], Pattern]:
     return {
         (file, line): pattern
         for file, source in facts.sources.items()
-        for pattern in source.patterns()
+        for pattern in source.patterns
         for line in pattern.lines
     }
 
@@ -282,7 +283,9 @@ def _fallbacks(facts: Facts) -> Iterator[Finding]:
         advice = _better(pattern) if pattern and kind != "fallback" else _cure(row)
         what = f"{row.calls:,} call{'s' * (row.calls > 1)} of {row.op} ran in NumPy: {row.reason}"
         found = _finding(facts, (row.file, row.line), kind, "measured", what, advice)
-        if row.calls >= _CALLS or _matters(facts, found.seconds):
+        # Many that take little are told of too, unless it is next to nothing.
+        share = 0.1 if row.calls >= _CALLS else 1.0
+        if _matters(facts, found.seconds, share):
             yield replace(found, count=row.calls)
 
 
@@ -303,7 +306,7 @@ def _cure(row: Fallback) -> str:
 def _patterns(facts: Facts) -> Iterator[Finding]:
     """Find what the source says of statements that took time."""
     for file, source in facts.sources.items():
-        for pattern in source.patterns():
+        for pattern in source.patterns:
             seconds = facts.watch.seconds_of(file, pattern.lines)
             if pattern.kind == "mpi":
                 if "mpi4py" in facts.modules and not facts.shares_cores:

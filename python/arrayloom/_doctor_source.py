@@ -24,6 +24,10 @@ _LOOPS = (
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
 
 
+# First and last line, first and last column.
+_Position = tuple[int | None, int | None, int | None, int | None]
+
+
 @dataclass(frozen=True)
 class Pattern:
     """Statements that are slow in a known way.
@@ -54,10 +58,15 @@ class Source:
     text : str
         The text.
 
+    Attributes
+    ----------
+    patterns : tuple of Pattern
+        What is slow whatever the arrays are.
+
     Examples
     --------
     >>> source = Source("import numpy as np\nfor i in range(3):\n    a = np.append(a, i)\n")
-    >>> [(found.kind, found.line, found.name) for found in source.patterns()]
+    >>> [(found.kind, found.line, found.name) for found in source.patterns]
     [('grows', 3, 'a')]
     """
 
@@ -71,6 +80,17 @@ class Source:
             child: node for node in ast.walk(self._tree) for child in ast.iter_child_nodes(node)
         }
         self._numpy, self._names = _imports(self._tree)
+        self._expressions: dict[_Position, ast.expr] = {}
+        # The innermost statement of each line comes last.
+        self._statements: dict[int, tuple[int, ...]] = {}
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.expr):
+                place = (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
+                self._expressions.setdefault(place, node)
+            elif isinstance(node, ast.stmt):
+                lines = _head(node)
+                self._statements |= dict.fromkeys(lines, lines)
+        self.patterns = tuple(self._patterns())
 
     def text(self, line: int) -> str:
         """Give a line without the space around it."""
@@ -78,32 +98,19 @@ class Source:
 
     def lines(self, line: int) -> tuple[int, ...]:
         """Give all lines of the statement at a line; of one with a body, those of its head."""
-        first, last = line, line
-        for node in ast.walk(self._tree):
-            if isinstance(node, ast.stmt) and node.lineno <= line:
-                body: list[ast.stmt] = getattr(node, "body", [])
-                end = max(node.lineno, body[0].lineno - 1) if body else node.end_lineno
-                if end is not None and end >= line and (node.lineno >= first or first == line):
-                    first, last = node.lineno, end
-        return tuple(range(first, last + 1))
+        return self._statements.get(line, (line,))
 
-    def expression(self, position: tuple[int | None, ...]) -> ast.expr | None:
+    def expression(self, position: _Position) -> ast.expr | None:
         """Find an expression by its first and last line, first and last column."""
-        for node in ast.walk(self._tree):
-            if isinstance(node, ast.expr):
-                place = (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
-                if place == position:
-                    return node
-        return None
+        return self._expressions.get(position)
 
-    def call(self, position: tuple[int | None, ...]) -> ast.Call | None:
+    def call(self, position: _Position) -> ast.Call | None:
         """Find a call by its position, or by that of the method that is called."""
         found = self.expression(position)
         outer = self._parents.get(found) if isinstance(found, ast.Attribute) else found
         return outer if isinstance(outer, ast.Call) else None
 
-    def patterns(self) -> Iterator[Pattern]:
-        """Find what is slow whatever the arrays are."""
+    def _patterns(self) -> Iterator[Pattern]:
         for node in ast.walk(self._tree):
             if isinstance(node, ast.Assign) and len(node.targets) == 1:
                 yield from self._growing(node, node.targets[0])
@@ -215,6 +222,13 @@ class Source:
         words = [word.value for word in call.keywords if word.arg == "dtype"]
         cast = isinstance(call.func, ast.Attribute) and call.func.attr == "astype"
         return [*words, *call.args[:1]] if cast else words
+
+
+def _head(node: ast.stmt) -> tuple[int, ...]:
+    """Give the lines of a statement; of one with a body, those before it."""
+    body: list[ast.stmt] = getattr(node, "body", [])
+    last = body[0].lineno - 1 if body else node.end_lineno or node.lineno
+    return tuple(range(node.lineno, max(node.lineno, last) + 1))
 
 
 def _is_object(word: ast.expr) -> bool:

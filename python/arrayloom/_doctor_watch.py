@@ -7,6 +7,7 @@ times in a second where the program is.
 
 import _thread
 import bisect
+import functools
 import inspect
 import sys
 import time
@@ -80,7 +81,7 @@ class Site:
         kinds = [kind for kind, times in self.kinds.items() if times]
         return kinds[0] if len(kinds) == 1 else "mixed"
 
-    @property
+    @functools.cached_property
     def position(self) -> tuple[int | None, int | None, int | None, int | None]:
         """First and last line, first and last column of the expression."""
         for number, position in enumerate(self.code.co_positions()):
