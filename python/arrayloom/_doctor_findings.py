@@ -128,18 +128,28 @@ def _sites(facts: Facts) -> Iterator[Finding]:
 
 
 def _gathers(facts: Facts) -> Iterator[Finding]:
-    """Find what picks elements by their places again and again; it is recorded, so the journal has it."""
+    """Find what picks elements by their places again and again, recorded or left to NumPy's own code."""
     looks = Counter(
         (site.code.co_filename, site.position[0])
         for site in facts.watch.sites.values()
         if site.kinds["gather"]
     )
     patterns = _by_line(facts)
-    for op, file, line, calls in facts.watch.journal.calls:
-        # Where a pattern says what is better, this says less.
-        if op != "take" or (file, line) in patterns:
+    # What was recorded at a look has the line of the watch.
+    recorded = [
+        (file, line, calls + looks[file, line])
+        for op, file, line, calls in facts.watch.journal.calls
+        if op == "take"
+    ]
+    delegated = [
+        (row.file, row.line, row.calls)
+        for row in facts.stats.delegated
+        if row.op == "getitem" and looks[row.file, row.line]
+    ]
+    for file, line, count in (*recorded, *delegated):
+        # Where a pattern says what is better, this says less. Lines of NumPy's own say nothing.
+        if (file, line) in patterns or file not in facts.watch.files():
             continue
-        count = calls + looks[file, line]
         what = f"elements were picked by their places {count:,} times"
         advice = "take slices where places are regular; pick once before the loop where they stay the same"
         found = _finding(facts, (file, line), "gather", "measured", what, advice)
