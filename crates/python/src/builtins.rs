@@ -11,7 +11,7 @@
 use crate::creation;
 use crate::np::{self, Arr};
 use crate::slot::{lend, object, owned};
-use crate::{state, twin};
+use crate::{modules, state, twin};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -89,7 +89,7 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let functions: [(ffi::PyCFunctionFastWithKeywords, ffi::vectorcallfunc); ENTRIES.len()] =
         functions!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18);
     let py = module.py();
-    let numpy = py.import("numpy")?;
+    let numpy = modules::numpy(py)?;
     let mut theirs = Vec::new();
     for (entry, (function, called)) in ENTRIES.iter().zip(functions) {
         let name = entry.name.to_str().unwrap_or_default();

@@ -11,7 +11,7 @@
 use crate::keywords::arguments;
 use crate::map::{Outcome, leave};
 use crate::np::{self, Arr};
-use crate::{parts, site, slices, sync};
+use crate::{modules, parts, site, slices, sync};
 use arrayloom_bulk::{self as bulk, Bins, Real};
 use arrayloom_types::DType;
 use numpy::npyffi::flags::{NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_F_CONTIGUOUS};
@@ -72,7 +72,7 @@ pub(crate) fn histogram<'py>(
     let none = none.get_item(PySlice::new(py, 0, 0, 1))?;
     let words = PyDict::new(py);
     words.set_item("range", (&ends.low, &ends.high))?;
-    let numpy = py.import("numpy")?;
+    let numpy = modules::numpy(py)?;
     let edges = numpy.call_method("histogram_bin_edges", (none, bins), Some(&words))?;
     let Some(found) = Arr::of(&edges) else {
         leave!(Delegated)

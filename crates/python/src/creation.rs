@@ -10,7 +10,7 @@ use crate::map::Outcome;
 use crate::np::{self, Arr};
 use crate::operand::{Input, Reason, classify};
 use crate::record::{self, Draft};
-use crate::{copies, delegate, keywords, ranges, site, state, sync};
+use crate::{copies, delegate, keywords, modules, ranges, site, state, sync};
 use arrayloom_ir::{Action, LoopSig};
 use arrayloom_types::{DType, Scalar, Shape, contiguous_strides};
 use pyo3::ffi;
@@ -23,7 +23,7 @@ pub(crate) const NUMPY_RANKS: usize = 64;
 
 /// NumPy's function of this name.
 fn numpy<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    py.import(pyo3::intern!(py, "numpy"))?.getattr(name)
+    modules::numpy(py)?.getattr(name)
 }
 
 /// NumPy's own result; if it is large, it lies in the arena and is lazy.

@@ -6,6 +6,7 @@ use crate::array_ufunc;
 use crate::elision;
 use crate::keywords::Keywords;
 use crate::map::{self, Options, Outcome};
+use crate::modules;
 use crate::np::{self, Arr};
 use crate::numbers::few;
 use crate::operand::Reason;
@@ -43,7 +44,7 @@ pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
             *entry = Some(call);
         }
     }
-    let kind = py.import("numpy")?.getattr("ufunc")?;
+    let kind = modules::numpy(py)?.getattr("ufunc")?;
     let flags = ffi::METH_FASTCALL | ffi::METH_KEYWORDS;
     if let Some(definition) = np::definition(&kind, "outer", flags)? {
         // SAFETY: its flags say that it is such a function.

@@ -2,6 +2,7 @@
 //!
 //! Fallbacks warn, once a line. Delegated calls, which NumPy's own code does best, are only counted.
 
+use crate::modules;
 use crate::operand::Reason;
 use crate::site;
 use pyo3::prelude::*;
@@ -110,7 +111,7 @@ pub(crate) fn count<'a, 'py: 'a>(
 /// treats its own warnings as errors must not fail because of ours.
 fn wanted(py: Python<'_>, class: &Bound<'_, PyAny>) -> PyResult<bool> {
     let class = class.cast::<PyType>()?;
-    for filter in py.import("warnings")?.getattr("filters")?.try_iter()? {
+    for filter in modules::warnings(py)?.getattr("filters")?.try_iter()? {
         let filter = filter?;
         let filter = filter.cast::<PyTuple>()?;
         let category = filter.get_item(2)?;

@@ -5,6 +5,7 @@
     reason = "reads NumPy's ufunc objects and vouches for their loops"
 )]
 
+use crate::modules;
 use arrayloom_cpu::{HostLoop, HostLoops, Isa};
 use arrayloom_ir::Prim;
 use arrayloom_types::DType;
@@ -115,7 +116,7 @@ impl Replaced {
 /// Collects the loops whose operands are all of one dtype, but for those that are replaced.
 pub(crate) fn collect(py: Python<'_>, replaced: Replaced) -> PyResult<HostLoops> {
     let umath = py.import("numpy._core.umath")?;
-    let kind = py.import("numpy")?.getattr("ufunc")?;
+    let kind = modules::numpy(py)?.getattr("ufunc")?;
     let mut loops = HostLoops::new();
     for (prim, name) in NAMES {
         let ufunc = umath.getattr(name)?;

@@ -1,5 +1,6 @@
 //! The arguments of functions, and the keyword arguments of ufuncs.
 
+use crate::modules;
 use crate::np;
 use crate::operand::Reason;
 use arrayloom_types::DType;
@@ -11,7 +12,7 @@ static NO_VALUE: OnceLock<Py<PyAny>> = OnceLock::new();
 
 /// Looks up `np._NoValue`.
 pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
-    let value = py.import("numpy")?.getattr("_NoValue")?.unbind();
+    let value = modules::numpy(py)?.getattr("_NoValue")?.unbind();
     NO_VALUE.get_or_init(|| value);
     Ok(())
 }

@@ -38,6 +38,7 @@ mod masked;
 mod masks;
 mod memory;
 mod methods;
+mod modules;
 mod news;
 mod np;
 mod numbers;
@@ -125,6 +126,7 @@ mod ext {
 fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("version", env!("CARGO_PKG_VERSION"))?;
+    modules::init(py)?;
     np::init(py)?;
     ops::init(py)?;
     numbers::init()?;
@@ -151,7 +153,7 @@ fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     news::init();
     buffer::init(py)?;
     plain_index::init()?;
-    conversions::init(&py.import("numpy")?)?;
+    conversions::init(modules::numpy(py)?)?;
     builtins::init(module)?;
     memory::init(module)?;
     super_ufunc::init(py)?;

@@ -4,6 +4,7 @@
     reason = "reads NumPy's C structures and calls its C functions"
 )]
 
+use crate::modules;
 use arrayloom_types::{DType, Layout, Shape, Strides};
 use numpy::npyffi::{self, PY_ARRAY_API, PyArray_Descr, flags};
 use pyo3::exceptions::PyImportError;
@@ -98,7 +99,7 @@ pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
 fn check_layout(py: Python<'_>, array_type: *mut PyTypeObject) -> PyResult<()> {
     // SAFETY: NumPy's type object lives as long as the process.
     let size = unsafe { (*array_type).tp_basicsize };
-    let probe = py.import("numpy")?.call_method1("empty", (10,))?;
+    let probe = modules::numpy(py)?.call_method1("empty", (10,))?;
     // SAFETY: the probe is an array; the size is compared before the last field is trusted.
     let probe = unsafe { Arr::new(probe.as_ptr()) };
     if size == size_of::<ArrayObject>().cast_signed() {
@@ -498,7 +499,7 @@ pub(crate) fn set_handler<'py>(handler: &Bound<'py, PyAny>) -> PyResult<Bound<'p
 
 /// The handler of memory that NumPy gives to an ordinary array.
 pub(crate) fn default_handler(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let probe = py.import("numpy")?.call_method1("empty", (10,))?;
+    let probe = modules::numpy(py)?.call_method1("empty", (10,))?;
     // SAFETY: the probe is an array, and `init` has checked the layout.
     let handler = unsafe { (*probe.as_ptr().cast::<ArrayObject>()).mem_handler };
     // SAFETY: the array keeps the handler alive; the new reference keeps it further.

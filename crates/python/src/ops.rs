@@ -4,6 +4,7 @@
     reason = "the cache of chosen loops is read without a lock"
 )]
 
+use crate::modules;
 use arrayloom_ir::{LoopSig, OpDef, ops};
 use arrayloom_types::{DType, Operand};
 use pyo3::prelude::*;
@@ -35,7 +36,7 @@ static TABLE: OnceLock<Table> = OnceLock::new();
 /// Pairs the rows of the op table with NumPy's ufuncs.
 pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
     let umath = py.import("numpy._core.umath")?;
-    let kind = py.import("numpy")?.getattr("ufunc")?;
+    let kind = modules::numpy(py)?.getattr("ufunc")?;
     let mut entries = Vec::new();
     let mut by_object = Vec::new();
     for def in ops::all() {

@@ -5,7 +5,7 @@
 //! call it with a part each: the results are NumPy's own.
 
 use crate::np::Arr;
-use crate::{delegate, operations, state, sync};
+use crate::{delegate, modules, operations, state, sync};
 use arrayloom_bulk::{bands, on_threads};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PySlice, PyString, PyTuple};
@@ -71,7 +71,7 @@ fn one<'py>(function: &Bound<'py, PyAny>, job: &Job) -> PyResult<Bound<'py, PyAn
     let py = function.py();
     let words = PyDict::new(py);
     words.set_item("all", "raise")?;
-    let numpy = py.import("numpy")?;
+    let numpy = modules::numpy(py)?;
     let guard = numpy.call_method("errstate", (), Some(&words))?;
     guard.call_method0("__enter__")?;
     let kwargs = job.kwargs.as_ref().map(|kwargs| kwargs.bind(py));
@@ -159,7 +159,7 @@ pub(crate) fn elementwise<'py>(
     };
     let joined = delegate::in_arena(py, || {
         let results = PyList::new(py, results)?;
-        py.import("numpy")?.call_method1("concatenate", (results,))
+        modules::numpy(py)?.call_method1("concatenate", (results,))
     })?;
     crate::lift::lift(&joined);
     Ok(Some(joined))

@@ -8,7 +8,7 @@
 use crate::copies::argument;
 use crate::methods::Call;
 use crate::np::Arr;
-use crate::{parts, slices, state, sync};
+use crate::{modules, parts, slices, state, sync};
 use arrayloom_bulk::{self as bulk, Element};
 use arrayloom_types::DType;
 use numpy::npyffi::flags::NPY_ARRAY_C_CONTIGUOUS;
@@ -92,7 +92,7 @@ pub(crate) fn partition(call: &Call<'_, '_>) -> PyResult<bool> {
     let Some(kth) = argument(call, 0, "kth")?.filter(|_| packed && array.writeable()) else {
         return Ok(false);
     };
-    let kth = py.import("numpy")?.call_method1("ravel", (kth,))?;
+    let kth = modules::numpy(py)?.call_method1("ravel", (kth,))?;
     let Ok(kth) = kth.call_method0("tolist")?.extract::<Vec<isize>>() else {
         return Ok(false);
     };

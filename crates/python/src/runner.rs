@@ -6,7 +6,7 @@ use crate::map::{self, Options, Outcome};
 use crate::np::{self, Arr};
 use crate::numbers::{BINARY, MULTIPLY, few, table};
 use crate::slot::{lend, object, owned};
-use crate::{direct, elision, state};
+use crate::{direct, elision, modules, state};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use std::ptr;
@@ -144,7 +144,7 @@ pub(crate) fn enable_runner_patches(py: Python<'_>) -> PyResult<()> {
     np::set_handler(state::state().handler.bind(py))?;
     // NumPy looks for the error state in every call. In a context that holds something, like the
     // handler, it finds a state quickly only if there is one.
-    py.import("numpy")?.call_method0("seterr")?;
+    modules::numpy(py)?.call_method0("seterr")?;
     direct::init(py)?;
     // SAFETY: NumPy's type object is static and has number methods.
     let numbers = unsafe { (*np::array_type()).tp_as_number };

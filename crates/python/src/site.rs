@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "reads the current frame through C functions")]
 
 use crate::places::{self, Place};
-use crate::{journal, state, sync};
+use crate::{journal, modules, state, sync};
 use arrayloom_engine::FpEvent;
 use arrayloom_ir::FpFlags;
 use pyo3::exceptions::PyRuntimeWarning;
@@ -140,7 +140,7 @@ fn warning_conditions(py: Python<'_>) -> PyResult<Option<u8>> {
 }
 
 fn read_errstate(py: Python<'_>) -> PyResult<Option<u8>> {
-    let modes = py.import("numpy")?.call_method0("geterr")?;
+    let modes = modules::numpy(py)?.call_method0("geterr")?;
     let mut warn = 0;
     for (flag, name, _) in CONDITIONS {
         let mode = modes.get_item(name)?;
@@ -233,7 +233,7 @@ pub(crate) fn explicit(
     if let Some(name) = module {
         arguments.set_item("module", name)?;
     }
-    py.import("warnings")?.call_method(
+    modules::warnings(py)?.call_method(
         "warn_explicit",
         (text, class, file, line),
         Some(&arguments),
@@ -246,7 +246,7 @@ fn registry_of<'py>(
     py: Python<'py>,
     name: &Bound<'py, PyAny>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let modules = py.import("sys")?.getattr("modules")?;
+    let modules = modules::sys(py)?.getattr("modules")?;
     let Ok(module) = modules.get_item(name) else {
         return Ok(None);
     };
@@ -272,7 +272,7 @@ pub(crate) struct UserLine {
 
 /// The innermost frame outside NumPy, installed packages and arrayloom; the innermost of all if there is none.
 pub(crate) fn user_line(py: Python<'_>) -> PyResult<UserLine> {
-    let mut frame = py.import("sys")?.call_method1("_getframe", (0,))?;
+    let mut frame = modules::sys(py)?.call_method1("_getframe", (0,))?;
     let mut found = UserLine {
         file: "<unknown>".to_owned(),
         line: 0,

@@ -9,7 +9,7 @@ use crate::methods::Call;
 use crate::np::{self, Arr};
 use crate::parts::{self, Job};
 use crate::quantiles::{self, Open};
-use crate::{delegate, lift, operations, sync, vectors};
+use crate::{delegate, lift, modules, operations, sync, vectors};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyInt, PyTuple};
@@ -122,7 +122,7 @@ fn positions<'py>(call: &Call<'_, 'py>, name: &str, at: usize) -> PyResult<Outco
     sync::read(py, array)?;
     let shape = PyTuple::new(py, array.shape())?;
     let result = delegate::in_arena(py, || {
-        py.import("numpy")?.call_method1("empty", (shape, "intp"))
+        modules::numpy(py)?.call_method1("empty", (shape, "intp"))
     })?;
     let jobs = jobs(call, array, cut, Some(&result))?;
     parts::run(py, &np::method(py, name)?, jobs)?;

@@ -346,3 +346,39 @@ def test_memory_is_given_back():
 
 def test_limits_of_this_process_are_untouched():
     assert resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY
+
+
+# NumPy imports some of its own modules at the first use, so everything is used once before.
+LAST_WORDS = """
+    import numpy as np
+
+    x = np.arange(100_000.0) + 1
+    looks = [
+        lambda x=x, np=np: [x.sum(), x.std(), (x + 1)[3], x.tolist()[2], (x / 0)[3], np.sum(x), x @ x],
+        lambda x=x, np=np: [np.where(x > 3, x, 0)[5], x[x > 5].sum(), np.sort(x)[2], x.max(axis=0), x.cumsum()[5]],
+    ]
+
+    class Last:
+        def __init__(self):
+            self.looks = looks
+
+        def __del__(self):
+            print([float(value) for look in self.looks for value in look()])
+
+    last = Last()
+    for look in looks:
+        look()
+"""
+
+
+@pytest.mark.parametrize("reader", ["runner", "import"])
+def test_arrays_compute_where_the_interpreter_ends(reader):
+    plain = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(LAST_WORDS)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    words = LAST_WORDS if reader == "runner" else LAST_WORDS.replace("numpy", "arrayloom")
+    assert "inf" in plain.stdout
+    assert output(words, runner=reader == "runner") == plain.stdout
