@@ -106,7 +106,7 @@ def save_to_object(target: Any, source: Volume, run: Run) -> dict[str, Any]:
     """Compute `source` into an object that takes slices; what it took."""
     check_target(target, source)
     align = align_of(written_together(target), source.ndim)
-    waits = is_overwritten(target, source)
+    waits = is_overwritten(target, source, here=run.cluster is None)
     to = np.empty(source.shape, source.dtype) if waits else target
     if type(target).__module__.split(".")[0] == "zarr":
         to = ZarrTarget(target)

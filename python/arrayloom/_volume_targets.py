@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from arrayloom._manifest import ManifestSource
-from arrayloom._volume import Build, Volume, leaves
-from arrayloom._volume_limits import threads
+from arrayloom._volume import Volume, granule_of, leaves
+from arrayloom._volume_in_place import is_in_place
 from arrayloom._volume_stamp import mapped_in
 
 __all__ = ["check_target", "is_overwritten", "shares_voxels", "written_together"]
@@ -57,10 +57,17 @@ def _is_read_only(target: Any) -> bool:
     return library == "zarr" and target.read_only
 
 
-def is_overwritten(target: Any, source: Volume) -> bool:
+def is_overwritten(target: Any, source: Volume, *, here: bool = True) -> bool:
     """True if writing to `target` changes voxels that `source` has still to read.
 
-    An array may be written over where each voxel of the result is made of the voxel at its own place.
+    It may be written over where it is proven that each voxel of the result is made of the voxel at its own place.
+
+    Parameters
+    ----------
+    target, source
+        What is written, and what is computed.
+    here
+        False if workers elsewhere write.
 
     Raises
     ------
@@ -68,7 +75,7 @@ def is_overwritten(target: Any, source: Volume) -> bool:
         If `target` is no array in memory; its result cannot wait in an array.
     """
     read = [leaf for leaf in leaves(source) if shares_voxels(target, leaf.source)]
-    if not read or _is_in_place(target, source, read):
+    if not read or _is_written_over(target, source, read, here=here):
         return False
     if not isinstance(target, np.ndarray) or _places(target):
         message = (
@@ -116,27 +123,33 @@ def _mapped_file(x: Any) -> set[str]:
     return set() if mapped is None else {os.path.realpath(str(mapped.filename))}
 
 
-def _is_in_place(target: Any, source: Volume, read: Sequence[Volume]) -> bool:
+def _is_written_over(target: Any, source: Volume, read: Sequence[Volume], *, here: bool) -> bool:
     """True if a voxel of `source` needs of each volume of `read`, which are `target` itself, its own place only."""
     if not all(_is_alike(target, leaf.source) for leaf in read):
         return False
-    build = Build()
-    build.add(source)
-    numbers = [build.add(leaf) for leaf in read]
-    for axis, n in enumerate(source.shape):
-        for place in (0, n // 2, n - 1) if n else ():
-            lo = [place if d == axis else 0 for d in range(source.ndim)]
-            hi = [at + 1 for at in lo]
-            boxes = build.expr.needs(threads(), lo, hi)
-            if any(boxes[number] != (lo, hi) for number in numbers):
-                return False
-    return True
+    if isinstance(target, np.ndarray):
+        return is_in_place(source, read)
+    # Workers elsewhere may compute a block again that is written; no chunk may be read while it is written, or later.
+    safe = here and all(_reads_whole(target, leaf) for leaf in read)
+    return safe and is_in_place(source, read, straight=True)
+
+
+def _reads_whole(target: Any, leaf: Volume) -> bool:
+    """True if no chunk that is read of `leaf` lies in two blocks that are written to `target`."""
+    written, chunk = written_together(target), granule_of(leaf.source)
+    if written is None or chunk is None:
+        return written is None
+    return all(g % c == 0 or g >= n for g, c, n in zip(written, chunk, leaf.shape, strict=True))
 
 
 def _is_alike(a: Any, b: Any) -> bool:
-    """True if two arrays are one: the same bytes in the same order."""
+    """True if two arrays are one: the same bytes in the same order, or the same array in a file."""
+    if a is b:
+        return True
     if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)):
-        return False
+        # Other objects, such as tensorstore's, may be views that begin elsewhere.
+        known = type(a).__module__.split(".")[0] in {"zarr", "h5py"}
+        return known and tuple(a.shape) == tuple(b.shape) and _places(a) == _places(b)
     here, there = a.__array_interface__, b.__array_interface__
     return here["data"][0] == there["data"][0] and all(
         x == y for x, y in ((a.shape, b.shape), (a.dtype, b.dtype), (a.strides, b.strides))

@@ -15,6 +15,7 @@ import pytest
 from arrayloom import (
     _cli,
     _volume_cancel,
+    _volume_in_place,
     _volume_limits,
     _volume_measures,
     _volume_page,
@@ -47,6 +48,7 @@ def read_png(path):
 WITH_EXAMPLES = [
     volumes,
     _volume_cancel,
+    _volume_in_place,
     _volume_limits,
     _volume_measures,
     _volume_page,
