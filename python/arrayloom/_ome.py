@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arrayloom._volume_zarr import ZarrTarget, parts
+from arrayloom._volume_zarr import ZarrTarget, grown, parts
 
 __all__ = [
     "Pyramid",
@@ -292,6 +292,12 @@ class Pyramid:
                 self.feed(0, [s.start for s in part], np.asarray(self.targets[0][part]))
 
 
+def _chunks_of(shape: Sequence[int], axes: Sequence[str]) -> list[int]:
+    """Chunks that are long along axes of space, and along others where those have few voxels."""
+    spans = zip(shape, axes, strict=True)
+    return grown([min(n, 64 if _kind(a) == "space" else 1) for n, a in spans], shape)
+
+
 def create_image(
     zarr: Any,
     partial: Path,
@@ -304,12 +310,7 @@ def create_image(
 ) -> tuple[Pyramid, list[int]]:
     """A group with the levels of an image and its metadata; the largest level is written by the run."""
     scale: Scale = options.get("scale") or default_scale(len(shape))
-    chunks = list(
-        options.get("chunks")
-        or [
-            min(n, 64) if _kind(a) == "space" else 1 for n, a in zip(shape, scale.axes, strict=True)
-        ]
-    )
+    chunks = list(options.get("chunks") or _chunks_of(shape, scale.axes))
     shapes = level_shapes(shape, chunks, scale.axes, options["levels"])
     for axis, (n, c) in enumerate(zip(shape, chunks, strict=True)):
         halved = any(a[axis] != b[axis] for a, b in itertools.pairwise(shapes))

@@ -17,8 +17,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ZarrTarget", "check_there", "create_zarr", "parts", "remove_torn", "settle"]
+__all__ = [
+    "ZarrTarget",
+    "check_there",
+    "create_zarr",
+    "grown",
+    "parts",
+    "remove_torn",
+    "settle",
+]
 
+# Voxels of a chunk, at least, if the array has as many: each is a file. As many along an axis are enough at first.
+_LEAST, _EDGE = 64 * 64, 64
 # Seconds for what was begun; a write of one chunk that takes longer hangs.
 _PATIENCE = 60.0
 # Copies of a chunk while zarr encodes it, and how many the threads that did so keep.
@@ -44,6 +54,26 @@ def parts(box: Sequence[slice], granule: Sequence[int], count: int) -> Iterator[
         bounds = itertools.pairwise([span.start, *places, span.stop])
         cuts.append([slice(lo, hi) for lo, hi in bounds])
     return itertools.product(*reversed(cuts))
+
+
+def grown(chunks: Sequence[int], shape: Sequence[int]) -> list[int]:
+    """Chunks of an array of `shape` that are made longer, the last axes first, until they are worth a file.
+
+    Examples
+    --------
+    >>> (
+    ...     grown([1, 1, 1], [100, 100, 100]),
+    ...     grown([1, 64], [3, 100_000]),
+    ...     grown([1, 64, 64], [3, 99, 99]),
+    ... )
+    ([1, 64, 64], [3, 1408], [1, 64, 64])
+    """
+    found = list(chunks)
+    for most in (_EDGE, max([_EDGE, *shape])):
+        for d in reversed(range(len(shape))):
+            times = -(-_LEAST // max(math.prod(found), 1))
+            found[d] = max(found[d], min(shape[d], most, found[d] * times))
+    return found
 
 
 class ZarrTarget:
@@ -91,7 +121,8 @@ def create_zarr(
     if old:
         node = zarr.open(str(partial), mode="r+")
     else:
-        chunks = options.get("chunks") or [min(n, 64 if len(shape) > 2 else 512) for n in shape]
+        edge = 64 if len(shape) > 2 else 512
+        chunks = options.get("chunks") or grown([min(n, edge) for n in shape], shape)
         extra: dict[str, Any] = (
             {"shards": tuple(options["shards"])} if options.get("shards") else {}
         )

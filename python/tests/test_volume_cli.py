@@ -20,6 +20,7 @@ from arrayloom import (
     _volume_measures,
     _volume_page,
     _volume_report,
+    _volume_zarr,
     filters,
     volumes,
 )
@@ -53,6 +54,7 @@ WITH_EXAMPLES = [
     _volume_measures,
     _volume_page,
     _volume_report,
+    _volume_zarr,
     hip,
 ]
 PARTS = [m.name for m in pkgutil.iter_modules(filters.__path__, "arrayloom.filters.")]

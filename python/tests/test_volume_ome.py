@@ -175,3 +175,18 @@ def test_broken_metadata_of_images_are_told_with_a_way_around(tmp_path, change):
     with pytest.raises(ValueError, match=r"a\.zarr.*image are broken.*dataset="):
         v.open(tmp_path / "a.zarr")
     assert np.array_equal(np.asarray(v.open(tmp_path / "a.zarr", dataset="0")), x)
+
+
+@pytest.mark.parametrize(("axes", "shape", "chunks"), [
+    ("zyx", (70, 100, 100), (64, 64, 64)), ("cyx", (3, 100, 100), (1, 64, 64)), ("qrs", (40, 40, 40), (3, 40, 40)),
+    ("tzc", (100, 100, 3), (22, 64, 3)), ("ctq", (2, 3, 9000), (2, 3, 704)), ("tyx", (300, 8, 8), (64, 8, 8)),
+    ("yx", (3, 9000), (3, 1408)), ("x", (9000,), (4096,)), ("zyx", (2, 3, 4), (2, 3, 4)),
+])  # fmt: skip
+def test_chunks_have_a_least_size_whatever_the_axes(tmp_path, axes, shape, chunks):
+    x = np.arange(np.prod(shape)).reshape(shape) % 251
+    v.save(tmp_path / "out.ome.zarr", x.astype("u1"), axes=axes)
+    made = zarr.open_group(tmp_path / "out.ome.zarr", mode="r")["0"]
+    assert made.chunks == chunks
+    assert np.array_equal(made[...], x)
+    v.save(tmp_path / "out.ome.zarr", x.astype("u1"), axes=axes, levels="auto")
+    assert np.array_equal(np.asarray(v.open(tmp_path / "out.ome.zarr")), x)
