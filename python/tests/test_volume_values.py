@@ -438,5 +438,5 @@ def test_outputs_may_have_the_other_byte_order(name, dtype):
     assert found.dtype == dtype
     assert np.array_equal(found, expected)
     out = np.zeros(x.shape, dtype)
-    call(x, **words, output=out)
+    assert call(x, **words, output=out) is out
     assert np.array_equal(out, expected)

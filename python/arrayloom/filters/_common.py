@@ -80,8 +80,10 @@ def finish(
         raise RuntimeError(message)
     build = Build()
     array = compute(result, out=out, memory_limit=memory_limit, devices=devices, build=build)
-    named = np.dtype(output) if output is not None and out is None else array.dtype
-    if out is None and memory_limit is None and devices is None and named.isnative:
+    if out is not None:
+        return out
+    named = array.dtype if output is None else np.dtype(output)
+    if memory_limit is None and devices is None and named.isnative:
         _kept.built(result, build.expr, array)
     return array if named.isnative else array.astype(named)
 
