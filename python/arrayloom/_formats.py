@@ -58,7 +58,7 @@ _KINDS = {
 # What callers may say about a file that is read, and about one that is written, for each format.
 _READ = {
     "raw": {"shape", "dtype"},
-    "tiff": {"level"},
+    "tiff": {"dataset", "level"},
     "zarr": {"dataset", "level"},
     "hdf5": {"dataset"},
 }
@@ -197,7 +197,7 @@ def _open_described(
     if kind == "npy":
         return np.lib.format.open_memmap(path, mode="r"), None
     if kind == "tiff":
-        return open_tiff(_module("tifffile", "tifffile imagecodecs"), path, level)
+        return open_tiff(_module("tifffile", "tifffile imagecodecs"), path, dataset, level)
     if kind == "zarr":
         return _open_zarr(path, dataset, level)
     return _open_hdf5(path, dataset), None

@@ -88,10 +88,17 @@ def _outer_axes(shape: tuple[int, ...], page: int) -> int:
     return next((d for d in ends if math.prod(shape[d:]) == page), max(len(shape) - 2, 0))
 
 
-def open_tiff(tifffile: Any, path: Path, level: int) -> tuple[Any, Scale | None]:
+def open_tiff(
+    tifffile: Any, path: Path, dataset: str | None, level: int
+) -> tuple[Any, Scale | None]:
     """What a TIFF file holds, mapped, by a manifest or page by page, and its scale if it tells its axes."""
     file = tifffile.TiffFile(path)
-    series = file.series[0]
+    try:
+        number = _number_of(file, path, dataset)
+    except ValueError:
+        file.close()
+        raise
+    series = file.series[number]
     if not 0 <= level < len(series.levels):
         file.close()
         message = f"level {level} of an image with {len(series.levels)} levels"
@@ -99,7 +106,7 @@ def open_tiff(tifffile: Any, path: Path, level: int) -> tuple[Any, Scale | None]
     _check_whole(file)
     series = series.levels[level]
     letters, shape = _layout_of(series)
-    scale = scale_in_tiff(file, letters, shape, level)
+    scale = scale_in_tiff(file, number, letters, shape, level)
     if level == 0 and series.dataoffset is not None:
         kind = np.dtype(file.byteorder + series.dtype.char)
         with contextlib.suppress(
@@ -111,6 +118,39 @@ def open_tiff(tifffile: Any, path: Path, level: int) -> tuple[Any, Scale | None]
     pages = _Pages(file, series, shape, path)
     facts = of_tiff(series, shape, path)
     return (pages if facts is None else ManifestSource(facts, pages)), scale
+
+
+def _number_of(file: Any, path: Path, dataset: str | None) -> int:
+    """The number of the series that is meant; `dataset` is a number or a name.
+
+    Raises
+    ------
+    ValueError
+        If there are several, and none is named; or if there is none of this name, or several.
+    """
+    names = [str(series.name) for series in file.series]
+    if dataset is None:
+        # Small pictures of an image are no series that anybody means.
+        large = [n for n, series in enumerate(file.series) if not series.keyframe.is_reduced]
+        if len(large) == 1 or len(names) == 1:
+            return (large or [0])[0]
+    elif dataset and names.count(dataset) == 1:
+        return names.index(dataset)
+    elif dataset.isdecimal() and int(dataset) < len(names):
+        return int(dataset)
+    held = ", ".join(
+        f"{n} {name!r} of shape {tuple(series.shape)}"
+        if name
+        else f"{n} of shape {tuple(series.shape)}"
+        for n, (name, series) in enumerate(zip(names, file.series, strict=True))
+    )
+    what = (
+        f"{path} holds the series {held}"
+        if dataset is None
+        else f"{path} has no series {dataset!r}; it holds {held}"
+    )
+    message = f"{what}; say which one with dataset=, by its number or its name"
+    raise ValueError(message)
 
 
 def _layout_of(series: Any) -> tuple[str, tuple[int, ...]]:

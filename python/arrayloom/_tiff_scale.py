@@ -55,17 +55,19 @@ _ALIKE = {
 _OF_TAG = {2: "inch", 3: "centimeter"}
 
 
-def scale_in_tiff(file: Any, letters: str, shape: tuple[int, ...], level: int) -> Scale | None:
-    """The axes of a level of the first image, of `shape`, and what the file says of their spacing.
+def scale_in_tiff(
+    file: Any, number: int, letters: str, shape: tuple[int, ...], level: int
+) -> Scale | None:
+    """The axes of a level of the series of this number, of `shape`, and what the file says of their spacing.
 
     None if tifffile has no letters for them, or the same one for several.
     """
     names = _names(letters)
     if len(names) != len(shape) or len(set(names)) < len(names):
         return None
-    series = file.series[0]
+    series = file.series[number]
     told = {"ome": _sizes_of_ome, "imagej": _sizes_of_imagej}.get(series.kind)
-    sizes = {} if told is None else told(file)
+    sizes = {} if told is None else told(file, number)
     steps = _steps(series, level) if level else {}
     found = [sizes.get(name, (1.0, None)) for name in names]
     spacing = [d * steps.get(name, 1) for name, (d, _) in zip(names, found, strict=True)]
@@ -89,12 +91,12 @@ def _steps(series: Any, level: int) -> dict[str, int]:
     return {name: max(round(n / m), 1) for name, n, m in spans}
 
 
-def _sizes_of_ome(file: Any) -> _Sizes:
-    """``PhysicalSizeX`` and others of the first image."""
+def _sizes_of_ome(file: Any, number: int) -> _Sizes:
+    """``PhysicalSizeX`` and others of the image of this number."""
     tifffile = importlib.import_module("tifffile")
-    image = tifffile.xml2dict(file.ome_metadata).get("OME", {}).get("Image", {})
-    image = image[0] if isinstance(image, (list, tuple)) else image
-    pixels = image.get("Pixels", {})
+    found = tifffile.xml2dict(file.ome_metadata).get("OME", {}).get("Image", {})
+    images = list(found) if isinstance(found, (list, tuple)) else [found]
+    pixels = images[number].get("Pixels", {}) if number < len(images) else {}
     words = {name: (f"PhysicalSize{name.upper()}", "µm") for name in "xyz"}
     words["t"] = ("TimeIncrement", "s")
     return {
@@ -104,9 +106,9 @@ def _sizes_of_ome(file: Any) -> _Sizes:
     }
 
 
-def _sizes_of_imagej(file: Any) -> _Sizes:
+def _sizes_of_imagej(file: Any, number: int) -> _Sizes:
     """Pixels per unit, the spacing of planes and the time between frames."""
-    words, tags = file.imagej_metadata or {}, file.pages.first.tags
+    words, tags = file.imagej_metadata or {}, file.series[number].keyframe.tags
     unit = _unit(words.get("unit")) or _OF_TAG.get(int(tags.valueof("ResolutionUnit", default=1)))
     sizes: _Sizes = {}
     for name, tag in (("x", "XResolution"), ("y", "YResolution")):

@@ -66,7 +66,7 @@ _Limit = int | str | None
 def open(
     path: _File | object,
     *,
-    dataset: str | None = None,
+    dataset: str | int | None = None,
     level: int = 0,
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
@@ -79,7 +79,7 @@ def open(
         ``.npy``, ``.raw``, ``.tif``, ``.zarr``, ``.h5`` and others by their ending; or an array of zarr,
         h5py, tensorstore, dask, xarray.
     dataset
-        Which array of a file that holds several.
+        Which array of a file that holds several, by its name; of TIFF the series, by its number or its name.
     level
         Which level of a pyramid, 0 being the largest.
     shape, dtype
@@ -97,6 +97,7 @@ def open(
             raise ValueError(message)
         return as_volume(path)
     file = Path(path)
+    dataset = None if dataset is None else str(dataset)
     stamp = stamp_of(file)
     found, scale = open_reader(file, dataset, level, shape, dtype)
     volume = as_volume(found)

@@ -1,6 +1,7 @@
 """Axes, spacing and units of TIFF files: read, written, and handed on to OME-Zarr."""
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -156,3 +157,45 @@ def test_what_an_image_cannot_say_is_told(tmp_path, name, axes, words, text):
     with pytest.raises(ValueError, match=text):
         v.save(tmp_path / name, np.zeros((3, 8, 9), "u1"), **words)
     assert not list(tmp_path.iterdir())
+
+
+SERIES = [
+    (np.arange(30 * 40, dtype="u2").reshape(30, 40), "YX", "cells", 2),
+    (np.arange(3 * 8 * 9, dtype="f4").reshape(3, 8, 9), "ZYX", "beads", 3),
+    (np.arange(3 * 8 * 9, dtype="u1").reshape(3, 8, 9), "ZYX", "beads", 4),
+]
+
+
+@pytest.mark.parametrize("compression", [None, "zlib"])
+@pytest.mark.parametrize("name", ["a.tif", "a.ome.tif"])
+def test_a_file_with_several_series_asks_which_one(tmp_path, name, compression):
+    ome = ".ome" in name
+    with tifffile.TiffWriter(tmp_path / name, ome=ome) as file:
+        for x, axes, called, size in SERIES:
+            words = {"axes": axes, **({"Name": called, "PhysicalSizeX": size} if ome else {})}
+            file.write(x, metadata=words, compression=compression, photometric="minisblack")
+    with pytest.raises(ValueError, match=r"1.* of shape \(3, 8, 9\), 2.*; say which one with dat"):
+        v.open(tmp_path / name)
+    for number, (x, axes, _, size) in enumerate(SERIES):
+        opened = v.open(tmp_path / name, dataset=number)
+        assert np.array_equal(np.asarray(opened), x)
+        assert np.array_equal(np.asarray(v.open(tmp_path / name, dataset=str(number))), x)
+        if ome:
+            assert (opened.axes, opened.spacing[-1]) == (tuple(axes.lower()), size)
+    with pytest.raises(ValueError, match="has no series 'beads'; it holds 0 "):
+        v.open(tmp_path / name, dataset="beads")
+    with pytest.raises(ValueError, match="has no series '3'; it holds 0 "):
+        v.open(tmp_path / name, dataset=3)
+    if ome:
+        assert v.open(tmp_path / name, dataset="cells").shape == (30, 40)
+    copy = pickle.loads(pickle.dumps(v.open(tmp_path / name, dataset=1)))
+    assert np.array_equal(np.asarray(copy), SERIES[1][0])
+
+
+def test_small_pictures_are_no_series(tmp_path):
+    x = SERIES[0][0]
+    with tifffile.TiffWriter(tmp_path / "a.tif") as file:
+        file.write(x, metadata=None)
+        file.write(x[::2, ::2], metadata=None, subfiletype=1)
+    assert np.array_equal(np.asarray(v.open(tmp_path / "a.tif")), x)
+    assert np.array_equal(np.asarray(v.open(tmp_path / "a.tif", level=1)), x[::2, ::2])
