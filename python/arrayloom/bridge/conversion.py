@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from arrayloom import _ext
-from arrayloom.bridge import dtypes, observing, registry, streams
+from arrayloom.bridge import drivers, dtypes, observing, registry, streams
 from arrayloom.bridge.foreign import DeviceArray, family_of
 from arrayloom.bridge.planning import (
     Facts,
@@ -25,6 +25,7 @@ from arrayloom.bridge.planning import (
     decide,
     facts_of,
     knows,
+    lends,
     place_of,
     why_layout,
 )
@@ -307,6 +308,8 @@ def _converted(x: Array, target: FrameworkSpec, options: Options) -> tuple[Array
         else:
             x, place = _known_memory(x)
         check_place(target, options, place)
+        if isinstance(x, DeviceArray) and not lends(target, place, options):
+            drivers.check_there(place, x.nbytes)
         if place != "cpu":
             done = _across(x, source, target, place, options)
         if done is None and place != "cpu" and knows(target, place, options):

@@ -189,6 +189,18 @@ def driver(place: str) -> Driver:
     return found
 
 
+def check_there(place: str, nbytes: int) -> None:
+    """Judge memory that no framework vouches for, before a framework is told that it lies on a device of CUDA.
+
+    Raises
+    ------
+    FrameworkUnavailable
+        This machine has no driver for it: frameworks raise errors of their own then, or end the process.
+    """
+    if nbytes and place.partition(":")[0] == "cuda":
+        driver(place)
+
+
 def set_driver(family: str, new: Driver | None) -> None:
     """Use a driver for a family of devices; None brings back the one that is found by itself."""
     _streams.__dict__.clear()

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from arrayloom import _ext
-from arrayloom.bridge import registry
+from arrayloom.bridge import drivers, registry
 from arrayloom.bridge.dtypes import numpy_dtype, row_major
 from arrayloom.bridge.errors import LossyConversionError
 from arrayloom.bridge.registry import Array, FrameworkSpec, HostArray, Layouts, Mutability, Options
@@ -339,13 +339,18 @@ def check_place(spec: FrameworkSpec, options: Options, place: str) -> None:
     raise ValueError(msg)
 
 
+def lends(spec: FrameworkSpec, place: str, options: Options) -> bool:
+    """Whether memory of a device is kept where it lies, and only lent on, so that nobody looks at it here."""
+    return spec.name == "arrayloom" and options.device == place
+
+
 def knows(spec: FrameworkSpec, place: str, options: Options) -> bool:
     """Whether a framework can take memory of a device as it is.
 
     Arrays of ours compute on the host. On another device they only lend memory on, so that is asked for.
     """
     if spec.name == "arrayloom":
-        return options.device == place
+        return lends(spec, place, options)
     return place.partition(":")[0] in spec.devices and options.device in (None, place)
 
 
@@ -413,7 +418,7 @@ def plan(
 
     Raises
     ------
-    LossyConversionError, TypeError, ValueError, BufferError
+    LossyConversionError, TypeError, ValueError, BufferError, FrameworkUnavailable
         As the conversion itself would.
 
     Examples
@@ -430,6 +435,7 @@ def plan(
         itemsize = fields["itemsize"] or numpy_dtype(fields["dtype"]).itemsize
         strides = fields["strides"] or row_major(fields["shape"], itemsize)
         x = Facts(**{**fields, "itemsize": itemsize, "strides": strides})
+    vouched = isinstance(x, Facts)
     if not isinstance(x, Facts):
         from arrayloom.bridge import conversion  # noqa: PLC0415 - it imports this module
 
@@ -437,7 +443,10 @@ def plan(
         if found is not None:
             return found
         x = conversion.describe(x)
+        vouched = x.kind != conversion.NO_KIND or lends(spec, x.device, options)
     check_place(spec, options, x.device)
+    if not vouched:
+        drivers.check_there(x.device, x.nbytes)
     if x.kind == spec.name and options.device in (None, x.device):
         return Plan("same", 0, "it is of this kind already")
     check_elements(x, spec, options)

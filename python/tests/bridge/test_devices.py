@@ -347,3 +347,23 @@ def test_arguments_on_two_devices_are_an_error(two_gpu_frameworks):
 
     with pytest.raises(ValueError, match="different devices: cuda:0, cuda:1"):
         f(OnGpu("cuda:0"), OnGpu("cuda:1"))
+
+
+@pytest.mark.parametrize("to", ["numpy", "torch", "jax", "tensorflow", "cupy", "arrayloom"])
+def test_memory_of_a_device_without_a_driver_is_told_before_a_framework_is_asked(monkeypatch, to):
+    def none():
+        msg = "memory of CUDA devices needs the NVIDIA driver"
+        raise b.FrameworkUnavailable(msg)
+
+    monkeypatch.setitem(drivers._makers, "cuda", none)
+    monkeypatch.setattr(drivers, "_drivers", {})
+    data = {"shape": (3,), "typestr": "<f4", "data": (4096, False), "version": 3}
+    x = Interface(**data)
+    with pytest.raises(b.FrameworkUnavailable, match="needs the NVIDIA driver"):
+        b.plan(x, to)
+    with pytest.raises(b.FrameworkUnavailable):
+        b.convert(x, to)
+    # Without elements there is nothing to look at, and what only lends it on does not look.
+    assert b.to_numpy(Interface(**{**data, "shape": (0,)})).shape == (0,)
+    assert b.plan(x, "arrayloom", device="cuda:0").route == "device"
+    assert b.to_arrayloom(x, device="cuda:0").shape == (3,)
