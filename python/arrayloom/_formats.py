@@ -11,6 +11,7 @@ file replaces as a whole, and write under a temporary name until they are finish
 import contextlib
 import errno
 import importlib
+import math
 import os
 import resource
 import shutil
@@ -31,6 +32,7 @@ from arrayloom.errors import UnsupportedError
 __all__ = [
     "Writer",
     "check_place",
+    "check_raw",
     "check_words",
     "create",
     "is_image",
@@ -126,7 +128,11 @@ def _open_zarr(path: Path, dataset: str | None, level: int) -> tuple[Any, Scale 
     if facts is not None:
         return ManifestSource(facts), scale
     zarr = _module("zarr", "zarr")
-    node = zarr.open(str(path), mode="r")
+    try:
+        node = zarr.open(str(path), mode="r")
+    except FileNotFoundError:
+        message = f"{path} has no array of Zarr and no group in it; name a folder that has, or save to this one first"
+        raise FileNotFoundError(message) from None
     if hasattr(node, "shape"):
         if dataset is not None:
             message = f"{path} is one array, and has no {dataset!r} in it; leave dataset= out"
@@ -203,6 +209,39 @@ def _open_described(
     return _open_hdf5(path, dataset), None
 
 
+def _check_level(level: Any) -> None:
+    """Refuse a level that is no number."""
+    if isinstance(level, (bool, np.bool_)) or not isinstance(level, (int, np.integer)):
+        message = f"level {level!r} is no whole number; give that of a level, 0 being the largest"
+        raise TypeError(message)
+
+
+def check_raw(path: Path, shape: Any, dtype: Any) -> None:
+    """Refuse to read a raw file of which nobody says the shape and the dtype."""
+    if kind_of(path) == "raw" and (shape is None or dtype is None):
+        message = f"{path} says nothing of its shape and dtype; give shape= and dtype="
+        raise ValueError(message)
+
+
+def _open_raw(path: Path, shape: Any, dtype: Any) -> Any:
+    """A file that says nothing of itself, mapped."""
+    check_raw(path, shape, dtype)
+    several = isinstance(shape, (Sequence, np.ndarray)) and not isinstance(shape, str)
+    if not several or not all(isinstance(n, (int, np.integer)) for n in shape):
+        message = f"shape {shape!r} is no list of whole numbers, such as (64, 64); give the extents of {path}"
+        raise TypeError(message)
+    expected = math.prod(map(int, shape)) * np.dtype(dtype).itemsize
+    if any(n < 0 for n in map(int, shape)):
+        message = f"shape {tuple(shape)} has a negative extent; give the extents of {path}"
+        raise ValueError(message)
+    if path.stat().st_size < expected:
+        message = f"{path} has {path.stat().st_size} bytes, and {tuple(shape)} {np.dtype(dtype)} takes {expected}"
+        raise ValueError(message)
+    if expected == 0:  # nothing can be mapped
+        return np.empty(tuple(shape), dtype)
+    return np.memmap(path, dtype, "r", shape=tuple(shape))
+
+
 def open_reader(
     path: Path,
     dataset: str | None,
@@ -217,23 +256,12 @@ def open_reader(
             "; give a path of this machine, not a URL" if url else ""
         )
         raise FileNotFoundError(message)
+    _check_level(level)
     words = {"dataset": dataset, "level": level or None, "shape": shape, "dtype": dtype}
     check_words(path, {k: v for k, v in words.items() if v is not None}, written=False)
     kind = kind_of(path)
     if kind == "raw":
-        if shape is None or dtype is None:
-            message = f"{path} says nothing of its shape and dtype; give shape= and dtype="
-            raise ValueError(message)
-        expected = int(np.prod(shape)) * np.dtype(dtype).itemsize
-        if min(shape, default=0) < 0:
-            message = f"shape {tuple(shape)} has a negative extent; give the extents of {path}"
-            raise ValueError(message)
-        if path.stat().st_size < expected:
-            message = f"{path} has {path.stat().st_size} bytes, and {tuple(shape)} {np.dtype(dtype)} takes {expected}"
-            raise ValueError(message)
-        if expected == 0:  # nothing can be mapped
-            return np.empty(tuple(shape), dtype), None
-        return np.memmap(path, dtype, "r", shape=tuple(shape)), None
+        return _open_raw(path, shape, dtype), None
     try:
         return _open_described(path, kind, dataset, level)
     except UnsupportedError:

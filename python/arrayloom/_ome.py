@@ -14,6 +14,7 @@ import json
 import math
 from collections import OrderedDict
 from collections.abc import Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ __all__ = [
     "Pyramid",
     "Scale",
     "attributes_of",
+    "check_units",
     "create_image",
     "default_scale",
     "level_shapes",
@@ -35,6 +37,14 @@ __all__ = [
 
 Array = NDArray[Any]
 _NAMES = "tczyx"
+# Units of space and time that OME-NGFF knows.
+_PREFIXES = [
+    "yocto", "zepto", "atto", "femto", "pico", "nano", "micro", "milli", "centi", "deci", "hecto", "kilo", "mega", "giga",
+    "tera", "peta", "exa", "zetta", "yotta",
+]  # fmt: skip
+_UNITS = {f"{prefix}{of}" for prefix in ["", *_PREFIXES] for of in ("meter", "second")} | {
+    "angstrom", "inch", "foot", "yard", "mile", "parsec", "minute", "hour", "day",
+}  # fmt: skip
 # Bytes for each voxel while means are taken.
 _MEAN_BYTES = 24
 # Axes of TIFF files such as angles, phases, lifetimes, exposures, samples and what has no name.
@@ -52,6 +62,46 @@ class Scale:
         self.units = tuple(units)
 
 
+def _is_list(x: Any) -> bool:
+    """True for what has an entry for each axis, and is no text."""
+    return isinstance(x, (Sequence, np.ndarray)) and not isinstance(x, str)
+
+
+def _words(axes: Any) -> tuple[str, ...]:
+    """Names of axes as they are given: several, or letters in a row."""
+    if not (_is_list(axes) or isinstance(axes, str)) or not all(isinstance(a, str) for a in axes):
+        message = (
+            f"axes {axes!r} are no names; give a letter or a word for each axis, such as 'zyx'"
+        )
+        raise TypeError(message)
+    return tuple(axes)
+
+
+def _numbers(spacing: Any) -> tuple[float, ...]:
+    """Distances of voxels as they are given."""
+    if not _is_list(spacing) or not all(isinstance(d, (Real, np.number)) for d in spacing):
+        message = f"spacing {spacing!r} is no list of numbers; give the distance of voxels along each axis"
+        raise TypeError(message)
+    return tuple(float(d) for d in spacing)
+
+
+def check_units(name: str, units: Sequence[Any]) -> None:
+    """Refuse units of the file `name` that OME does not know; None is none.
+
+    Raises
+    ------
+    ValueError
+        For such a unit; the message has some that it knows.
+    """
+    for unit in units:
+        if unit is not None and unit not in _UNITS:
+            some = "micrometer, nanometer, millimeter, angstrom, inch, second, millisecond, minute"
+            message = (
+                f"{name}: OME has no unit {unit!r}; give units= with names such as {some}, or None"
+            )
+            raise ValueError(message)
+
+
 def default_scale(
     rank: int,
     spacing: Sequence[float] | None = None,
@@ -59,18 +109,18 @@ def default_scale(
     units: Sequence[str | None] | None = None,
 ) -> Scale:
     """Axes named from the last ones of ``tczyx``."""
-    names = tuple(axes) if axes is not None else tuple(_NAMES[len(_NAMES) - rank :])
+    names = tuple(_NAMES[len(_NAMES) - rank :]) if axes is None else _words(axes)
     if len(names) != rank:
         message = f"axes {names} for an image with {rank} axes; OME images have up to {len(_NAMES)}: {_NAMES}"
         raise ValueError(message)
-    distances = (1.0,) * rank if spacing is None else tuple(spacing)
+    distances = (1.0,) * rank if spacing is None else _numbers(spacing)
     if len(distances) != rank:
         message = f"{len(distances)} distances of voxels for {rank} axes"
         raise ValueError(message)
     if len(set(names)) < rank or not all(0 < d < math.inf for d in distances):
         message = f"axes {names} with distances {distances}; give names that differ, and positive distances"
         raise ValueError(message)
-    if units is not None and (isinstance(units, str) or len(units) != rank):
+    if units is not None and (not _is_list(units) or len(units) != rank):
         message = f"units {units!r} for {rank} axes; give one for each, or None"
         raise ValueError(message)
     return Scale(names, distances, units or (None,) * rank)

@@ -13,13 +13,14 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from arrayloom import filters, volumes
+from arrayloom._formats import check_raw, check_words
 from arrayloom._plan_picture import write_png
 from arrayloom._volume import Build, Volume, as_volume, nbytes
 from arrayloom._volume_about import about, about_json, about_text
@@ -108,13 +109,28 @@ class _UsageError(ValueError):
 
 
 def _source(options: argparse.Namespace, level: int | None = None) -> Volume:
-    return volumes.open(
-        options.source,
-        dataset=options.dataset,
-        level=options.level if level is None else level,
-        shape=options.shape,
-        dtype=options.dtype,
-    )
+    words: dict[str, Any] = {
+        "dataset": options.dataset,
+        "level": (options.level if level is None else level) or None,
+        "shape": options.shape,
+        "dtype": options.dtype,
+    }
+    given = {name: word for name, word in words.items() if word is not None}
+    path = Path(options.source)
+    if path.exists():
+        with _usage():
+            check_words(path, given, written=False)
+            check_raw(path, options.shape, options.dtype)
+    return volumes.open(options.source, **given)
+
+
+@contextlib.contextmanager
+def _usage() -> Generator[None]:
+    """Whatever is wrong with what is said of a file is an error of usage."""
+    try:
+        yield
+    except ValueError as error:
+        raise _UsageError(str(error)) from error
 
 
 def _parameters(name: str) -> dict[str, inspect.Parameter]:
@@ -183,7 +199,27 @@ def _filtered(options: argparse.Namespace) -> Volume:
     return result
 
 
+def _judge_chunks(volume: Volume, options: argparse.Namespace) -> None:
+    """Refuse chunks that do not fit the axes of a volume."""
+    chunks = options.chunks
+    if chunks is not None and (len(chunks) != volume.ndim or min(chunks, default=1) < 1):
+        message = (
+            f"--chunks {','.join(map(str, chunks))} for a volume of shape {volume.shape}; "
+            "give one extent of at least 1 for each axis"
+        )
+        raise _UsageError(message)
+
+
+def _judge_target(options: argparse.Namespace) -> None:
+    """Refuse a target of no known format, or whose format has no such options."""
+    words = {"chunks": options.chunks, "levels": options.levels}
+    given = {name: word for name, word in words.items() if word is not None}
+    with _usage():
+        check_words(Path(options.target), given, written=True)
+
+
 def _save(volume: Volume, options: argparse.Namespace) -> int:
+    _judge_chunks(volume, options)
     if options.memory is not None:
         _tell_cost(volume, options)
     with volumes.live() if options.live else contextlib.nullcontext():
@@ -225,15 +261,19 @@ def _tell_cost(volume: Volume, options: argparse.Namespace) -> None:
 
 
 def _filter(options: argparse.Namespace) -> int:
+    _judge_target(options)
     return _save(_filtered(options), options)
 
 
 def _convert(options: argparse.Namespace) -> int:
+    _judge_target(options)
     return _save(_source(options), options)
 
 
 def _plan(options: argparse.Namespace) -> int:
-    plan = volumes.plan(_filtered(options), memory_limit=options.memory, granule=options.chunks)
+    volume = _filtered(options)
+    _judge_chunks(volume, options)
+    plan = volumes.plan(volume, memory_limit=options.memory, granule=options.chunks)
     sys.stdout.write(f"{plan}\n")
     if options.draw:
         plan.draw(options.draw)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from arrayloom._formats import Writer, kind_of, partial_of
-from arrayloom._ome import Pyramid, Scale, default_scale
+from arrayloom._ome import Pyramid, Scale, check_units, default_scale
 from arrayloom._volume import Volume, leaves
 from arrayloom._volume_durable import UnsyncedError
 from arrayloom._volume_journal import (
@@ -94,12 +94,17 @@ def scale_of(
     spacing: Sequence[float] | None,
     axes: Sequence[str] | None,
     units: Sequence[str | None] | None,
+    file: Path,
 ) -> Scale:
-    """Axes, distances and units as they are given, or else those of `source`."""
+    """Axes, distances and units of `file` as they are given, or else those of `source`."""
+    given = units
     if units is None and axes is None and source.axes is not None:
         units = source.units or None
     distances = source.spacing if spacing is None else spacing
-    return default_scale(source.ndim, distances, source.axes if axes is None else axes, units)
+    scale = default_scale(source.ndim, distances, source.axes if axes is None else axes, units)
+    if given is not None:
+        check_units(file.name, scale.units)
+    return scale
 
 
 def save_to_object(target: Any, source: Volume, run: Run) -> dict[str, Any]:

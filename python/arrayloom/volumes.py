@@ -334,7 +334,7 @@ def save(
     if kind_of(file) == "zarr" and is_image(file):
         words.setdefault("levels", 1)
     if "levels" in words or is_image(file) or (kind_of(file) == "tiff" and source.axes is not None):
-        words["scale"] = scale_of(source, spacing, axes, units)
+        words["scale"] = scale_of(source, spacing, axes, units, file)
     workers(devices, limit)
     # What the expression cannot do is told before there is a file.
     Build().add(source)

@@ -403,3 +403,19 @@ def test_the_greatest_size_of_files_is_noticed_before_hdf5_ends_the_process(tmp_
     assert "File too large" in ran.stdout
     assert f"what {tmp_path / 'out.h5'} has so far is kept" in ran.stdout
     assert ran.stderr == ""
+
+
+@pytest.mark.parametrize("shape", ["a", "345", 60, (3, "a"), (3, 1.5), (3, None)])
+def test_shapes_are_lists_of_whole_numbers(tmp_path, shape):
+    np.zeros(60).tofile(tmp_path / "a.raw")
+    with pytest.raises(TypeError, match="is no list of whole numbers, such as"):
+        v.open(tmp_path / "a.raw", shape=shape, dtype="f8")
+    assert v.open(tmp_path / "a.raw", shape=np.array([3, 20]), dtype="f8").shape == (3, 20)
+
+
+def test_a_directory_with_nothing_of_zarr_says_so(tmp_path):
+    pytest.importorskip("zarr")
+    (tmp_path / "a.zarr").mkdir()
+    with pytest.raises(FileNotFoundError, match="has no array of Zarr and no group in it") as told:
+        v.open(tmp_path / "a.zarr")
+    assert type(told.value) is FileNotFoundError

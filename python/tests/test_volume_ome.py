@@ -190,3 +190,32 @@ def test_chunks_have_a_least_size_whatever_the_axes(tmp_path, axes, shape, chunk
     assert np.array_equal(made[...], x)
     v.save(tmp_path / "out.ome.zarr", x.astype("u1"), axes=axes, levels="auto")
     assert np.array_equal(np.asarray(v.open(tmp_path / "out.ome.zarr")), x)
+
+
+@pytest.mark.parametrize(("words", "kind", "text"), [
+    ({"spacing": (1, 2, "a")}, TypeError, "no list of numbers; give the distance"),
+    ({"spacing": 3}, TypeError, "no list of numbers"), ({"spacing": "abc"}, TypeError, "no list of numbers"),
+    ({"axes": 3}, TypeError, "are no names"), ({"axes": (1, 2, 3)}, TypeError, "are no names"),
+    ({"units": 5}, ValueError, "give one for each"), ({"units": ("foo",) * 3}, ValueError, "no unit 'foo'; give units= with names such as micrometer"),
+    ({"units": (None, None, 1)}, ValueError, "OME has no unit 1"),
+])  # fmt: skip
+@pytest.mark.parametrize("name", ["a.ome.zarr", "a.ome.tif"])
+def test_words_of_images_are_judged(tmp_path, name, words, kind, text):
+    with pytest.raises(kind, match=text):
+        v.save(tmp_path / name, np.zeros((2, 3, 4)), **words)
+    assert not list(tmp_path.iterdir())
+
+
+def test_units_of_a_file_that_ome_does_not_know_are_handed_on(tmp_path):
+    v.save(tmp_path / "a.ome.zarr", np.zeros((2, 3, 4)), units=("micrometer", None, "zettameter"))
+    meta = tmp_path / "a.ome.zarr" / "zarr.json"
+    meta.write_text(meta.read_text().replace("zettameter", "lightyear"))
+    v.convert(tmp_path / "a.ome.zarr", tmp_path / "b.ome.zarr")
+    assert v.open(tmp_path / "b.ome.zarr").units == ("micrometer", None, "lightyear")
+
+
+@pytest.mark.parametrize("level", ["1", 1.0, True, None])
+def test_levels_are_whole_numbers(tmp_path, level):
+    v.save(tmp_path / "a.ome.zarr", np.zeros((2, 3, 4)))
+    with pytest.raises(TypeError, match="is no whole number; give that of a level"):
+        v.open(tmp_path / "a.ome.zarr", level=level)
