@@ -19,7 +19,7 @@ from arrayloom.bridge.conversion import (
     refuse,
     spec_of,
 )
-from arrayloom.bridge.foreign import DeviceArray
+from arrayloom.bridge.foreign import DeviceArray, is_versioned
 from arrayloom.bridge.planning import Facts, Plan, place_of
 from arrayloom.bridge.registry import Array, HostArray, Options
 from arrayloom.bridge.sources import memory_of, of_capsule
@@ -111,6 +111,8 @@ def to_dlpack(
     ------
     BufferError
         Read-only memory in the old form, a stream on the host, or another device.
+    TypeError
+        A `max_version` that is no pair of numbers.
 
     Examples
     --------
@@ -119,6 +121,7 @@ def to_dlpack(
     >>> np.shares_memory(from_dlpack(to_dlpack(a), "numpy"), a)
     True
     """
+    is_versioned(max_version)
     words = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
     return recorded(x, "dlpack", lambda: _lent(x, words))[0]
 
@@ -138,10 +141,8 @@ def _lent(x: Array, words: dict[str, Any]) -> tuple[object, Plan]:
         return capsule, Plan("device", 0, f"lent on {place}")
     array, facts = host_memory(x, spec, Options(copy=words["copy"]))
     _check_host(words["stream"], words["dl_device"])
-    version = words["max_version"]
-    return _lent_here(
-        array, facts, versioned=version is not None and version[0] >= 1, copy=words["copy"] is True
-    )
+    versioned = is_versioned(words["max_version"])
+    return _lent_here(array, facts, versioned=versioned, copy=words["copy"] is True)
 
 
 def _lent_here(

@@ -29,6 +29,23 @@ def family_of(number: int) -> str:
     return _NAMES.get(number, f"device{number}")
 
 
+def is_versioned(max_version: Any) -> bool:  # noqa: ANN401 - what a consumer says
+    """Whether a consumer of DLPack knows the form of 1.0 and later.
+
+    Raises
+    ------
+    TypeError
+        It says so by something else than None or two numbers.
+    """
+    if max_version is None:
+        return False
+    numbers = isinstance(max_version, tuple) and len(max_version) == 2
+    if not numbers or not all(isinstance(n, (int, np.integer)) for n in max_version):
+        msg = f"max_version must be None or a tuple with two elements, such as (1, 0), not {max_version!r}"
+        raise TypeError(msg)
+    return max_version[0] >= 1
+
+
 def _device_of(address: int) -> int:
     """Return the number of the CUDA device that has an address; 0 for none, and where nobody can tell."""
     if address == 0:
@@ -209,7 +226,7 @@ class DeviceArray:
         if copy or dl_device not in (None, self.__dlpack_device__()):
             msg = f"memory on {self.device} is lent only there and as it is; convert it instead"
             raise BufferError(msg)
-        versioned = max_version is not None and max_version[0] >= 1
+        versioned = is_versioned(max_version)
         if self.readonly and not versioned:
             msg = "DLPack before 1.0 cannot say that memory is read-only; pass max_version=(1, 0)"
             raise BufferError(msg)

@@ -457,3 +457,9 @@ def test_case_28_live_exports_are_counted_and_their_memory_stays():
     del other
     assert _ext.bridge.exports(data) == 0
     assert _ext.bridge.exports(np.zeros(3)) == 0
+
+
+@pytest.mark.parametrize("version", [(1,), (1, 0, 0), (1, "0"), (1.5, 0), [1, 0], "a", 5])
+def test_versions_that_are_no_pair_are_refused_as_in_numpy(version):
+    with pytest.raises(TypeError, match="must be None or a tuple with two elements"):
+        b.to_dlpack(np.arange(3), max_version=version)
