@@ -54,12 +54,23 @@ __all__ = [
 
 
 _ADDRESSES = 1 << 63
+_PART = "a limit of {} bytes is no whole number; with a unit, such as '1.5GiB', it is one of bytes"
+
+
+def _is_part(text: str) -> bool:
+    """Tell whether a text is a number without a unit that is not whole."""
+    try:
+        return not float(text).is_integer()
+    except (ValueError, OverflowError):
+        return False
 
 
 def _amount(size: int | str | None) -> int | None:
     if size is None:
         return None
     if isinstance(size, str):
+        if _is_part(size):
+            raise SettingError(_PART.format(size))
         try:
             return _ext.memory_amount(size)
         except ValueError as error:
@@ -68,6 +79,8 @@ def _amount(size: int | str | None) -> int | None:
     if not number or isinstance(size, bool):
         message = f"a limit is bytes, a text such as '2GiB', or None, not {size!r}"
         raise SettingError(message)
+    if size != int(size):
+        raise SettingError(_PART.format(size))
     if not 0 <= size < _ADDRESSES:
         what = "less than none" if size < 0 else "more than there are addresses for"
         message = f"a limit of {size} bytes is {what}; give bytes, a text, or None"

@@ -115,7 +115,20 @@ def test_limits_are_amounts() -> None:
             assert memory.report().limit is None
         assert memory.report().limit == 64 * MIB
     assert memory.report().limit is None
-    for wrong in ("lots", "-1", -1, float("nan"), float("inf"), True, [], object(), 1 << 70):
+    for wrong in (
+        "lots",
+        "-1",
+        -1,
+        float("nan"),
+        float("inf"),
+        True,
+        [],
+        object(),
+        1 << 70,
+        1.5,
+        "1.5",
+        numpy.float32(2.5),
+    ):
         with pytest.raises(SettingError):
             memory.limit(wrong)  # pyright: ignore[reportArgumentType]
     with memory.limit(numpy.int64(MIB)) as exact, memory.limit(1e6) as rounded:
