@@ -379,6 +379,9 @@ def elementwise(ufunc: np.ufunc, inputs: Sequence[object], dtype: DTypeLike | No
     samples = [s.reshape(-1) if isinstance(s, np.ndarray) else s for s in samples]
     kwargs: dict[str, Any] = {} if dtype is None else {"dtype": np.dtype(dtype)}
     found: Any = ufunc(*samples, **kwargs)
+    if ufunc is np.power and found.dtype.kind in "iu" and _is_negative(plain[1]):
+        message = "Integers to negative integer powers are not allowed."
+        raise ValueError(message)
     volumes = [x for x in plain if isinstance(x, Volume)]
     shape = np.broadcast_shapes(*[v.shape for v in volumes])
 
@@ -396,6 +399,12 @@ def elementwise(ufunc: np.ufunc, inputs: Sequence[object], dtype: DTypeLike | No
     if ufunc.nout > 1:
         return tuple(one(array.dtype, i) for i, array in enumerate(found))
     return one(found.dtype, None)
+
+
+def _is_negative(x: object) -> bool:
+    """True for a number below zero, also as an array without axes."""
+    number = x.source if isinstance(x, Volume) else x
+    return isinstance(number, (int, np.ndarray)) and np.ndim(number) == 0 and bool(number < 0)
 
 
 def blockwise(
@@ -483,7 +492,14 @@ def _of_framework(x: object) -> object:
     """An array of another framework, such as a tensor, as one of NumPy; anything else as it is."""
     from arrayloom import bridge  # noqa: PLC0415 - loaded when something is no array of NumPy
 
-    return x if bridge.kind(x) is None else bridge.to_numpy(x)
+    if bridge.kind(x) is None:
+        return x
+    if getattr(x, "requires_grad", False):
+        message = (
+            f"a {type(x).__name__} that requires gradients would lose them here; give x.detach()"
+        )
+        raise BufferError(message)
+    return bridge.to_numpy(x)
 
 
 def _is_object_source(x: object) -> bool:

@@ -290,3 +290,15 @@ def test_arrays_take_what_is_added_to_them():
     assert np.array_equal(found, expected)
     with pytest.raises(TypeError, match="same_kind"):
         x += v.open(data("f4"))
+
+
+@pytest.mark.parametrize("power", [-3, np.int8(-3), np.array(-1)])
+def test_negative_powers_of_integers_are_refused_at_the_call(power):
+    x = np.arange(1, 9)
+    for call in (np.power, lambda a, b: a**b):
+        with pytest.raises(ValueError, match="Integers to negative integer powers"):
+            call(x, power)
+        with pytest.raises(ValueError, match="Integers to negative integer powers"):
+            call(v.open(x), power)
+    assert np.array_equal(np.power(v.open(x * 1.0), power), np.power(x * 1.0, power))
+    assert np.array_equal(np.power(v.open(x), 3), x**3)
