@@ -164,3 +164,20 @@ def test_shapes_have_radii_from_0_on(radius):
         f.ball(radius)
     with pytest.raises(ValueError, match="give finite numbers from 0 on"):
         f.ellipsoid([1, radius])
+
+
+FAR = {
+    "uniform_filter": 10**7, "uniform_filter1d": 10**9, "mean_filter": 10**12, "gaussian_filter": 1e7,
+    "gaussian_filter1d": 1e6, "gaussian_laplace": 1e6, "gaussian_gradient_magnitude": 1e6, "unsharp_mask": 1e6,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAR)
+def test_windows_far_longer_than_their_axis_are_refused(name):
+    x = np.zeros((8, 9))
+    for source in (x, v.open(x)):
+        with pytest.raises(
+            MemoryError, match=r"axis \d, which has \d; give a smaller size or sigma"
+        ):
+            getattr(f, name)(source, FAR[name])
+    assert np.array_equal(getattr(f, name)(x, 1000), x)

@@ -41,6 +41,9 @@ _HERE = str(Path(__file__).parent)
 # Lists of more points take more memory than what they are looked for in.
 _MOST_POINTS = 1 << 26
 
+# Weights along an axis that is a quarter as long or shorter: more of them take seconds even for few voxels.
+_MOST_WEIGHTS = 1 << 20
+
 # Windows of more points are built anew each time.
 _MANY_POINTS = 1 << 12
 
@@ -189,6 +192,23 @@ def modes_of(mode: Modes, count: int) -> list[str]:
             message = f"boundary mode {one!r} not supported; use one of {', '.join(_MODES[:6])}"
             raise RuntimeError(message)
     return modes
+
+
+def check_weights(count: int, volume: Volume, axis: int) -> None:
+    """Refuse weights along an axis that are far more than it has voxels.
+
+    Raises
+    ------
+    MemoryError
+        If there are so many that they alone take seconds.
+    """
+    extent = volume.shape[axis]
+    if count > max(_MOST_WEIGHTS, 4 * extent):
+        message = (
+            f"a window of {count} points along axis {axis}, which has {extent}; "
+            f"give a smaller size or sigma, up to {_MOST_WEIGHTS} points"
+        )
+        raise MemoryError(message)
 
 
 def points_before(size: int, origin: int) -> int:

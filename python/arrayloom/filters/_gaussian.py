@@ -21,6 +21,7 @@ from arrayloom.filters._common import (
     Numbers,
     Output,
     Result,
+    check_weights,
     filtered_axes,
     finish,
     float_of,
@@ -107,6 +108,7 @@ def _gaussian(
     for axis, s, o, m, r in rows:
         if s > 1e-15:
             reach = _reach(s, truncate, r)
+            check_weights(2 * reach + 1, volume, axis)
             given = (float(s), index(o), reach, m)
             if given not in made:
                 made[given] = _taps(*given)
@@ -266,6 +268,7 @@ def gaussian_laplace(
     ):
         if s > 1e-15:
             reach = _reach(s, truncate, r)
+            check_weights(2 * reach + 1, volume, axis)
             smooth, derive = (_taps(float(s), order, reach, m) for order in (0, 2))
         else:
             # An axis without a sigma is left alone, in the sum of the others too.

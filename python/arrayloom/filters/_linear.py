@@ -21,6 +21,7 @@ from arrayloom.filters._common import (
     Result,
     Sizes,
     box_sizes,
+    check_weights,
     filtered_axes,
     finish,
     float_of,
@@ -75,9 +76,12 @@ def uniform_filter(
     size, count = by_name("size", size, volume, which, 1), len(which)
     # Windows that are clipped are weighted.
     volume = _for_means(volume, output, {"renormalize"}, mode, cval)
+    sizes = box_sizes(size, count)
+    for axis, points in zip(which, sizes, strict=True):
+        check_weights(points, volume, axis)
     rows = zip(
         which,
-        box_sizes(size, count),
+        sizes,
         one_each("origin", origin, count),
         modes_of(mode, count),
         strict=True,
