@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from arrayloom._ome import Scale
 
-__all__ = ["letters_of", "ome_sizes", "scale_in_tiff"]
+__all__ = ["letters_of", "ome_sizes", "scale_in_tiff", "unit_of"]
 
 # Distance of voxels and its unit, by the name of the axis.
 _Sizes: TypeAlias = dict[str, tuple[float, str | None]]
@@ -100,7 +100,7 @@ def _sizes_of_ome(file: Any, number: int) -> _Sizes:
     words = {name: (f"PhysicalSize{name.upper()}", "µm") for name in "xyz"}
     words["t"] = ("TimeIncrement", "s")
     return {
-        name: (float(pixels[word]), _unit(pixels.get(f"{word}Unit", usual)))
+        name: (float(pixels[word]), unit_of(pixels.get(f"{word}Unit", usual)))
         for name, (word, usual) in words.items()
         if _is_distance(pixels.get(word))
     }
@@ -109,7 +109,7 @@ def _sizes_of_ome(file: Any, number: int) -> _Sizes:
 def _sizes_of_imagej(file: Any, number: int) -> _Sizes:
     """Pixels per unit, the spacing of planes and the time between frames."""
     words, tags = file.imagej_metadata or {}, file.series[number].keyframe.tags
-    unit = _unit(words.get("unit")) or _OF_TAG.get(int(tags.valueof("ResolutionUnit", default=1)))
+    unit = unit_of(words.get("unit")) or _OF_TAG.get(int(tags.valueof("ResolutionUnit", default=1)))
     sizes: _Sizes = {}
     for name, tag in (("x", "XResolution"), ("y", "YResolution")):
         pixels, length = tags.valueof(tag, default=(1, 1))
@@ -118,7 +118,7 @@ def _sizes_of_imagej(file: Any, number: int) -> _Sizes:
     if _is_distance(words.get("spacing")):
         sizes["z"] = float(words["spacing"]), unit
     if _is_distance(words.get("finterval")):
-        sizes["t"] = float(words["finterval"]), _unit(words.get("tunit", "s"))
+        sizes["t"] = float(words["finterval"]), unit_of(words.get("tunit", "s"))
     return sizes
 
 
@@ -126,7 +126,7 @@ def _is_distance(value: Any) -> bool:
     return isinstance(value, (int, float)) and 0 < value < math.inf
 
 
-def _unit(text: Any) -> str | None:
+def unit_of(text: Any) -> str | None:
     """The name that OME-Zarr has for a unit; None for pixels and other words that are no unit."""
     word = str(text)
     if word in _SYMBOLS:

@@ -12,6 +12,7 @@ import numpy as np
 
 from arrayloom._formats import Writer, kind_of, partial_of
 from arrayloom._ome import Pyramid, Scale, check_units, default_scale
+from arrayloom._tiff_scale import unit_of
 from arrayloom._volume import Volume, leaves
 from arrayloom._volume_durable import UnsyncedError
 from arrayloom._volume_journal import (
@@ -97,6 +98,9 @@ def scale_of(
     file: Path,
 ) -> Scale:
     """Axes, distances and units of `file` as they are given, or else those of `source`."""
+    if isinstance(units, (list, tuple)):
+        # Symbols, such as µm, are known by their names.
+        units = [None if unit is None else unit_of(unit) or unit for unit in units]
     given = units
     if units is None and axes is None and source.axes is not None:
         units = source.units or None

@@ -206,6 +206,11 @@ def test_words_of_images_are_judged(tmp_path, name, words, kind, text):
     assert not list(tmp_path.iterdir())
 
 
+def test_symbols_of_units_are_known_by_their_names(tmp_path):
+    v.save(tmp_path / "a.ome.zarr", np.zeros((2, 3, 4)), axes="tyx", units=["s", "µm", "um"])
+    assert v.open(tmp_path / "a.ome.zarr").units == ("second", "micrometer", "micrometer")
+
+
 def test_units_of_a_file_that_ome_does_not_know_are_handed_on(tmp_path):
     v.save(tmp_path / "a.ome.zarr", np.zeros((2, 3, 4)), units=("micrometer", None, "zettameter"))
     meta = tmp_path / "a.ome.zarr" / "zarr.json"
