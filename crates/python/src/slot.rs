@@ -26,11 +26,32 @@ impl Failed for isize {
     const FAILED: Self = -1;
 }
 
+/// Lets a thread wait for the end of the process where Python ends it: up to 3.13 daemon threads end in the middle of any
+/// call that takes the interpreter's lock, by an unwinding which nobody may catch. From 3.14 on Python lets them wait itself.
+struct Within {
+    has_ended: bool,
+}
+
+impl Drop for Within {
+    fn drop(&mut self) {
+        // A panic of ours is caught, and becomes an exception.
+        while !self.has_ended && !std::thread::panicking() {
+            std::thread::park();
+        }
+    }
+}
+
 /// Runs the body of a slot that C calls with the interpreter attached.
 pub(crate) fn enter<T: Failed>(body: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
     // SAFETY: C slots are only called by the interpreter, with this thread attached.
     let py = unsafe { Python::assume_attached() };
-    match catch_unwind(AssertUnwindSafe(|| body(py))) {
+    let whole = || {
+        let mut within = Within { has_ended: false };
+        let result = body(py);
+        within.has_ended = true;
+        result
+    };
+    match catch_unwind(AssertUnwindSafe(whole)) {
         Ok(Ok(value)) => value,
         Ok(Err(error)) => {
             error.restore(py);
