@@ -30,6 +30,7 @@ mod journal;
 mod keywords;
 mod kind_of_types;
 mod lazy_type;
+mod leaving;
 mod lift;
 mod lifting;
 mod lone;
@@ -89,6 +90,8 @@ mod ext {
     use super::fallback::refuse_fallbacks;
     #[pymodule_export]
     use super::journal::{keep_journal, take_journal};
+    #[pymodule_export]
+    use super::leaving::let_threads_out;
     #[pymodule_export]
     use super::lifting::lifting;
     #[pymodule_export]
@@ -158,5 +161,6 @@ fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     memory::init(module)?;
     super_ufunc::init(py)?;
     bridge::init(module)?;
+    leaving::init(module)?;
     process::init(module)
 }

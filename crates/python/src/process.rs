@@ -1,6 +1,6 @@
 //! The process around us: forks and signal handlers.
 
-use crate::{backends, state};
+use crate::{backends, leaving, state};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -20,6 +20,7 @@ pub(crate) fn after_fork_parent() {
 /// Called after `os.fork()` in the child.
 #[pyfunction]
 pub(crate) fn after_fork_child() {
+    leaving::after_fork_child();
     if let Some(cpu) = backends::cpu() {
         cpu.after_fork_child();
     }

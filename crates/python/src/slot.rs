@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "turns C pointers into safe references")]
 
 use crate::error;
+use crate::leaving::Within;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use std::ffi::c_int;
@@ -26,29 +27,14 @@ impl Failed for isize {
     const FAILED: Self = -1;
 }
 
-/// Lets a thread wait for the end of the process where Python ends it: up to 3.13 daemon threads end in the middle of any
-/// call that takes the interpreter's lock, by an unwinding which nobody may catch. From 3.14 on Python lets them wait itself.
-struct Within {
-    has_ended: bool,
-}
-
-impl Drop for Within {
-    fn drop(&mut self) {
-        // A panic of ours is caught, and becomes an exception.
-        while !self.has_ended && !std::thread::panicking() {
-            std::thread::park();
-        }
-    }
-}
-
 /// Runs the body of a slot that C calls with the interpreter attached.
 pub(crate) fn enter<T: Failed>(body: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
     // SAFETY: C slots are only called by the interpreter, with this thread attached.
     let py = unsafe { Python::assume_attached() };
     let whole = || {
-        let mut within = Within { has_ended: false };
+        let within = Within::new(py);
         let result = body(py);
-        within.has_ended = true;
+        within.leave();
         result
     };
     match catch_unwind(AssertUnwindSafe(whole)) {

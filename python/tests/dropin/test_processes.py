@@ -295,6 +295,28 @@ def test_exit_with_pending_work_and_daemon_threads():
     assert output(code) == "at exit 1.0\n"
 
 
+def test_exit_while_daemon_threads_compute():
+    code = """
+    import numpy as np, threading, time
+
+    def forever(n):
+        x = np.ones(n)
+        while True:
+            x = np.sqrt(x * 0.5 + 1)
+            y, z = np.sort(x)[::2], x[x > 1]
+            w = x.sum(), x.max(), np.where(x > 1, x, 0).mean(), np.dot(x, x)
+            x[5] = 3
+            x = np.concatenate([x, x])[:n].copy()
+
+    for k in range(3):
+        threading.Thread(target=forever, args=(40_000 + 100_000 * k,), daemon=True).start()
+    time.sleep(0.1)
+    print("over")
+    """
+    for _ in range(5):
+        assert output(code, runner=True) == "over\n"
+
+
 def test_recursion_and_small_stacks():
     code = (
         START
