@@ -23,7 +23,7 @@ from arrayloom._volume_number import Numbers
 from arrayloom._volume_stamp import Stamp, check_length
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
     from pathlib import Path
 
 __all__ = ["Build", "Volume", "as_volume", "default_limit", "nbytes", "threads"]
@@ -69,22 +69,30 @@ class Build:
 
     def add(self, volume: "Volume") -> int:
         """The number of `volume` in the expression; equal volumes are added once."""
-        waiting = [volume]
-        while waiting:
-            at = waiting[-1]
-            missing = [v for v in at.inputs if id(v) not in self._done]
-            if id(at) in self._done or not missing:
-                waiting.pop()
-            else:
-                waiting.extend(reversed(missing))
-                continue
-            if id(at) not in self._done:
-                if at.source is not None:
-                    _check_source(at)
-                inputs = [self._done[id(v)] for v in at.inputs]
-                self._done[id(at)] = at.build(self.expr, inputs)
-                self._alive.append(at)
+        for at in inputs_first(volume, self._done):
+            if at.source is not None:
+                _check_source(at)
+            inputs = [self._done[id(v)] for v in at.inputs]
+            self._done[id(at)] = at.build(self.expr, inputs)
+            self._alive.append(at)
         return self._done[id(volume)]
+
+
+def inputs_first(volume: "Volume", done: "Container[int]" = ()) -> "Iterator[Volume]":
+    """`volume` and all that it is computed from, each once and behind its inputs, but for those whose `id` is in `done`."""
+    told: set[int] = set()
+    waiting = [volume]
+    while waiting:
+        at = waiting[-1]
+        is_known = id(at) in told or id(at) in done
+        missing = [] if is_known else [v for v in at.inputs if not (id(v) in told or id(v) in done)]
+        if missing:
+            waiting.extend(reversed(missing))
+            continue
+        waiting.pop()
+        if not is_known:
+            told.add(id(at))
+            yield at
 
 
 def _check_source(volume: "Volume") -> None:
@@ -570,16 +578,7 @@ def window_of(volume: Volume) -> tuple[Volume, list[int], list[int]] | None:
 
 def leaves(volume: Volume) -> "list[Volume]":
     """The volumes that `volume` is computed from and that are read, each once."""
-    seen: set[int] = set()
-    open_ones, found = [volume], []
-    while open_ones:
-        at = open_ones.pop()
-        if id(at) not in seen:
-            seen.add(id(at))
-            if at.source is not None:
-                found.append(at)
-            open_ones.extend(at.inputs)
-    return found
+    return [at for at in inputs_first(volume) if at.source is not None]
 
 
 def reads_memory_only(volume: Volume) -> bool:

@@ -11,7 +11,7 @@ followed down to what is read; an operation that says nothing so exact reads any
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from arrayloom._volume import Volume
+from arrayloom._volume import Volume, inputs_first
 
 if TYPE_CHECKING:
     from arrayloom._ext import VolumeExpr
@@ -113,17 +113,7 @@ def is_in_place(source: Volume, read: Sequence[Volume], *, straight: bool = Fals
     reads = _Reads(straight=straight)
     asked = {id(volume) for volume in read}
     numbers: dict[int, int] = {}
-    waiting = [source]
-    while waiting:
-        at = waiting[-1]
-        missing = [v for v in at.inputs if id(v) not in numbers]
-        if id(at) in numbers or not missing:
-            waiting.pop()
-        else:
-            waiting.extend(missing)
-            continue
-        if id(at) in numbers:
-            continue
+    for at in inputs_first(source):
         if at.source is not None:
             numbers[id(at)] = reads.leaf(at, asked=id(at) in asked)
         else:
