@@ -27,6 +27,7 @@ mod means;
 mod medians;
 mod memory;
 mod moments;
+mod needed;
 mod op;
 pub mod ops;
 mod options;

@@ -220,11 +220,11 @@ impl<R: Rule> Separable<'_, R> {
         let shifted = |line: usize, t: usize| &lines[line * padded + t * row..][..count * row];
         let result = &mut rest[..wanted * count * row];
         let mut outs: RowsMut<'_, R::W> = result.chunks_exact_mut(count * row).collect();
-        for line in 0..source.data.len() {
-            rows.extend((0..level.len).map(|t| shifted(line, t)));
-        }
         let single = row == 1 && source.data.len() == 1;
         if !(single && self.rule.slide(level.pass, lines, outs[0])) {
+            for line in 0..source.data.len() {
+                rows.extend((0..level.len).map(|t| shifted(line, t)));
+            }
             self.rule.fold(level.pass, &rows, Plain, &mut outs);
         }
         for (i, edge) in level.faces_in(at..at + count) {
