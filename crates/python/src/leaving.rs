@@ -85,12 +85,12 @@ pub(crate) fn after_fork_child() {
     CLOSED.store(false, Relaxed);
 }
 
-/// Has [`let_threads_out`] called at the end.
+/// Has [`let_threads_out`] called at the end, where Python needs it.
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let call = module.getattr("let_threads_out")?;
-    module
-        .py()
-        .import("atexit")?
-        .call_method1("register", (call,))?;
+    let py = module.py();
+    if py.version_info() < (3, 14) {
+        let call = module.getattr("let_threads_out")?;
+        py.import("atexit")?.call_method1("register", (call,))?;
+    }
     Ok(())
 }
