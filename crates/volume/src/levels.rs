@@ -4,7 +4,7 @@
 use crate::VolumeError;
 use crate::block::axis_len;
 use crate::fold::EdgeTaps;
-use crate::places::{Places, Run};
+use crate::places::{Places, Run, runs_in};
 use crate::separable::{EdgeTapsOf, Pass};
 use arrayloom_plan::Edge;
 use arrayloom_types::Region;
@@ -43,18 +43,7 @@ pub(crate) struct Level<W> {
 impl<W> Level<W> {
     /// The runs of the coordinates `range`.
     pub(crate) fn runs_in(&self, range: Range<usize>) -> impl Iterator<Item = Run> + '_ {
-        let first = self.runs.partition_point(|r| r.at.end <= range.start);
-        let (start, end) = (range.start, range.end);
-        let there = self.runs[first..]
-            .iter()
-            .take_while(move |r| r.at.start < end);
-        there.map(move |r| {
-            let at = r.at.start.max(start)..r.at.end.min(end);
-            Run {
-                row: r.row + (at.start - r.at.start),
-                at,
-            }
-        })
+        runs_in(&self.runs, range)
     }
 
     /// Where the rows of the axis begin in the padded axis, if it has all of them in order.

@@ -10,6 +10,7 @@ mod beside;
 mod block;
 mod columns;
 mod crossed;
+mod doubling;
 mod emit;
 mod error;
 mod expr;
@@ -45,6 +46,7 @@ mod state;
 mod store;
 mod strips;
 mod sums;
+mod unions;
 mod wholes;
 
 pub use abroad::recipe::{Call, OnDevice, Packed, Recipe, Slot};

@@ -131,6 +131,8 @@ macro_rules! whole_numbers {
 whole_numbers! {
     u8, i32, I8, 0x80;
     u16, i32, I16, 0x8000;
+    u8, i64, I8, 0x80;
+    u16, i64, I16, 0x8000;
     u32, i64, I32, 0x8000_0000;
 }
 

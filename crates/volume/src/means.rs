@@ -35,7 +35,7 @@ pub(crate) fn halved(v: i128) -> Long {
 pub(crate) enum Width {
     /// `i32`, for elements of 1 and 2 bytes.
     Short,
-    /// `i64` below 2^53, for elements of 4 bytes, and small ones of 8 bytes.
+    /// `i64` below 2^53, for elements of 4 bytes, small ones of 8 bytes, and many of fewer bytes.
     Middle,
     /// [`Long`], for elements of 8 bytes.
     Long,
@@ -65,13 +65,13 @@ pub(crate) fn greatest(dtype: DType, modes: impl Iterator<Item = Mode>) -> Optio
 /// How wide sums of `points` points are, if they are exact.
 pub(crate) fn width(dtype: DType, points: f64, modes: impl Iterator<Item = Mode>) -> Option<Width> {
     let greatest = greatest(dtype, modes)?;
-    let (width, end) = match dtype.size() {
-        1 | 2 => (Width::Short, f64::from(i32::MAX)),
-        4 => (Width::Middle, MIDDLE),
+    let sum = points * greatest;
+    match dtype.size() {
+        1 | 2 if sum < f64::from(i32::MAX) => Some(Width::Short),
+        1 | 2 | 4 => (sum < MIDDLE).then_some(Width::Middle),
         // Points are far fewer than 2^36, so what a mean is off by fits 64 bits.
-        _ => (Width::Long, 2f64.powi(100)),
-    };
-    (points * greatest < end).then_some(width)
+        _ => (sum < 2f64.powi(100)).then_some(Width::Long),
+    }
 }
 
 /// The width for the sums of these voxels: numbers of 8 bytes are mostly small, and narrower sums take a tenth of the
@@ -297,7 +297,8 @@ mod tests {
         assert_eq!(of(DType::U16, 343.0, Mode::Constant(0.5)), None);
         assert_eq!(of(DType::U8, 3.0, Mode::Constant(f64::INFINITY)), None);
         assert_eq!(of(DType::U16, 343.0, Mode::Renormalize), None);
-        assert_eq!(of(DType::U16, 40_000.0, Mode::Wrap), None);
+        assert_eq!(of(DType::U16, 40_000.0, Mode::Wrap), Some(Width::Middle));
+        assert_eq!(of(DType::U16, 2f64.powi(38), Mode::Wrap), None);
         assert_eq!(of(DType::I32, 343.0, Mode::Wrap), Some(Width::Middle));
         assert_eq!(of(DType::U64, 343.0, Mode::Wrap), Some(Width::Long));
         assert_eq!(of(DType::F16, 3.0, Mode::Wrap), None);

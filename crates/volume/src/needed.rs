@@ -2,6 +2,7 @@
 
 use crate::beside;
 use crate::crossed;
+use crate::doubling;
 use crate::fold::GROUP;
 use crate::levels::{SHORT_ROW, most_of_strip};
 use crate::lines::LINE;
@@ -51,6 +52,32 @@ pub(crate) fn scratch_elems(passes: &[Pass], channels: usize, extents: Extents<'
         _ => 0,
     };
     channels as u64 * (GROUP as u64 * rows.sum::<u64>() + line + beside) + stack + 16
+}
+
+/// Bytes for passes over long windows with so many bytes for a voxel, and no more for an element: all voxels before and
+/// behind a pass, and tiles of each thread.
+pub(crate) fn long_bytes(
+    passes: &[Pass],
+    (bytes, threads): (usize, u64),
+    extents: Extents<'_>,
+) -> u64 {
+    let extent = |d: usize| extents.0[d].max(0).unsigned_abs();
+    let box_of = |p: &Pass| {
+        let outer = (0..p.axis).map(extent).product::<u64>();
+        (outer, extent(p.axis), row_behind(passes, p, extents))
+    };
+    let made = |p: &Pass| {
+        let (outer, n_out, row) = box_of(p);
+        outer.saturating_mul(n_out).saturating_mul(row)
+    };
+    // What the last pass makes are elements.
+    let planes = passes[..passes.len() - 1].iter().map(made);
+    let both = planes.clone().chain([0]).zip([0].into_iter().chain(planes));
+    let held = both.map(|(made, read)| made.saturating_add(read)).max();
+    let tile = |p: &Pass| doubling::most_of_tile((p.len, bytes), box_of(p));
+    let tiles = passes.iter().map(tile).max().unwrap_or(0);
+    let planes = held.unwrap_or(0).saturating_mul(bytes as u64);
+    planes.saturating_add(3 * threads * tiles.saturating_add(64)) + 64
 }
 
 /// Elements that the last two passes take in the other order, for each thread.

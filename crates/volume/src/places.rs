@@ -20,6 +20,14 @@ pub(crate) struct Run {
     pub(crate) row: usize,
 }
 
+impl Run {
+    /// The coordinate of this run from which on the rows of the other one stand here as well.
+    pub(crate) fn place(&self, other: &Run) -> Option<usize> {
+        let first = other.row.checked_sub(self.row)?;
+        (first + other.at.len() <= self.at.len()).then_some(self.at.start + first)
+    }
+}
+
 impl Places {
     /// The rows of a block with coordinates `lo..hi` that stand at `len` coordinates from `first` on, of an axis of
     /// extent `n`.
@@ -138,6 +146,21 @@ impl Places {
             .chain(self.behind.iter().copied())
             .collect()
     }
+}
+
+/// What the runs have of the coordinates `range`.
+pub(crate) fn runs_in(runs: &[Run], range: Range<usize>) -> impl Iterator<Item = Run> + '_ {
+    let first = runs.partition_point(|r| r.at.end <= range.start);
+    let there = runs[first..]
+        .iter()
+        .take_while(move |r| r.at.start < range.end);
+    there.map(move |r| {
+        let at = r.at.start.max(range.start)..r.at.end.min(range.end);
+        Run {
+            row: r.row + (at.start - r.at.start),
+            at,
+        }
+    })
 }
 
 /// The row of a block with coordinates `lo..hi` that stands at coordinate `at` of an axis of extent `n`,

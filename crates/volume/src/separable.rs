@@ -509,7 +509,7 @@ impl<R: Rule> Separable<'_, R> {
 
 /// The box of `input` that the passes read for the box `region` of the output, and the pieces of its planes
 /// behind the first axis. Along that axis it is all that is at hand: passes pick the rows they read.
-fn wanted(passes: &[Pass], input: &View<'_>, region: &Region) -> (Region, Pieces) {
+pub(crate) fn wanted(passes: &[Pass], input: &View<'_>, region: &Region) -> (Region, Pieces) {
     let mut wanted = input.region.clone();
     for pass in &passes[1..] {
         let (d, n) = (pass.axis, input.shape[pass.axis]);

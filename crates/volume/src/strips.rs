@@ -10,14 +10,16 @@ use arrayloom_cpu::{Wide, wide};
 /// Elements that are combined in registers at a time.
 pub(crate) const STRIP: usize = 32;
 
-/// Work on rows, element by element. An element may be computed twice: the last strip of a row overlaps
-/// the one before.
+/// Work on rows, element by element.
 pub(crate) trait Strips {
     /// Bytes of an element: of smaller ones more are computed at a time.
     const BYTES: usize = 4;
 
     /// True if twice as many elements are computed at a time.
     const PAIRS: bool = false;
+
+    /// True if an element may be computed once only. Of other work the last strip of a row overlaps the one before.
+    const ONCE: bool = false;
 
     /// Elements of a row.
     fn elems(&self) -> usize;
@@ -36,10 +38,12 @@ struct All<T>(T);
 impl<T: Strips> All<T> {
     #[inline(always)]
     fn by<const N: usize>(&mut self, len: usize) {
-        let mut at = 0;
-        while at < len {
+        let strips = if T::ONCE { len / N } else { len.div_ceil(N) };
+        for at in (0..strips).map(|strip| strip * N) {
             self.0.at::<N>(at.min(len - N));
-            at += N;
+        }
+        for at in strips * N..len {
+            self.0.at::<1>(at);
         }
     }
 }

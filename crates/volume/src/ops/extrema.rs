@@ -5,17 +5,19 @@ use crate::VolumeError;
 use crate::abroad::passes::{self, Passes};
 use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::block::{View, ViewMut};
+use crate::doubling::{self, Doubling};
 use crate::fold::EdgeTaps;
 use crate::joined::Join;
 use crate::keys::{Keys, Order, emit_keys, key_of};
 use crate::load::Load;
 use crate::low::{End, Lower, Upper, commutes};
-use crate::needed::{crossed_elems, ring_elems, scratch_elems};
+use crate::needed::{crossed_elems, long_bytes, ring_elems, scratch_elems};
 use crate::op::{Mode, Op, voxels, worth};
 use crate::ops::WindowAxis;
 use crate::pixel::Key;
 use crate::separable::{Ctx, Pass, Separable};
 use crate::store::Store;
+use crate::unions::Ends;
 use arrayloom_device::Fold;
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::{DType, Region};
@@ -39,6 +41,9 @@ impl Extremum {
         Keys { dtype, order }
     }
 }
+
+/// Fewest points along a line of windows that are joined from boxes.
+const LONG: usize = 32;
 
 /// Minimum or maximum over a box.
 #[derive(Clone, Debug)]
@@ -84,6 +89,11 @@ impl BoxExtremum {
     /// The filtered axes.
     pub(super) fn passes(&self) -> &[Pass] {
         &self.passes
+    }
+
+    /// True if windows are joined from boxes.
+    fn is_long(&self) -> bool {
+        doubling::pays(&self.passes, self.rank, LONG)
     }
 
     /// What stands where only the places `there` of a window exist, in such keys: `nothing` where no value does.
@@ -134,6 +144,20 @@ impl BoxExtremum {
         let keys = Keys { dtype, order };
         let edge_taps = |pass, there: &[usize]| self.edge_taps((pass, there), (keys, nothing));
         let emit = |found: &[&[K]], out: &mut [u8]| emit_keys(keys, found[0], out);
+        if self.is_long() {
+            let outside = |pass: usize| match self.axes[self.passes[pass].axis].mode {
+                Mode::Constant(value) => [key_of(keys, value)],
+                _ => [nothing],
+            };
+            let engine = Doubling {
+                union: Ends(how),
+                passes: &self.passes,
+                outside: &outside,
+                emit: &emit,
+                out_size: self.dtype.size(),
+            };
+            return engine.run::<K, _>(ctx, input, keys, (out.region, out.data));
+        }
         let engine = Separable {
             rule: End::new(how, keys, self.passes.iter().map(|p| p.len).collect()),
             passes: &self.passes,
@@ -202,6 +226,10 @@ impl Op for BoxExtremum {
 
     fn scratch(&self, extents: &[i64], shape: &[i64], threads: usize) -> u64 {
         let threads = worth(threads, voxels(extents), self.cost_ns()) as u64;
+        let size = self.dtype.size();
+        if self.is_long() {
+            return long_bytes(&self.passes, (size, threads), (extents, shape));
+        }
         let slow = self.which.keys(self.dtype).are_slow();
         let ring = if slow {
             ring_elems(&self.passes, (extents, shape))
@@ -219,7 +247,7 @@ impl Op for BoxExtremum {
             _ => ring + crossed,
         };
         let elems = scratch_elems(&self.passes, 1, (extents, shape)) + rings;
-        threads * (self.dtype.size() as u64 * elems + 64)
+        threads * (size as u64 * elems + 64)
     }
 
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]

@@ -8,15 +8,17 @@ use crate::VolumeError;
 use crate::abroad::passes::{self, Passes};
 use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::block::{View, ViewMut};
+use crate::doubling::{self, Doubling};
 use crate::fold::{EdgeTaps, Real, Rule};
 use crate::load::{Bytes, Load, Numbers, Plain};
 use crate::means::{Long, Total, Width, emit_means, width, width_for};
-use crate::needed::scratch_elems;
+use crate::needed::{long_bytes, scratch_elems};
 use crate::op::{Mode, Op, voxels, worth};
 use crate::pixel::{Pixel as _, with_pixel};
 use crate::rules::{Fir, Laplacian, is_odd};
 use crate::separable::{Ctx, Emit, Pass, Separable};
 use crate::sums::{ByteMeans, Sums, Whole};
+use crate::unions::Means;
 use arrayloom_device::{Fold, Keys};
 use arrayloom_plan::{AxisNeed, Window};
 use arrayloom_types::{DType, Region};
@@ -115,21 +117,32 @@ impl Linear {
         }
     }
 
-    /// How wide sums are and the points of the box, if this is a mean over one whose sums are exact.
+    /// True if this is a mean over a box.
     #[expect(
         clippy::cast_precision_loss,
         clippy::float_cmp,
         reason = "windows are small; a tap is this quotient or it is another filter"
     )]
-    fn exact_sums(&self, dtype: DType) -> Option<(Width, f64)> {
+    fn is_mean(&self) -> bool {
         let mean = |a: &LinearAxis| {
             let share = 1.0 / a.taps.len() as f64;
             a.derive.is_empty() && a.taps.iter().all(|&t| t == share)
         };
+        self.axes.iter().all(mean)
+    }
+
+    /// How wide sums are and the points of the box, if this is a mean over one whose sums are exact.
+    #[expect(clippy::cast_precision_loss, reason = "windows are small")]
+    fn exact_sums(&self, dtype: DType) -> Option<(Width, f64)> {
         let points = self.axes.iter().map(|a| a.taps.len() as f64).product();
         let modes = self.axes.iter().map(|a| a.mode);
-        let width = width(dtype, points, modes).filter(|_| self.axes.iter().all(mean));
+        let width = width(dtype, points, modes).filter(|_| self.is_mean());
         width.map(|width| (width, points))
+    }
+
+    /// True if windows of numbers that are not whole are joined from boxes.
+    fn is_long(&self) -> bool {
+        doubling::pays(&self.passes, self.rank, LONG) && self.is_mean()
     }
 
     /// The mean over a box of so many points, from sums.
@@ -145,7 +158,9 @@ impl Linear {
         match (width, input.dtype.size()) {
             (Width::Long, _) => self.run_total::<u64, Long>(ctx, input, numbers, (out, points)),
             (Width::Middle, 8) => self.run_total::<u64, i64>(ctx, input, numbers, (out, points)),
-            (Width::Middle, _) => self.run_total::<u32, i64>(ctx, input, numbers, (out, points)),
+            (Width::Middle, 4) => self.run_total::<u32, i64>(ctx, input, numbers, (out, points)),
+            (Width::Middle, 2) => self.run_total::<u16, i64>(ctx, input, numbers, (out, points)),
+            (Width::Middle, _) => self.run_total::<u8, i64>(ctx, input, numbers, (out, points)),
             (Width::Short, 2) => self.run_total::<u16, i32>(ctx, input, numbers, (out, points)),
             (Width::Short, _) => match self.byte_means(input.dtype, out.dtype) {
                 Some(means) => {
@@ -240,6 +255,22 @@ impl Linear {
                 plain: out.dtype == W::DTYPE,
             };
             return W::drive(&engine, ctx, input, out);
+        }
+        if self.is_long() {
+            let each = self.axes.iter();
+            let means = Means::new(each.map(|a| (a.taps.len(), a.mode == Mode::Renormalize)));
+            let outside = |pass: usize| match self.axes[pass].mode {
+                Mode::Constant(value) => [means.scaled(pass, W::of(value))],
+                _ => [W::zeroed()],
+            };
+            let engine = Doubling {
+                union: &means,
+                passes,
+                outside: &outside,
+                emit,
+                out_size,
+            };
+            return W::drive_long(&engine, ctx, input, out);
         }
         let rule = Fir::new(self.axes.iter().map(|a| rounded(&a.taps)).collect());
         let engine = Separable {
@@ -339,6 +370,8 @@ impl OnDevice for Linear {
             (Some((Width::Short, points)), _) => self.sums_on_device(points, input, region),
             // Devices have no wider sums.
             (Some(_), _) | (None, DType::C64 | DType::C128) => None,
+            // Devices join windows point by point.
+            _ if self.is_long() => None,
             // The CPU may round twice on the way to halves.
             (_, in_64) if in_double(in_64) && self.out == DType::F16 => None,
             (_, in_64) if in_double(in_64) => self.passes_in::<f64>(DType::F64, input, region),
@@ -374,10 +407,21 @@ fn near_face(taps: &[f64], mode: Mode, there: &[usize]) -> (f64, Vec<f64>) {
     }
 }
 
+/// Fewest points along a line of means of floats that are joined from boxes.
+const LONG: usize = 48;
+
 /// The arithmetic of linear filters.
 pub(super) trait Arithmetic: Real {
     /// The dtype of its numbers.
     const DTYPE: DType;
+
+    /// The same for long windows.
+    fn drive_long(
+        engine: &Doubling<'_, &Means<Self>, Self, 1>,
+        ctx: &Ctx,
+        input: &View<'_>,
+        out: ViewMut<'_>,
+    ) -> Result<(), VolumeError>;
 
     /// Runs a filter on elements that are computed in this arithmetic.
     fn drive<R: Rule<W = Self>>(
@@ -390,6 +434,20 @@ pub(super) trait Arithmetic: Real {
 
 impl Arithmetic for f32 {
     const DTYPE: DType = DType::F32;
+
+    fn drive_long(
+        engine: &Doubling<'_, &Means<f32>, f32, 1>,
+        ctx: &Ctx,
+        input: &View<'_>,
+        out: ViewMut<'_>,
+    ) -> Result<(), VolumeError> {
+        let (numbers, to) = (Numbers(input.dtype), (out.region, out.data));
+        match input.dtype.size() {
+            1 => engine.run::<u8, _>(ctx, input, numbers, to),
+            2 => engine.run::<u16, _>(ctx, input, numbers, to),
+            _ => engine.run::<f32, _>(ctx, input, Plain, to),
+        }
+    }
 
     fn drive<R: Rule<W = f32>>(
         engine: &Separable<'_, R>,
@@ -408,6 +466,20 @@ impl Arithmetic for f32 {
 
 impl Arithmetic for f64 {
     const DTYPE: DType = DType::F64;
+
+    fn drive_long(
+        engine: &Doubling<'_, &Means<f64>, f64, 1>,
+        ctx: &Ctx,
+        input: &View<'_>,
+        out: ViewMut<'_>,
+    ) -> Result<(), VolumeError> {
+        let (numbers, to) = (Numbers(input.dtype), (out.region, out.data));
+        match (input.dtype, input.dtype.size()) {
+            (DType::F64, _) => engine.run::<f64, _>(ctx, input, Plain, to),
+            (_, 4) => engine.run::<u32, _>(ctx, input, numbers, to),
+            _ => engine.run::<u64, _>(ctx, input, numbers, to),
+        }
+    }
 
     fn drive<R: Rule<W = f64>>(
         engine: &Separable<'_, R>,
@@ -465,7 +537,11 @@ impl Op for Linear {
     fn scratch(&self, extents: &[i64], shape: &[i64], threads: usize) -> u64 {
         let threads = worth(threads, voxels(extents), self.cost_ns()) as u64;
         // Two numbers of a Laplacian, or one sum of 128 bits.
-        threads * (8 * scratch_elems(&self.passes, 2, (extents, shape)) + 64)
+        let short = threads * (8 * scratch_elems(&self.passes, 2, (extents, shape)) + 64);
+        if !self.is_long() {
+            return short;
+        }
+        short.max(long_bytes(&self.passes, (8, threads), (extents, shape)))
     }
 
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]

@@ -7,19 +7,25 @@ use crate::VolumeError;
 use crate::abroad::passes::{self, Passes};
 use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::block::{View, ViewMut};
+use crate::doubling::{Doubling, Union};
 use crate::fold::{EdgeTaps, Rule};
 use crate::load::Numbers;
 use crate::moments::Moments;
-use crate::needed::scratch_elems;
+use crate::needed::{long_bytes, scratch_elems};
 use crate::op::{Mode, Op, voxels, worth};
 use crate::separable::{Ctx, EdgeTapsOf, Emit, Pass, Separable};
 use crate::sums::{Spreads, Squares, missing, squares_fit};
+use crate::unions::{self, Squared};
 use arrayloom_device::{Fold, Keys};
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::{DType, Region};
 
 /// Elements that are rounded at a time.
 const PIECE: usize = 256;
+
+/// Fewest points along an axis of windows that are joined from boxes: before, reading the window is quicker, the more
+/// so where sums are exact.
+const LONG: [usize; 2] = [24, 48];
 
 /// A statistic of mean and variance over a box, in double precision, rounded once.
 #[derive(Clone, Debug)]
@@ -146,6 +152,48 @@ impl Spread {
         }
     }
 
+    /// True if windows are joined from boxes: of voxels that count alike, without the center itself.
+    fn is_long(&self, exact: bool) -> bool {
+        let clipped = |p: &Pass| self.axes[p.axis].mode == Mode::Renormalize;
+        let center = self.statistic.is_of_center();
+        self.passes
+            .iter()
+            .any(|p| p.len >= LONG[usize::from(exact)])
+            && !center
+            && !self.passes.iter().any(clipped)
+    }
+
+    fn drive_long<U: Union<f64, 2>>(
+        &self,
+        (ctx, input, out): (&Ctx, &View<'_>, ViewMut<'_>),
+        union: U,
+        outside: &(dyn Fn(usize) -> [f64; 2] + Sync),
+        emit: Emit<'_, f64>,
+    ) -> Result<(), VolumeError> {
+        let engine = Doubling {
+            union,
+            passes: &self.passes,
+            outside,
+            emit,
+            out_size: self.out.size(),
+        };
+        let (numbers, to) = (Numbers(input.dtype), (out.region, out.data));
+        match input.dtype.size() {
+            1 => engine.run::<u8, _>(ctx, input, numbers, to),
+            2 => engine.run::<u16, _>(ctx, input, numbers, to),
+            4 => engine.run::<u32, _>(ctx, input, numbers, to),
+            _ => engine.run::<u64, _>(ctx, input, numbers, to),
+        }
+    }
+
+    /// What stands outside of pass `pass`: a constant, or nothing that is looked at.
+    fn outside(&self, pass: usize) -> f64 {
+        match self.axes[self.passes[pass].axis].mode {
+            Mode::Constant(value) => value,
+            _ => 0.0,
+        }
+    }
+
     fn emit(&self, rows: &[&[f64]], out: &mut [u8]) {
         let [mean, variance, center @ ..] = rows else {
             return;
@@ -176,6 +224,10 @@ impl OnDevice for Spread {
             return None;
         }
         let points = self.exact_points(input.dtype);
+        // Devices join moments point by point.
+        if points.is_none() && self.is_long(false) {
+            return None;
+        }
         let squares = |pass: usize, there: &[usize]| self.edge_sums(pass, there);
         let moments = |pass: usize, there: &[usize]| self.edge_taps(pass, there);
         let last = self.passes.len();
@@ -223,7 +275,11 @@ impl Op for Spread {
 
     fn scratch(&self, extents: &[i64], shape: &[i64], threads: usize) -> u64 {
         let threads = worth(threads, voxels(extents), self.cost_ns()) as u64;
-        threads * (8 * scratch_elems(&self.passes, 3, (extents, shape)) + 64)
+        let short = threads * (8 * scratch_elems(&self.passes, 3, (extents, shape)) + 64);
+        if !self.is_long(false) {
+            return short;
+        }
+        short.max(long_bytes(&self.passes, (16, threads), (extents, shape)))
     }
 
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
@@ -243,7 +299,27 @@ impl Op for Spread {
                 dtype: input.dtype,
             });
         }
-        if let Some(points) = self.exact_points(input.dtype) {
+        let exact = self.exact_points(input.dtype);
+        if self.is_long(exact.is_some()) {
+            let value = |pass: usize| self.outside(pass);
+            return match exact {
+                Some(points) => self.drive_long(
+                    (ctx, input, out),
+                    Squared,
+                    &|pass| {
+                        [1, 2].map(|power| missing(&self.passes, pass, value(pass).powi(power)))
+                    },
+                    &|rows, out| self.emit_sums(points, rows, out),
+                ),
+                None => self.drive_long(
+                    (ctx, input, out),
+                    unions::Moments,
+                    &|pass| [value(pass), 0.0],
+                    &|rows, out| self.emit(rows, out),
+                ),
+            };
+        }
+        if let Some(points) = exact {
             let rule = Squares {
                 lens: self.passes.iter().map(|p| p.len).collect(),
             };

@@ -188,6 +188,17 @@ pub(crate) fn window(random: &mut Random, rank: usize, most: usize) -> Vec<Windo
         .collect()
 }
 
+/// The same for boxes, one of ten of which is long along one axis.
+fn sides(random: &mut Random, rank: usize, most: usize) -> Vec<WindowAxis> {
+    let mut axes = window(random, rank, most);
+    if random.below(10) == 0 {
+        let long = random.below(rank);
+        axes[long].len = 24 + random.below(80);
+        axes[long].before = random.small(axes[long].len);
+    }
+    axes
+}
+
 fn neighbourhood(random: &mut Random, rank: usize) -> Neighbourhood {
     let axes = window(random, rank, 4);
     let size: usize = axes.iter().map(|a| a.len).product();
@@ -234,7 +245,11 @@ fn statistic(random: &mut Random, points: usize) -> Statistic {
 fn linear(random: &mut Random, rank: usize, dtype: DType) -> Arc<dyn Op> {
     let laplacian = random.below(3) == 0;
     let mean = !laplacian && random.below(2) == 0;
-    let axes = window(random, rank, if mean { 15 } else { 7 });
+    let axes = if mean {
+        sides(random, rank, 15)
+    } else {
+        window(random, rank, 7)
+    };
     let axes = axes.into_iter().enumerate().map(|(axis, w)| LinearAxis {
         axis,
         taps: if mean {
@@ -259,7 +274,7 @@ fn random_op(random: &mut Random, rank: usize, dtype: DType) -> Arc<dyn Op> {
         1 if random.below(2) == 0 => {
             Arc::new(BoxRange::new(window(random, rank, 6), dtype).unwrap())
         }
-        1 => Arc::new(BoxExtremum::new(Extremum::Minimum, window(random, rank, 6), dtype).unwrap()),
+        1 => Arc::new(BoxExtremum::new(Extremum::Minimum, sides(random, rank, 6), dtype).unwrap()),
         2 => Arc::new(FootprintExtremum::new(
             Extremum::Maximum,
             neighbourhood(random, rank),
@@ -286,7 +301,7 @@ fn random_op(random: &mut Random, rank: usize, dtype: DType) -> Arc<dyn Op> {
             let w = if random.below(2) == 0 {
                 neighbourhood(random, rank)
             } else {
-                let axes = window(random, rank, 5);
+                let axes = sides(random, rank, 5);
                 let size: usize = axes.iter().map(|a| a.len).product();
                 Neighbourhood::new(axes, &vec![true; size]).unwrap()
             };

@@ -1,0 +1,281 @@
+//! Long windows, which are joined from boxes, against every window read point by point.
+#![expect(
+    clippy::unwrap_used,
+    clippy::cast_precision_loss,
+    reason = "a failing test says where"
+)]
+
+use arrayloom_types::{DType, Region};
+use arrayloom_volume::ops::{
+    BoxExtremum, Extremum, Linear, LinearAxis, Neighbourhood, Statistic, WindowAxis, local,
+};
+use arrayloom_volume::{Ctx, Meter, Mode, Op, View, ViewMut};
+use std::sync::Arc;
+
+const MODES: [Mode; 6] = [
+    Mode::Reflect,
+    Mode::Mirror,
+    Mode::Nearest,
+    Mode::Wrap,
+    Mode::Constant(2.0),
+    Mode::Renormalize,
+];
+
+/// Volumes, and windows of which one is long: along the last axis, across rows of all lengths, in lines that are
+/// stacked, beyond the axis.
+const CASES: [(&[i64], &[usize]); 10] = [
+    (&[300], &[64]),
+    (&[9000], &[127]),
+    (&[150, 3], &[100, 1]),
+    (&[120, 40], &[70, 3]),
+    (&[30, 200], &[2, 65]),
+    (&[90, 300], &[71, 66]),
+    (&[40, 30, 20], &[1, 1, 67]),
+    (&[3, 80, 5], &[2, 99, 1]),
+    (&[5, 7], &[1, 130]),
+    (&[700, 3], &[1100, 1]),
+];
+
+fn values(shape: &[i64]) -> Vec<f64> {
+    let voxels = usize::try_from(shape.iter().product::<i64>()).unwrap();
+    let value = |i: usize| ((i * i * 48_271 + i / 7) % 251) as f64 - 20.0;
+    (0..voxels).map(value).collect()
+}
+
+fn axes(lens: &[usize], mode: Mode) -> Vec<WindowAxis> {
+    let axis = |&len: &usize| WindowAxis {
+        len,
+        before: i64::try_from(len / 3).unwrap(),
+        mode,
+    };
+    lens.iter().map(axis).collect()
+}
+
+fn mean_of(lens: &[usize], mode: Mode, out: DType) -> Linear {
+    let axis = |(axis, w): (usize, WindowAxis)| LinearAxis {
+        axis,
+        taps: vec![1.0 / w.len as f64; w.len],
+        derive: Vec::new(),
+        before: w.before,
+        mode,
+    };
+    let axes = axes(lens, mode).into_iter().enumerate().map(axis);
+    Linear::new(lens.len(), axes.collect(), out).unwrap()
+}
+
+fn spread_of(lens: &[usize], mode: Mode) -> Arc<dyn Op> {
+    let all = vec![true; lens.iter().product()];
+    let window = Neighbourhood::new(axes(lens, mode), &all).unwrap();
+    local(window, Statistic::Variance, DType::F64).unwrap()
+}
+
+fn run(op: &dyn Op, shape: &[i64], values: &[f64], dtype: DType, threads: usize) -> Vec<f64> {
+    let whole = Region::whole(shape);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "small whole numbers"
+    )]
+    let data: Vec<u8> = match dtype {
+        DType::F32 => values
+            .iter()
+            .flat_map(|v| (*v as f32).to_le_bytes())
+            .collect(),
+        DType::U16 => values
+            .iter()
+            .flat_map(|v| ((*v + 20.0) as u16).to_le_bytes())
+            .collect(),
+        _ => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
+    };
+    let ctx = Ctx {
+        threads,
+        meter: Meter::new(1 << 30),
+    };
+    let view = View {
+        region: &whole,
+        shape,
+        dtype,
+        data: &data,
+    };
+    let mut out = vec![0; values.len() * op.dtype().size()];
+    let to = ViewMut {
+        region: &whole,
+        dtype: op.dtype(),
+        data: &mut out,
+    };
+    op.run(&ctx, &[view], to).unwrap();
+    match op.dtype() {
+        DType::F32 => {
+            let words = out.as_chunks().0.iter();
+            words.map(|&b| f64::from(f32::from_le_bytes(b))).collect()
+        }
+        _ => out
+            .as_chunks()
+            .0
+            .iter()
+            .map(|&b| f64::from_le_bytes(b))
+            .collect(),
+    }
+}
+
+/// The coordinate whose value stands at `at` of an axis of `n` points.
+fn place(mode: Mode, at: i64, n: i64) -> Option<i64> {
+    match mode {
+        Mode::Reflect => {
+            let at = at.rem_euclid(2 * n);
+            Some(at.min(2 * n - 1 - at))
+        }
+        Mode::Mirror => {
+            let turn = (2 * n - 2).max(1);
+            let at = at.rem_euclid(turn);
+            Some(at.min(turn - at))
+        }
+        Mode::Nearest => Some(at.clamp(0, n - 1)),
+        Mode::Wrap => Some(at.rem_euclid(n)),
+        _ => (0..n).contains(&at).then_some(at),
+    }
+}
+
+/// What `of` gives of the values of each window along axis `d`; those that are not there are constants or left out.
+fn along(
+    (shape, d): (&[i64], usize),
+    values: &[f64],
+    axis: WindowAxis,
+    of: &dyn Fn(&[f64]) -> f64,
+) -> Vec<f64> {
+    let step = shape[d + 1..].iter().product::<i64>();
+    let n = shape[d];
+    let each = 0..i64::try_from(values.len()).unwrap();
+    let window = |i: i64| {
+        let at = i / step % n;
+        let points = at - axis.before..at - axis.before + i64::try_from(axis.len).unwrap();
+        let value = |p: i64| match (place(axis.mode, p, n), axis.mode) {
+            (Some(p), _) => Some(values[usize::try_from(i + (p - at) * step).unwrap()]),
+            (None, Mode::Constant(value)) => Some(value),
+            _ => None,
+        };
+        of(&points.filter_map(value).collect::<Vec<_>>())
+    };
+    each.map(window).collect()
+}
+
+fn separable(
+    (shape, lens, mode): (&[i64], &[usize], Mode),
+    values: &[f64],
+    of: &dyn Fn(&[f64]) -> f64,
+) -> Vec<f64> {
+    let axes = axes(lens, mode).into_iter().enumerate();
+    axes.fold(values.to_vec(), |values, (d, axis)| {
+        along((shape, d), &values, axis, of)
+    })
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn cases() -> impl Iterator<Item = (&'static [i64], &'static [usize], Mode)> {
+    let each = CASES.into_iter();
+    each.flat_map(|(shape, lens)| MODES.map(|mode| (shape, lens, mode)))
+}
+
+#[test]
+fn ends_of_long_windows_are_found() {
+    for (shape, lens, mode) in cases() {
+        let values = values(shape);
+        let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
+        let wanted = separable((shape, lens, mode), &values, &least);
+        for dtype in [DType::F32, DType::F64] {
+            let op = BoxExtremum::new(Extremum::Minimum, axes(lens, mode), dtype).unwrap();
+            for threads in [1, 3] {
+                let found = run(&op, shape, &values, dtype, threads);
+                assert!(found == wanted, "{shape:?} {lens:?} {mode:?} {dtype}");
+            }
+        }
+    }
+}
+
+#[test]
+fn means_of_long_windows_are_near_and_do_not_depend_on_threads() {
+    for (shape, lens, mode) in cases() {
+        let values = values(shape);
+        let wanted = separable((shape, lens, mode), &values, &mean);
+        for (dtype, bound) in [(DType::F32, 1e-4), (DType::F64, 1e-12)] {
+            let op = mean_of(lens, mode, dtype);
+            let found = run(&op, shape, &values, dtype, 1);
+            let far = found.iter().zip(&wanted).map(|(a, b)| (a - b).abs());
+            let far = far.fold(0.0, f64::max);
+            assert!(far < bound, "{shape:?} {lens:?} {mode:?} {dtype}: {far}");
+            assert!(found == run(&op, shape, &values, dtype, 4));
+        }
+    }
+}
+
+#[test]
+fn variances_of_long_windows_do_not_cancel() {
+    for (shape, lens, mode) in cases() {
+        let values = values(shape);
+        let wanted = {
+            let means = separable((shape, lens, mode), &values, &mean);
+            let squares: Vec<f64> = values.iter().map(|v| v * v).collect();
+            let square = |mode| match mode {
+                Mode::Constant(value) => Mode::Constant(value * value),
+                other => other,
+            };
+            let squares = separable((shape, lens, square(mode)), &squares, &mean);
+            let each = squares.iter().zip(&means);
+            each.map(|(square, mean)| square - mean * mean)
+                .collect::<Vec<_>>()
+        };
+        let op = spread_of(lens, mode);
+        // Without their large mean, the same. Numbers of 16 bits have exact sums.
+        let shift = match mode {
+            Mode::Constant(_) => 0.0,
+            _ => 1e9,
+        };
+        let shifted: Vec<f64> = values.iter().map(|v| v + shift).collect();
+        let whole = match mode {
+            Mode::Constant(_) => vec![],
+            _ => run(&*op, shape, &values, DType::U16, 2),
+        };
+        for found in [run(&*op, shape, &shifted, DType::F64, 2), whole] {
+            let far = found.iter().zip(&wanted).map(|(a, b)| (a - b).abs());
+            let far = far.fold(0.0, f64::max);
+            assert!(far < 1e-3, "{shape:?} {lens:?} {mode:?}: {far}");
+        }
+    }
+}
+
+#[test]
+fn constants_stay_and_infinity_stays_where_it_is() {
+    let shape = [1000];
+    for dtype in [DType::F32, DType::F64] {
+        let op = mean_of(&[101], Mode::Nearest, dtype);
+        for value in [1.0, -7.0, 1e38] {
+            let found = run(&op, &shape, &[value; 1000], dtype, 1);
+            assert!(
+                found.iter().all(|v| (v / value - 1.0).abs() < 1e-7),
+                "{value}"
+            );
+        }
+        let mut values = vec![1.0; 1000];
+        values[500] = f64::INFINITY;
+        let found = run(&op, &shape, &values, dtype, 1);
+        let infinite = found.iter().filter(|v| v.is_infinite()).count();
+        let ones = found
+            .iter()
+            .filter(|v| v.to_bits() == 1f64.to_bits())
+            .count();
+        assert_eq!((infinite, ones), (101, 899));
+        let found = run(
+            &*spread_of(&[101], Mode::Nearest),
+            &shape,
+            &values,
+            dtype,
+            1,
+        );
+        let unknown = found.iter().filter(|v| v.is_nan()).count();
+        let zeros = found.iter().filter(|v| v.to_bits() == 0).count();
+        assert_eq!((unknown, zeros), (101, 899));
+    }
+}
