@@ -70,17 +70,28 @@ fn work_of(pass: &FilterPass, call: &ExtCall<'_>) -> Option<DType> {
         call.outs.first()?.layout.dtype,
     );
     let bias = call.ins.last()?.layout.dtype;
-    let small = |d: DType| d.size() <= 2 && d.kind() != Kind::Float && !d.is_complex();
+    let whole = |d: DType| d.kind() < Kind::Float;
+    let small = |d: DType| d.size() <= 2 && whole(d);
     let fits = match pass.fold {
         Fold::Weights | Fold::Odd | Fold::Laplacian => {
             let known = !voxels.is_complex() && !result.is_complex();
             known && matches!(bias, DType::F32 | DType::F64)
         }
-        Fold::Least => {
+        Fold::Least | Fold::Range => {
             let size = bias.size();
-            voxels.size() == size && result.size() == size && bias.kind() == Kind::Unsigned
+            let both = pass.fold == Fold::Range && matches!(pass.channels, [1 | 2, 1 | 2]);
+            let known = both || pass.channels == [1, 1];
+            known && voxels.size() == size && result.size() == size && bias.kind() == Kind::Unsigned
         }
-        Fold::Sum => bias == DType::I32 && (small(voxels) || voxels == DType::I32),
+        Fold::Sum => match (bias, pass.channels) {
+            (DType::I32, [1, 1]) => small(voxels) || voxels == DType::I32,
+            (DType::I64, [1, 1]) => whole(voxels) && voxels != DType::U64,
+            (DType::U64, [1, 2]) => whole(voxels) && result == DType::U64,
+            (DType::U64, [2, 2]) => voxels == DType::U64 && result == DType::U64,
+            (DType::U64, [1, 1]) => whole(voxels) && pass.points != 0.0,
+            (DType::U64, [2, 1]) => voxels == DType::U64 && pass.points != 0.0,
+            _ => false,
+        },
         Fold::Squares | Fold::Moments => {
             let real = !voxels.is_complex() && !result.is_complex();
             let between = pass.spread.is_none() && result == DType::F64;
@@ -158,7 +169,8 @@ pub(crate) fn pass(call: &ExtCall<'_>, target: Target) -> Result<Made, String> {
         ("factor", bits(pass.given[0])),
         ("range", bits(pass.given[1])),
     ];
-    step(call, target, (form, pass.fold == Fold::Least), &numbers)
+    let keyed = matches!(pass.fold, Fold::Least | Fold::Range);
+    step(call, target, (form, keyed), &numbers)
 }
 
 /// True for elements without gaps at multiples of their size.

@@ -9,7 +9,7 @@ use crate::filter::{EACH, Pass};
 use crate::keyed::Keyed;
 use crate::map::head;
 use crate::window_text::ONCE;
-use crate::{moments_text, spread_text};
+use crate::{moments_text, spread_text, sums_text};
 use arrayloom_device::{Fold, Spread};
 use arrayloom_types::DType;
 use std::fmt::Write as _;
@@ -57,22 +57,23 @@ pub(crate) fn reached(m: usize) -> String {
 }
 
 /// What the text calls the parts of a pass.
-pub(crate) struct Words<'a> {
+pub(crate) struct Words {
     pub(crate) pass: Pass,
     kind: String,
-    voxels: &'a str,
+    /// The dtype of the voxels that are read.
+    read: DType,
 }
 
 /// The text of the kernel.
 pub(crate) fn text(entry: &Entry, pass: Pass) -> String {
-    let voxels = match entry.ins.first() {
-        Some(Source::View(view)) => register(view.dtype),
-        _ => String::new(),
+    let read = match entry.ins.first() {
+        Some(Source::View(view)) => view.dtype,
+        _ => pass.work,
     };
     let words = Words {
         pass,
         kind: register(pass.work),
-        voxels: &voxels,
+        read,
     };
     let mut text = head(entry);
     let _ = writeln!(
@@ -104,7 +105,7 @@ pub(crate) fn text(entry: &Entry, pass: Pass) -> String {
     text
 }
 
-impl Words<'_> {
+impl Words {
     /// Numbers of a voxel that is read, and of one that is written.
     pub(crate) fn channels(&self) -> [usize; 2] {
         self.pass.channels.map(usize::from)
@@ -123,8 +124,9 @@ impl Words<'_> {
     /// Lists of weights, or numbers of `bias`, that one list is made of.
     fn lists(&self) -> usize {
         match self.pass.fold {
-            Fold::Laplacian | Fold::Squares => 2,
+            Fold::Laplacian | Fold::Squares | Fold::Range => 2,
             Fold::Moments => 3,
+            Fold::Sum => sums_text::words(self.pass.work),
             _ => 1,
         }
     }
@@ -133,6 +135,7 @@ impl Words<'_> {
     pub(crate) fn made(&self) -> usize {
         match (self.pass.fold, self.pass.spread) {
             (Fold::Moments, Some(Spread::Wiener)) => 3,
+            (Fold::Range | Fold::Sum, _) => self.lists(),
             (_, Some(_)) => 2,
             (_, None) => self.channels()[1],
         }
@@ -140,15 +143,15 @@ impl Words<'_> {
 
     /// Number `channel` of the voxel that lies `place` elements on.
     pub(crate) fn load(&self, channel: usize, place: &str) -> String {
-        let (kind, voxels) = (&self.kind, self.voxels);
+        let (kind, voxels) = (&self.kind, register(self.read));
         let place = match channel {
             0 => format!("from + {place}"),
             _ => format!("from + {channel} * read + {place}"),
         };
         let loaded = format!("load_{voxels}({place})");
         match self.pass.fold {
-            Fold::Least => self.keyed(0).key(&loaded),
-            _ if kind == voxels => loaded,
+            Fold::Least | Fold::Range => self.keyed(0).key(&loaded),
+            _ if *kind == voxels => loaded,
             _ => format!("({kind}){loaded}"),
         }
     }
@@ -162,37 +165,55 @@ impl Words<'_> {
         }
     }
 
-    /// The statement that writes the results `sum` of the output that lies `place` elements on.
-    pub(crate) fn store(&self, sums: &[String], place: &str) -> String {
-        let mut text = String::new();
+    /// What the numbers `sums` of a window are as numbers of a voxel.
+    fn results(&self, sums: &[String]) -> Vec<String> {
+        let values = self.pass.values;
         if let Some(spread) = self.pass.spread {
-            let kind = register(self.pass.values);
-            let found = rounded(
-                &spread_text::of(self.pass, spread, sums),
-                "f64",
-                self.pass.values,
-            );
-            return format!("store_{kind}(to + {place}, {found});");
+            let squares = self.pass.fold == Fold::Squares;
+            let made = squares.then(|| spread_text::of_squares(sums));
+            let made = made.as_deref().unwrap_or(sums);
+            let found = spread_text::of(spread, made, ["factor", "range"]);
+            return vec![rounded(&found, "f64", values)];
         }
-        for (channel, sum) in sums.iter().enumerate() {
+        match (self.pass.fold, sums) {
+            (Fold::Range, [low, high]) if self.channels()[1] == 1 => {
+                vec![self.keyed(1).range(low, high)]
+            }
+            (Fold::Sum, _) if self.pass.divided => {
+                vec![sums_text::mean(sums, "f64_of((u64)points)", values)]
+            }
+            (Fold::Range, _) => sums.to_vec(),
+            (Fold::Least, _) => vec![self.keyed(1).value(&sums[0])],
+            _ => {
+                let each = sums.iter();
+                each.map(|sum| rounded(sum, &self.kind, values)).collect()
+            }
+        }
+    }
+
+    /// The statement that writes the results `sums` of the output that lies `place` elements on.
+    pub(crate) fn store(&self, sums: &[String], place: &str) -> String {
+        let kind = match self.pass.fold {
+            Fold::Least | Fold::Range => self.kind.clone(),
+            _ => register(self.pass.values),
+        };
+        let stored = |(channel, value): (usize, &String)| {
             let place = match channel {
                 0 => format!("to + {place}"),
                 _ => format!("to + {channel} * written + {place}"),
             };
-            let value = self.emitted(sum);
-            let kind = match self.pass.fold {
-                Fold::Least => self.kind.clone(),
-                _ => register(self.pass.values),
-            };
-            let _ = write!(text, "store_{kind}({place}, {value}); ");
-        }
-        text.trim_end().to_owned()
+            format!("store_{kind}({place}, {value});")
+        };
+        let results = self.results(sums);
+        let all: Vec<String> = results.iter().enumerate().map(stored).collect();
+        all.join(" ")
     }
 
     /// The statements that write the results of neighbours, for each of which `made` gives its numbers.
     pub(crate) fn store_all(&self, made: impl Fn(usize) -> Vec<String>) -> String {
         let mut text = String::new();
-        if self.pass.spread.is_none() {
+        let long = self.pass.divided && self.made() > 1;
+        if self.pass.spread.is_none() && !long {
             for m in 0..EACH {
                 let stored = self.store(&made(m), &format!("{m} * row"));
                 let _ = writeln!(text, "            {stored}");
@@ -207,30 +228,21 @@ impl Words<'_> {
             let first = (0..EACH - 1).map(|m| format!("m == {m} ? {} : ", all[m][n]));
             let chosen: String = first.collect();
             let last = &all[EACH - 1][n];
-            let _ = writeln!(text, "                const f64 {name} = {chosen}{last};");
+            let _ = writeln!(
+                text,
+                "                const {} {name} = {chosen}{last};",
+                self.kind
+            );
         }
         let stored = self.store(&names, "m * row");
         let _ = writeln!(text, "                {stored}\n            }}");
         text
     }
 
-    /// A result in the dtype that is written.
-    fn emitted(&self, sum: &str) -> String {
-        let kind = &self.kind;
-        match self.pass.fold {
-            Fold::Least => self.keyed(1).value(sum),
-            Fold::Sum if self.pass.divided => {
-                let mean = format!("quotient_f64((f64){sum}, f64_of((u64)points))");
-                rounded(&mean, "f64", self.pass.values)
-            }
-            _ => rounded(sum, kind, self.pass.values),
-        }
-    }
-
-    /// What a window without voxels has.
-    fn nothing(&self) -> String {
-        match self.pass.fold {
-            Fold::Least => format!("({0})~({0})0", self.kind),
+    /// What number `channel` of a window without voxels is.
+    fn nothing(&self, channel: usize) -> String {
+        match (self.pass.fold, channel) {
+            (Fold::Least, _) | (Fold::Range, 0) => format!("({0})~({0})0", self.kind),
             _ => format!("({})0", self.kind),
         }
     }
@@ -247,7 +259,12 @@ impl Words<'_> {
                 format!("{0} = {1};", sums[0], fma(&smooth, &values[0], &sums[0]))
             }
             Fold::Least => format!("{0} = {1} < {0} ? {1} : {0};", sums[0], values[0]),
-            Fold::Sum => format!("{0} = add_i32({0}, {1});", sums[0], values[0]),
+            Fold::Range => {
+                let (low, high) = (&values[0], &values[values.len() - 1]);
+                let high = format!("{0} = {high} > {0} ? {high} : {0};", sums[1]);
+                format!("{0} = {low} < {0} ? {low} : {0}; {high}", sums[0])
+            }
+            Fold::Sum => sums_text::added(self.pass.work, sums, values),
             Fold::Squares => match values {
                 [sum, squares, ..] => {
                     format!(
@@ -285,11 +302,16 @@ impl Words<'_> {
 
     /// The statements that read the numbers of the voxel that lies `place` elements on.
     fn values(&self, place: &str, indent: &str) -> (Vec<String>, String) {
-        let names: Vec<String> = (0..self.channels()[0]).map(|c| format!("v{c}")).collect();
+        let mut names: Vec<String> = (0..self.channels()[0]).map(|c| format!("v{c}")).collect();
         let mut text = String::new();
         for (channel, name) in names.iter().enumerate() {
             let value = self.load(channel, place);
             let _ = writeln!(text, "{indent}const {} {name} = {value};", self.kind);
+        }
+        if self.pass.fold == Fold::Sum && names.len() < self.made() {
+            let value = sums_text::upper(self.read, &names[0]);
+            let _ = writeln!(text, "{indent}const {} v1 = {value};", self.kind);
+            names.push("v1".to_owned());
         }
         (names, text)
     }
@@ -304,8 +326,9 @@ impl Words<'_> {
         let mut text = follow();
         let sums =
             |m: usize| -> Vec<String> { (0..self.made()).map(|c| format!("s{m}_{c}")).collect() };
-        for sum in (0..EACH).flat_map(sums) {
-            let _ = writeln!(text, "            {kind} {sum} = {};", self.nothing());
+        for (channel, sum) in (0..EACH).flat_map(|m| sums(m).into_iter().enumerate()) {
+            let nothing = self.nothing(channel);
+            let _ = writeln!(text, "            {kind} {sum} = {nothing};");
         }
         let _ = writeln!(text, "            from += start * row;\n{}", steps());
         let (values, read) = self.values("t * row", "                ");
@@ -330,8 +353,9 @@ impl Words<'_> {
         let kind = &self.kind;
         let sums: Vec<String> = (0..self.made()).map(|c| format!("s{c}")).collect();
         let mut text = String::from(LIST);
-        for sum in &sums {
-            let _ = writeln!(text, "            {kind} {sum} = {};", self.nothing());
+        for (channel, sum) in sums.iter().enumerate() {
+            let nothing = self.nothing(channel);
+            let _ = writeln!(text, "            {kind} {sum} = {nothing};");
         }
         let each = if self.pass.fold == Fold::Odd {
             let center = self.load(0, "center * row");
@@ -384,20 +408,22 @@ impl Words<'_> {
     /// Adds what missing voxels add.
     fn biased(&self, sums: &[String]) -> String {
         let (bias, lists) = (self.bias(), self.lists());
+        // The derived number is the last one of a voxel.
+        let numbers = lists - sums.len()..lists;
+        let missing: Vec<String> = numbers
+            .map(|number| format!("{bias}[list * {lists} + {number}]"))
+            .collect();
+        if matches!(self.pass.fold, Fold::Least | Fold::Range | Fold::Sum) {
+            let add = self.fold(sums, &missing, "", "");
+            return format!("            {add}\n");
+        }
         let mut text = String::new();
-        for (channel, sum) in sums.iter().enumerate() {
-            // The derived number is the last one of a voxel.
-            let number = lists - sums.len() + channel;
-            let at = format!("{bias}[list * {lists} + {number}]");
-            let _ = match self.pass.fold {
-                Fold::Least => writeln!(text, "            {sum} = {at} < {sum} ? {at} : {sum};"),
-                Fold::Sum => writeln!(text, "            {sum} = add_i32({sum}, {at});"),
-                _ => writeln!(
-                    text,
-                    "            if ({at} != ({kind})0) {sum} = {sum} + {at};",
-                    kind = self.kind
-                ),
-            };
+        for (sum, at) in sums.iter().zip(&missing) {
+            let _ = writeln!(
+                text,
+                "            if ({at} != ({kind})0) {sum} = {sum} + {at};",
+                kind = self.kind
+            );
         }
         text
     }

@@ -60,6 +60,21 @@ impl Keyed {
         }
     }
 
+    /// The greatest voxel minus the smallest one, given their rising keys: the keys of integers are as far apart.
+    pub(crate) fn range(&self, low: &str, high: &str) -> String {
+        let kind = self.kind();
+        match self.values.kind() {
+            Kind::Float => {
+                let (low, high) = (self.value(low), self.value(high));
+                format!("range_{}({low}, {high})", register(self.values))
+            }
+            Kind::Signed => {
+                format!("range_{kind}({low}, {high}, ({kind})(({kind})~({kind})0 >> 1))")
+            }
+            _ => format!("range_{kind}({low}, {high}, ({kind})~({kind})0)"),
+        }
+    }
+
     /// True where a key may be that of NaN.
     pub(crate) fn has_nan(&self) -> bool {
         self.values.kind() == Kind::Float

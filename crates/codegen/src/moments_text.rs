@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 /// A loop over the rows that the windows of neighbours have: `add` says what number `channel` of a row, `v`, does to
 /// neighbour `m`.
-fn rows(words: &Words<'_>, channel: usize, add: impl Fn(usize) -> String) -> String {
+fn rows(words: &Words, channel: usize, add: impl Fn(usize) -> String) -> String {
     let value = words.load(channel, "t * row");
     let mut text = format!("{}\n                const f64 v = {value};\n", steps());
     for m in 0..EACH {
@@ -21,7 +21,7 @@ fn rows(words: &Words<'_>, channel: usize, add: impl Fn(usize) -> String) -> Str
 }
 
 /// The voxel in the middle of a window, `place` elements on, whose first number is `center`.
-fn kept(words: &Words<'_>, center: &str, place: &str) -> String {
+fn kept(words: &Words, center: &str, place: &str) -> String {
     if words.channels()[0] == 3 {
         words.load(2, place)
     } else {
@@ -30,7 +30,7 @@ fn kept(words: &Words<'_>, center: &str, place: &str) -> String {
 }
 
 /// Neighbours whose windows follow one another.
-pub(crate) fn together(words: &Words<'_>) -> String {
+pub(crate) fn together(words: &Words) -> String {
     let place = |m: usize| format!("(before + {m}) * row");
     let mut text = follow();
     text.push_str("            const f64 share = pi3[2];\n            from += start * row;\n");
@@ -62,7 +62,7 @@ pub(crate) fn together(words: &Words<'_>) -> String {
 }
 
 /// One output: its window is whole, or its table says which rows there are.
-pub(crate) fn alone(words: &Words<'_>) -> String {
+pub(crate) fn alone(words: &Words) -> String {
     let each = |channel: usize, add: &str| {
         format!(
             "{ONCE}            for (ix t = 0; t < (ix)taps; t++) {{

@@ -8,7 +8,7 @@ use crate::window_text::{ONCE, Words};
 use std::fmt::Write as _;
 
 /// Where the whole window exists: `from` is its first corner.
-pub(crate) fn whole(words: &Words<'_>) -> String {
+pub(crate) fn whole(words: &Words) -> String {
     let (axes, kind) = (usize::from(words.window.axes), &words.kind);
     let mut text = steps(axes);
     text.push_str("            ix own = 0;\n            i32 count = 1;\n");
@@ -51,7 +51,7 @@ pub(crate) fn whole(words: &Words<'_>) -> String {
 }
 
 /// Where tables say what stands for a place, or that there is nothing.
-pub(crate) fn parts(words: &Words<'_>) -> String {
+pub(crate) fn parts(words: &Words) -> String {
     let (axes, kind) = (usize::from(words.window.axes), &words.kind);
     let row = |d: usize, more: &str| format!("pi3[e{d}{more}]");
     let each = |name: &str| -> Vec<String> { (0..axes).map(|d| format!("{name}{d}")).collect() };

@@ -6,7 +6,7 @@ use arrayloom_device::Gather;
 /// What stands for a point, given its name.
 pub(crate) type Of<'a> = &'a dyn Fn(&str) -> String;
 
-impl Words<'_> {
+impl Words {
     /// A mean taken from the voxel itself.
     pub(crate) fn bilateral(&self, find: Of<'_>, value: Of<'_>, exists: &str) -> String {
         let kind = &self.kind;
@@ -84,7 +84,7 @@ impl Words<'_> {
     }
 
     /// The voxel itself, `center`: the point behind those of the window.
-    fn center(&self, find: Of<'_>, value: Of<'_>) -> String {
+    pub(crate) fn center(&self, find: Of<'_>, value: Of<'_>) -> String {
         let point = "(ix)points";
         format!(
             "            {} center;

@@ -4,6 +4,7 @@ use crate::entry::Form;
 use crate::filter::{packed, step};
 use crate::lower::Target;
 use crate::operation::Made;
+use crate::sums_text::words;
 use arrayloom_device::{ExtCall, FilterWindow, Gather, Keys};
 use arrayloom_types::{DType, Kind};
 
@@ -34,7 +35,7 @@ impl Window {
     pub(crate) fn numbers(self) -> impl Iterator<Item = &'static str> {
         let given = match self.gather {
             Gather::Bilateral => 1,
-            Gather::Bin | Gather::Diffusion => 3,
+            Gather::Bin | Gather::Diffusion | Gather::Spread(_) => 3,
             _ => 0,
         };
         ["items", "points", "rank"]
@@ -66,7 +67,11 @@ pub(crate) fn window(call: &ExtCall<'_>, target: Target) -> Result<Made, String>
     let axes = shape.len();
     let (rank, patches) = (window.rank as usize, window.gather == Gather::Patches);
     let real = !voxels.layout.dtype.is_complex() && !values.is_complex();
-    let known = if computed {
+    let known = if window.gather == Gather::Mean {
+        let whole = voxels.layout.dtype.kind() < Kind::Float;
+        let sums = matches!(work, DType::I32 | DType::I64 | DType::U64);
+        whole && real && sums && nothing.layout.len() == words(work)
+    } else if computed {
         real && matches!(work, DType::F32 | DType::F64)
     } else {
         real && voxels.layout.dtype == values

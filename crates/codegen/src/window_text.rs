@@ -11,6 +11,7 @@ use crate::map::head;
 use crate::patches_text;
 use crate::window::Window;
 use arrayloom_device::Gather;
+use arrayloom_types::DType;
 use std::fmt::Write as _;
 
 /// Loops are not unrolled on GPUs: registers are better spent on more items at a time. Compilers of OpenCL warn of it.
@@ -18,14 +19,14 @@ pub(crate) const ONCE: &str = "#ifndef __OPENCL_VERSION__\n#pragma unroll 1\n#en
 
 /// The text of the kernel.
 pub(crate) fn text(entry: &Entry, window: Window) -> String {
-    let (voxels, pointed) = match entry.ins.first() {
-        Some(Source::View(view)) => (register(view.dtype), unit(view)),
-        _ => (String::new(), String::new()),
+    let (read, pointed) = match entry.ins.first() {
+        Some(Source::View(view)) => (view.dtype, unit(view)),
+        _ => (window.work, String::new()),
     };
     let words = Words {
         window,
         kind: register(window.work),
-        voxels: &voxels,
+        read,
     };
     let axes = usize::from(window.axes);
     let mut text = head(entry);
@@ -48,8 +49,8 @@ pub(crate) fn text(entry: &Entry, window: Window) -> String {
     }
     let _ = writeln!(
         text,
-        "        GLB const {pointed} *from = pi0 + (whole ? first : 0);\n        {0} result;",
-        words.kind
+        "        GLB const {pointed} *from = pi0 + (whole ? first : 0);\n        {} result;",
+        words.result()
     );
     text.push_str("        if (whole) {\n");
     text.push_str(&words.whole());
@@ -69,13 +70,22 @@ pub(crate) fn text(entry: &Entry, window: Window) -> String {
 }
 
 /// What the text calls the parts of a window.
-pub(crate) struct Words<'a> {
+pub(crate) struct Words {
     pub(crate) window: Window,
     pub(crate) kind: String,
-    voxels: &'a str,
+    /// The dtype of the voxels that are read.
+    pub(crate) read: DType,
 }
 
-impl Words<'_> {
+impl Words {
+    /// The type of what a window becomes: means of sums are rounded at once.
+    fn result(&self) -> String {
+        match self.window.gather {
+            Gather::Mean => register(self.window.values),
+            _ => self.kind.clone(),
+        }
+    }
+
     fn keyed(&self) -> Keyed {
         Keyed {
             order: self.window.keys,
@@ -91,21 +101,22 @@ impl Words<'_> {
 
     /// The voxel that lies `place` elements on, in the arithmetic.
     pub(crate) fn load(&self, place: &str) -> String {
-        let loaded = format!("load_{}(from + {place})", self.voxels);
+        let voxels = register(self.read);
+        let loaded = format!("load_{voxels}(from + {place})");
         if !self.computed() {
             return self.keyed().key(&loaded);
         }
-        if self.kind == self.voxels {
+        if self.kind == voxels {
             return loaded;
         }
         format!("({}){loaded}", self.kind)
     }
 
     fn emitted(&self, value: &str) -> String {
-        if self.computed() {
-            rounded(value, &self.kind, self.window.values)
-        } else {
-            self.keyed().value(value)
+        match self.window.gather {
+            Gather::Mean => value.to_owned(),
+            _ if self.computed() => rounded(value, &self.kind, self.window.values),
+            _ => self.keyed().value(value),
         }
     }
 
@@ -121,6 +132,9 @@ impl Words<'_> {
         }
         if let Some((points, rank)) = self.window.network {
             return self.network(usize::from(points), usize::from(rank));
+        }
+        if self.window.gather == Gather::Mean {
+            return self.mean("", "pi5[p]", "", "1");
         }
         self.fold("", |p| self.load(&format!("pi5[{p}]")), "1")
     }
@@ -140,6 +154,9 @@ impl Words<'_> {
                 "                    const i32 r{d} = pi3[pi1[{at}] + c{d} + pi4[POINT * {axes} + {d}]];\n                    \
                  if (r{d} < gone) gone = r{d};\n                    place += r{d} * pi1[{step}];"
             );
+        }
+        if self.window.gather == Gather::Mean {
+            return self.mean(&find, "place", "gone < 0", "gone > -2");
         }
         let weighted = self.window.gather.is_weighted();
         let nothing = if weighted { "pi7[0]" } else { "pi6[0]" };
@@ -186,8 +203,9 @@ impl Words<'_> {
             Gather::Lowest | Gather::Highest => text = self.heights(&find, &value, exists),
             Gather::Bin => text = self.bin(&find, &value),
             Gather::Entropy => text = self.entropy(&find, &value, exists),
-            // It does not walk over points.
-            Gather::Patches => {}
+            Gather::Spread(spread) => text = self.spread(spread, &find, &value, exists),
+            // They do not look at points one by one, or have a text of their own.
+            Gather::Patches | Gather::Mean => {}
         }
         text
     }

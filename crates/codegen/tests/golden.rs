@@ -195,8 +195,9 @@ fn filters() {
         let taps = pass.taps as usize;
         let [read, written] = pass.channels.map(usize::from);
         let lists = match pass.fold {
-            Fold::Laplacian | Fold::Squares => 2,
+            Fold::Laplacian | Fold::Squares | Fold::Range => 2,
             Fold::Moments => 3,
+            Fold::Sum if work == DType::U64 => 2,
             _ => 1,
         };
         let (voxels, result) = ([4 * read, 39 + taps, 1000], [4 * written, 40, 1000]);
@@ -238,6 +239,17 @@ fn filters() {
         ..pass(Fold::Sum, 3)
     };
     case(mean, [DType::I32, DType::I32, DType::U8], "filter_mean");
+    case(
+        mean,
+        [DType::I64, DType::U64, DType::I64],
+        "filter_long_mean",
+    );
+    let range = FilterPass {
+        keys: [Keys::Plain, Keys::Rising],
+        channels: [2, 1],
+        ..pass(Fold::Range, 7)
+    };
+    case(range, floats, "filter_range");
     let squares = FilterPass {
         channels: [2, 1],
         points: 125.0,
@@ -255,39 +267,47 @@ fn filters() {
     case(moments, doubles, "filter_moments");
 }
 
-#[test]
-fn windows() {
-    let case = |window: FilterWindow, [from, work, to]: [DType; 3], file: &str| {
-        let points = window.points as usize;
-        let all = points + window.gather.more_points();
-        let (places, mut offsets) = ([3 * all], [all]);
-        if window.gather == Gather::Patches {
-            offsets = [window.rank as usize];
-        }
-        let lists = [points];
-        let mut arrays: Vec<(DType, &[usize])> = vec![
-            (from, &[12, 22, 103]),
-            (DType::I64, &[12]),
-            (DType::I32, &[10 + 20 + 99]),
-            (DType::I32, &[12 + 22 + 103]),
-            (DType::I32, &places),
-            (DType::I64, &offsets),
-            (work, &lists),
-            (work, &[1]),
-            (to, &[10, 20, 99]),
-        ];
-        if !window.gather.is_weighted() {
-            arrays.remove(6);
-        }
-        operation_case(FILTER_WINDOW, &arrays, 1, &window.attrs(), file);
-    };
-    let window = |gather: Gather, keys: Keys, points: u32| FilterWindow {
+/// The text of a filter over a window, with the dtypes of voxels, arithmetic and results.
+fn window_case(window: FilterWindow, [from, work, to]: [DType; 3], file: &str) {
+    let points = window.points as usize;
+    let all = points + window.gather.more_points();
+    let (places, mut offsets) = ([3 * all], [all]);
+    if window.gather == Gather::Patches {
+        offsets = [window.rank as usize];
+    }
+    let lists = [points];
+    let long = work == DType::U64 && window.gather == Gather::Mean;
+    let nothing = [1 + usize::from(long)];
+    let mut arrays: Vec<(DType, &[usize])> = vec![
+        (from, &[12, 22, 103]),
+        (DType::I64, &[12]),
+        (DType::I32, &[10 + 20 + 99]),
+        (DType::I32, &[12 + 22 + 103]),
+        (DType::I32, &places),
+        (DType::I64, &offsets),
+        (work, &lists),
+        (work, &nothing),
+        (to, &[10, 20, 99]),
+    ];
+    if !window.gather.is_weighted() {
+        arrays.remove(6);
+    }
+    operation_case(FILTER_WINDOW, &arrays, 1, &window.attrs(), file);
+}
+
+fn window(gather: Gather, keys: Keys, points: u32) -> FilterWindow {
+    FilterWindow {
         gather,
         points,
         rank: points / 2,
         keys,
         given: [0.125, 4.0, 16.0],
-    };
+    }
+}
+
+#[test]
+fn windows() {
+    let case = window_case;
     let median = window(Gather::Rank, Keys::Rising, 27);
     let floats = [DType::F32, DType::U32, DType::F32];
     case(median, floats, "window_median");
@@ -302,6 +322,10 @@ fn windows() {
     let near = window(Gather::Bilateral, Keys::Plain, 27);
     let bytes = [DType::U8, DType::F32, DType::U8];
     case(near, bytes, "window_bilateral");
+}
+
+#[test]
+fn windows_of_values() {
     let doubles = [DType::F64; 3];
     for (gather, points, dtypes, file) in [
         (Gather::Highest, 27, doubles, "window_heights"),
@@ -319,8 +343,26 @@ fn windows() {
         ),
         (Gather::Diffusion, 6, doubles, "window_diffusion"),
         (Gather::Patches, 2, [DType::F32; 3], "window_patches"),
+        (
+            Gather::Mean,
+            27,
+            [DType::U16, DType::I32, DType::U16],
+            "window_mean",
+        ),
+        (
+            Gather::Mean,
+            27,
+            [DType::U64, DType::U64, DType::I32],
+            "window_long_mean",
+        ),
+        (
+            Gather::Spread(Spread::Wiener),
+            27,
+            [DType::F32, DType::F64, DType::F32],
+            "window_spread",
+        ),
     ] {
-        case(window(gather, Keys::Plain, points), dtypes, file);
+        window_case(window(gather, Keys::Plain, points), dtypes, file);
     }
 }
 

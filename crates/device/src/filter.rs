@@ -22,7 +22,8 @@ pub enum Fold {
     Laplacian,
     /// The smallest key (see [`Keys`]).
     Least,
-    /// The sum of whole numbers, in `int32`.
+    /// The sum of whole numbers, in `int32` or `int64`. In `uint64` it has 128 bits: a voxel has their lower and their
+    /// upper half between passes.
     Sum,
     /// The sum of whole numbers and that of their squares, in `float64`: a voxel has both between passes.
     Squares,
@@ -30,6 +31,9 @@ pub enum Fold {
     /// variance of all is the mean of variances plus the variance of means. A voxel has both between passes, and
     /// itself as a third number where it is wanted.
     Moments,
+    /// The smallest key and the greatest one (see [`Keys`]): a voxel has both between passes. The last pass writes the
+    /// greatest value minus the smallest one, where integers saturate; a NaN gives NaN.
+    Range,
 }
 
 /// What the last pass makes of mean and variance, in `float64`.
@@ -69,8 +73,9 @@ pub enum Keys {
 /// weighted sums the weights of all lists (of Laplacians: those that smooth, then those that derive); list 0 is
 /// for windows without missing rows. `bias`: what missing voxels add in each list. Tables are `int32`, weights and
 /// `bias` have the dtype of the arithmetic. The result has the voxels as `(outer, outputs, row)`. If a voxel has
-/// several numbers, all first ones lie before all second ones. A list of `bias` has one number, two for Laplacians and
-/// squares, and three for moments: what stands for missing rows, how many those are, and the share of one row in all.
+/// several numbers, all first ones lie before all second ones. A list of `bias` has one number, two for Laplacians,
+/// squares, ranges and sums of 128 bits, and three for moments: what stands for missing rows, how many those are, and
+/// the share of one row in all.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FilterPass {
     /// What windows become.
@@ -128,18 +133,24 @@ pub enum Gather {
     /// The voxel itself and `given[1]` times what flows in from the points that exist: a difference times
     /// `exp(-(given[0] * difference)^2)`, or over one plus that square if `given[2]` is not zero.
     Diffusion,
+    /// The mean of whole numbers that exist, zero where none does, from a sum as [`Fold::Sum`] makes it, rounded once.
+    Mean,
+    /// What becomes of mean and variance of the points that exist, taken from the voxel itself, or from the first of
+    /// these points where `given[2]` is zero. It is given `factor` and `range` as [`FilterPass`] is.
+    Spread(Spread),
 }
 
 impl Gather {
     /// Points in `places` and `offsets` behind those of the window: the voxel itself where it is looked at.
     pub fn more_points(self) -> usize {
-        usize::from(matches!(self, Gather::Bilateral | Gather::Diffusion))
+        use Gather::{Bilateral, Diffusion};
+        usize::from(matches!(self, Bilateral | Diffusion | Gather::Spread(_)))
     }
 
     /// True if points have weights.
     pub fn is_weighted(self) -> bool {
-        let bare = matches!(self, Gather::Bin | Gather::Diffusion | Gather::Patches);
-        !self.is_of_keys() && !bare
+        use Gather::{Bilateral, Entropy, Highest, Lowest, Odd, Weights};
+        matches!(self, Weights | Odd | Bilateral | Lowest | Highest | Entropy)
     }
 
     /// True if keys of voxels are compared, false if voxels are computed with.
@@ -155,7 +166,8 @@ impl Gather {
 /// output of an axis the first row of its window, or -1 where rows do not follow one another. `index`: for each
 /// coordinate of the padded axis its row, -1 where a constant stands, or -2 where there is nothing. `places`: for
 /// each point its place on every axis. `offsets`: for each point its distance from the first corner, in voxels.
-/// `weights` where points have some. `nothing`: the constant, in the dtype of the arithmetic. `facts` and `offsets` are `int64`, other
+/// `weights` where points have some. `nothing`: the constant, in the dtype of the arithmetic, and the upper half behind
+/// the lower one for sums of 128 bits. `facts` and `offsets` are `int64`, other
 /// tables `int32`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FilterWindow {
@@ -171,7 +183,7 @@ pub struct FilterWindow {
     pub given: [f64; 3],
 }
 
-const GATHERS: [Gather; 11] = [
+const GATHERS: [Gather; 18] = [
     Gather::Weights,
     Gather::Odd,
     Gather::Least,
@@ -183,6 +195,13 @@ const GATHERS: [Gather; 11] = [
     Gather::Entropy,
     Gather::Patches,
     Gather::Diffusion,
+    Gather::Mean,
+    Gather::Spread(Spread::Variance),
+    Gather::Spread(Spread::Deviation),
+    Gather::Spread(Spread::Variation),
+    Gather::Spread(Spread::Wiener),
+    Gather::Spread(Spread::Niblack),
+    Gather::Spread(Spread::Sauvola),
 ];
 
 impl FilterWindow {
@@ -214,7 +233,7 @@ impl FilterWindow {
     }
 }
 
-const FOLDS: [Fold; 7] = [
+const FOLDS: [Fold; 8] = [
     Fold::Weights,
     Fold::Odd,
     Fold::Laplacian,
@@ -222,6 +241,7 @@ const FOLDS: [Fold; 7] = [
     Fold::Sum,
     Fold::Squares,
     Fold::Moments,
+    Fold::Range,
 ];
 const SPREADS: [Option<Spread>; 7] = [
     None,

@@ -24,6 +24,20 @@ DEV $T of_key_$T($T key, $T endless) {
 }
 //end
 
+// The greatest value minus the smallest one, of voxels or, for integers, of their keys.
+//each T: u8 u16 u32 u64
+DEV $T range_$T($T low, $T high, $T most) {
+    const $T range = ($T)(high - low);
+    return range < most ? range : most;
+}
+//end
+
+DEV u16 range_f16(u16 low, u16 high) { return f32_to_half(half_to_f32(high) - half_to_f32(low)); }
+
+DEV u32 range_f32(u32 low, u32 high) { return u32_of(f32_of(high) - f32_of(low)); }
+
+DEV u64 range_f64(u64 low, u64 high) { return u64_of(f64_of(high) - f64_of(low)); }
+
 //each T: f32 f64
 DEV $T near_$T($T x, $T low, $T high) {
     const $T some = x != x ? ($T)0 : x;
@@ -44,6 +58,63 @@ DEV $T near_$T(f64 x, f64 low, f64 end, $T least, $T most) {
 DEV f64 quotient_f64(f64 sum, f64 points) {
     const f64 share = 1.0 / points, near = sum * share;
     return fma_f64(share, fma_f64(-near, points, sum), near);
+}
+
+// Means of whole numbers whose sum has these halves. A sum that is no `float64` is taken apart: into `points` times an
+// even number near the mean, and a rest.
+DEV b8 is_double(u64 low, u64 high) {
+    const u64 size = (low >> 63) != 0 ? (u64)0 - low : low;
+    return (b8)(high == (u64)0 - (low >> 63) && size < (u64)1 << 53);
+}
+
+DEV f64 about_mean(u64 low, u64 high, f64 points) {
+    return fma_f64((f64)(i64)high, 18446744073709551616.0, (f64)low) * (1.0 / points);
+}
+
+DEV u64 even_near(f64 about) {
+    if (about < 0) return about <= -9223372036854775808.0 ? (u64)1 << 63 : (u64)(i64)about & ~(u64)1;
+    return (about >= 18446744073709551616.0 ? ~(u64)0 : (u64)about) & ~(u64)1;
+}
+
+DEV f64 rest_of_mean(u64 low, u64 whole, f64 points) {
+    return (f64)(i64)(low - whole * (u64)points) / points;
+}
+
+DEV f64 mean_f64(u64 low, u64 high, f64 points) {
+    if (is_double(low, high)) return quotient_f64((f64)(i64)low, points);
+    const f64 about = about_mean(low, high, points);
+    const u64 whole = even_near(about);
+    return (about < 0 ? (f64)(i64)whole : (f64)whole) + rest_of_mean(low, whole, points);
+}
+
+DEV u64 whole_rest(u64 low, u64 whole, f64 points) {
+    const f64 rest = rint_(rest_of_mean(low, whole, points));
+    return rest >= 9223372036854775808.0 ? ~(u64)0 >> 1 : (u64)(i64)rest;
+}
+
+// The upper half of an even number near `about` plus a number with the bits `more`, given both and their sum.
+DEV u64 upper_of_mean(f64 about, u64 whole, u64 more, u64 mean) {
+    return (about < 0 ? ~(u64)0 : 0) - (more >> 63) + (u64)(mean < whole);
+}
+
+DEV i64 mean_i64(u64 low, u64 high, f64 points) {
+    if (is_double(low, high)) return (i64)rint_(quotient_f64((f64)(i64)low, points));
+    const f64 about = about_mean(low, high, points);
+    const u64 whole = even_near(about), more = whole_rest(low, whole, points);
+    const u64 mean = whole + more, upper = upper_of_mean(about, whole, more, mean);
+    if (upper == (u64)0 - (mean >> 63)) return (i64)mean;
+    return (i64)((upper >> 63) != 0 ? (u64)1 << 63 : ~(u64)0 >> 1);
+}
+
+DEV u64 mean_u64(u64 low, u64 high, f64 points) {
+    if (is_double(low, high)) {
+        const f64 mean = rint_(quotient_f64((f64)(i64)low, points));
+        return mean < 0 ? 0 : (u64)mean;
+    }
+    const f64 about = about_mean(low, high, points);
+    const u64 whole = even_near(about), more = whole_rest(low, whole, points);
+    const u64 mean = whole + more, upper = upper_of_mean(about, whole, more, mean);
+    return upper == 0 ? mean : (upper >> 63) != 0 ? 0 : ~(u64)0;
 }
 
 // The variance of `points` numbers: `points * squares - sum * sum`, in two numbers each, times `square`,

@@ -1,7 +1,7 @@
 //! Filters along an axis.
 
 use super::super::{CaseResult, Trouble};
-use super::{Number, noted, number, run, spreads};
+use super::{Number, noted, number, run, spreads, sums};
 use crate::{Device, FILTER_PASS, FilterPass, Fold, Keys};
 use arrayloom_types::{DType, Kind, Layout};
 
@@ -16,7 +16,7 @@ struct Case {
 /// Passes of every kind, whose windows are whole, folded and cut.
 pub fn filters(device: &dyn Device) -> Vec<CaseResult> {
     use DType::{Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
-    let sums = |fold: Fold, channels: [u8; 2], dtypes: [DType; 3], taps: u32| {
+    let weighted = |fold: Fold, channels: [u8; 2], dtypes: [DType; 3], taps: u32| {
         let pass = FilterPass {
             channels,
             ..FilterPass::new(fold, taps)
@@ -30,6 +30,19 @@ pub fn filters(device: &dyn Device) -> Vec<CaseResult> {
         };
         (pass, [dtype, work, dtype])
     };
+    let range = |channels: [u8; 2], dtype: DType, work: DType, taps: u32| {
+        // Between passes numbers are keys.
+        let inside = |channels: u8| match channels {
+            1 => Keys::Rising,
+            _ => Keys::Plain,
+        };
+        let pass = FilterPass {
+            channels,
+            keys: channels.map(inside),
+            ..FilterPass::new(Fold::Range, taps)
+        };
+        (pass, [dtype, work, dtype])
+    };
     let means = |points: f64, dtypes: [DType; 3], taps: u32| {
         let pass = FilterPass {
             points,
@@ -38,29 +51,39 @@ pub fn filters(device: &dyn Device) -> Vec<CaseResult> {
         (pass, dtypes)
     };
     let all = [
-        sums(Fold::Weights, [1, 1], [F32, F32, F32], 5),
-        sums(Fold::Weights, [1, 1], [U16, F32, U8], 1),
-        sums(Fold::Weights, [1, 1], [F16, F32, F16], 2),
-        sums(Fold::Weights, [1, 1], [Bool, F32, I16], 3),
-        sums(Fold::Weights, [1, 1], [U64, F64, I64], 4),
-        sums(Fold::Weights, [1, 1], [I32, F64, U32], 9),
-        sums(Fold::Odd, [1, 1], [F32, F32, F32], 5),
-        sums(Fold::Odd, [1, 1], [I64, F64, F64], 3),
-        sums(Fold::Laplacian, [1, 2], [I8, F32, F32], 3),
-        sums(Fold::Laplacian, [2, 2], [F64, F64, F64], 5),
-        sums(Fold::Laplacian, [2, 1], [F32, F32, I8], 4),
-        sums(Fold::Laplacian, [1, 1], [F32, F32, F32], 3),
+        weighted(Fold::Weights, [1, 1], [F32, F32, F32], 5),
+        weighted(Fold::Weights, [1, 1], [U16, F32, U8], 1),
+        weighted(Fold::Weights, [1, 1], [F16, F32, F16], 2),
+        weighted(Fold::Weights, [1, 1], [Bool, F32, I16], 3),
+        weighted(Fold::Weights, [1, 1], [U64, F64, I64], 4),
+        weighted(Fold::Weights, [1, 1], [I32, F64, U32], 9),
+        weighted(Fold::Odd, [1, 1], [F32, F32, F32], 5),
+        weighted(Fold::Odd, [1, 1], [I64, F64, F64], 3),
+        weighted(Fold::Laplacian, [1, 2], [I8, F32, F32], 3),
+        weighted(Fold::Laplacian, [2, 2], [F64, F64, F64], 5),
+        weighted(Fold::Laplacian, [2, 1], [F32, F32, I8], 4),
+        weighted(Fold::Laplacian, [1, 1], [F32, F32, F32], 3),
         keys([Keys::Lowest, Keys::Lowest], F32, U32, 3),
         keys([Keys::Highest, Keys::Highest], F16, U16, 4),
         keys([Keys::Highest, Keys::Highest], I64, U64, 2),
         keys([Keys::Lowest, Keys::Lowest], Bool, U8, 3),
         keys([Keys::Plain, Keys::Plain], U16, U16, 7),
+        range([1, 1], F32, U32, 3),
+        range([1, 1], F16, U16, 4),
+        range([1, 1], I8, U8, 5),
+        range([1, 1], Bool, U8, 2),
+        range([1, 2], U64, U64, 3),
+        range([2, 2], U16, U16, 4),
+        range([2, 1], U32, U32, 3),
         means(0.0, [I8, I32, I32], 3),
         means(12.0, [I32, I32, U8], 3),
         means(7.0, [U16, I32, F32], 7),
+        means(0.0, [I32, I64, I64], 5),
+        means(9.0, [U32, I64, F64], 3),
     ];
     noted(device, |suite| {
-        for (pass, dtypes) in all.into_iter().chain(spreads::cases()) {
+        let others = spreads::cases().chain(sums::cases());
+        for (pass, dtypes) in all.into_iter().chain(others) {
             for extents in [[3, 21, 13], [1, 6, 1], [2, 1, 300], [1, 0, 3]] {
                 let case = Case {
                     pass,
@@ -154,10 +177,16 @@ struct Tables {
 impl Case {
     fn lists(&self) -> usize {
         match self.pass.fold {
-            Fold::Laplacian | Fold::Squares => 2,
+            Fold::Laplacian | Fold::Squares | Fold::Range => 2,
             Fold::Moments => 3,
+            _ if self.long() => 2,
             _ => 1,
         }
+    }
+
+    /// True for sums of 128 bits.
+    fn long(&self) -> bool {
+        self.pass.fold == Fold::Sum && self.dtypes[1] == DType::U64
     }
 
     /// True for passes without weights.
@@ -198,8 +227,12 @@ impl Case {
         let bias = (0..count).map(|list| match self.pass.fold {
             // Nothing is smaller than what stands for this.
             Fold::Least if list == 0 || self.pass.keys[0] != Keys::Plain => f64::INFINITY,
+            Fold::Range if list % 2 == 0 => f64::INFINITY,
+            Fold::Range => 0.0,
+            // The upper half of a long sum is zero.
+            Fold::Sum if self.long() && list % 2 == 1 => 0.0,
             Fold::Least | Fold::Sum => {
-                if list == 0 {
+                if list < self.lists() {
                     0.0
                 } else {
                     3.0
@@ -227,15 +260,26 @@ impl Case {
         let [read, written] = self.pass.channels.map(usize::from);
         let tables = self.tables();
         let outputs = tables.start.len();
-        let voxels: Vec<u8> = (0..read * outer * rows * row)
-            .flat_map(|at| voxel(from, at))
-            .collect();
-        let least = self.pass.fold == Fold::Least;
+        let count = outer * rows * row;
+        let mut voxels: Vec<u8> = if self.long() {
+            sums::voxels(&self.pass, from, count, random)
+        } else {
+            (0..read * count).flat_map(|at| voxel(from, at)).collect()
+        };
+        if self.pass.fold == Fold::Range && read == 2 {
+            let (low, high) = voxels.split_at_mut(count * from.size());
+            let high = high.chunks_mut(from.size());
+            for (low, high) in low.chunks_mut(from.size()).zip(high) {
+                if real(from, low) > real(from, high) {
+                    low.swap_with_slice(high);
+                }
+            }
+        }
         let whole =
             |list: &[i32]| -> Vec<u8> { list.iter().flat_map(|n| n.to_le_bytes()).collect() };
         let number_of = |list: &[f64]| -> Vec<u8> {
             let each = list.iter().map(|&n| {
-                if least && n.is_infinite() {
+                if n.is_infinite() {
                     vec![0xff; work.size()]
                 } else {
                     rounded(work, n)
@@ -284,11 +328,22 @@ impl Case {
             .flat_map(|o| (0..outputs).flat_map(move |i| (0..row).map(move |c| (o, i, c))));
         for (o, i, c) in places {
             let list = usize::try_from(-1 - tables.start[i].min(-1)).unwrap_or(0);
-            let value = |channel: usize, place: usize| -> Option<f64> {
+            let bytes = |channel: usize, place: usize| -> Option<&[u8]> {
                 let there = usize::try_from(tables.index[i + place]).ok()?;
                 let at = (((channel * outer + o) * rows + there) * row + c) * from.size();
-                Some(real(from, &voxels[at..at + from.size()]))
+                Some(&voxels[at..at + from.size()])
             };
+            let mut store = |channel: usize, bytes: &[u8]| {
+                let at = (((channel * outer + o) * outputs + i) * row + c) * to.size();
+                result[at..at + to.size()].copy_from_slice(bytes);
+            };
+            if self.long() {
+                let missing = if list == 0 { 0 } else { 3 };
+                let found = sums::folded(&self.pass, [from, to], missing, bytes);
+                found.iter().enumerate().for_each(|(n, b)| store(n, b));
+                continue;
+            }
+            let value = |channel: usize, place: usize| Some(real(from, bytes(channel, place)?));
             let weight = |kind: usize, place: usize| {
                 let exact = tables.weights[(list * lists + kind) * taps + place];
                 real(work, &rounded(work, exact))
@@ -305,9 +360,7 @@ impl Case {
                     let bias = tables.bias[list * lists + lists - written + channel];
                     self.finish(sum, bias);
                 }
-                let at = (((channel * outer + o) * outputs + i) * row + c) * to.size();
-                let bytes = self.voxel_of(*sum, list, to);
-                result[at..at + to.size()].copy_from_slice(&bytes);
+                store(channel, &self.voxel_of(*sum, list, to));
             }
         }
         result
@@ -356,6 +409,16 @@ impl Case {
                     .reduce(|a, b| if greatest { a.max(b) } else { a.min(b) });
                 vec![best.unwrap_or(0.0)]
             }
+            Fold::Range => {
+                let low = there().map(|(_, v)| v).fold(f64::INFINITY, f64::min);
+                let second = usize::from(self.pass.channels[0]) - 1;
+                let highs = (0..taps).filter_map(|t| value(second, t));
+                let high = highs.fold(f64::NEG_INFINITY, f64::max);
+                match self.pass.channels[1] {
+                    1 => vec![high - low],
+                    _ => vec![low, high],
+                }
+            }
             Fold::Sum => vec![there().map(|(_, v)| v).sum()],
             // These are looked at by others.
             Fold::Squares | Fold::Moments => Vec::new(),
@@ -366,7 +429,7 @@ impl Case {
     fn finish(&self, sum: &mut f64, bias: f64) {
         let work = self.dtypes[1];
         match self.pass.fold {
-            Fold::Least => {}
+            Fold::Least | Fold::Range => {}
             Fold::Sum => *sum += bias,
             _ => *sum = real(work, &rounded(work, *sum + bias)),
         }

@@ -6,6 +6,7 @@ mod products;
 mod random;
 mod sorts;
 mod spreads;
+mod sums;
 mod transforms;
 
 pub use filters::filters;
