@@ -19,6 +19,9 @@ FILTERS = {
     "derivative": lambda x: filters.gaussian_filter(x, 1, order=1, mode="constant", cval=7),
     "laplace": lambda x: filters.gaussian_laplace(x, 1.5, mode="renormalize"),
     "mean": lambda x: filters.uniform_filter(x, (3, 5, 4), mode="mirror"),
+    "footprint mean": lambda x: filters.mean_filter(x, footprint=CROSS, mode="wrap"),
+    "footprint deviation": lambda x: filters.std_filter(x, footprint=CROSS, mode="renormalize"),
+    "gradient": lambda x: filters.morphological_gradient(x, (3, 5, 7), mode="constant", cval=80),
     "least": lambda x: filters.minimum_filter(x, (3, 5, 4), mode="nearest"),
     "greatest": lambda x: filters.maximum_filter(x, 7, mode="wrap"),
     "sobel": lambda x: filters.sobel(x, 1),
@@ -72,9 +75,10 @@ def test_filters_have_the_bits_of_the_cpu(tmp_path, name, devices):
 @pytest.mark.parametrize("letter", DTYPES)
 def test_every_dtype_has_the_bits_of_the_cpu(letter):
     x = IMAGE > 100 if letter == "?" else (IMAGE[:20] - 50).clip(0, 255).astype(letter)
-    names = ("gaussian", "mean", "greatest", "median", "rank", "bilateral", "entropy")
-    others = ("deviation", "wiener", "diffusion", "patches")
-    for name in names if letter == "f2" else (*names, *others):
+    names = ("gaussian", "mean", "footprint mean", "greatest", "gradient", "median", "rank")
+    both = (*names, "bilateral", "entropy")
+    others = ("deviation", "footprint deviation", "wiener", "diffusion", "patches")
+    for name in both if letter == "f2" else (*both, *others):
         expected = FILTERS[name](x)
         assert np.array_equal(compute(FILTERS[name](volumes.open(x)), devices="opencl:0"), expected)
 

@@ -13,7 +13,8 @@ use arrayloom_device::Device;
 use arrayloom_opencl::{Config, OpenCl, Place};
 use arrayloom_types::DType;
 use arrayloom_volume::ops::{
-    BoxExtremum, Extremum, Linear, LinearAxis, Neighbourhood, Statistic, WindowAxis, local,
+    BoxExtremum, BoxRange, Correlate, Extremum, Linear, LinearAxis, Neighbourhood, Statistic,
+    WindowAxis, local,
 };
 use arrayloom_volume::{
     Expr, Meter, Mode, Op, Options, Report, Target, VolumeError, Worker, WorkerDevice, run,
@@ -106,16 +107,21 @@ fn elements(random: &mut Random, dtype: DType, count: usize) -> Vec<u8> {
     data
 }
 
-/// A statistic of windows that are boxes.
-fn statistic(random: &mut Random, axes: Vec<WindowAxis>, out: DType) -> Arc<dyn Op> {
-    let kind = match random.below(6) {
+/// A statistic of mean and variance.
+fn of_moments(random: &mut Random) -> Statistic {
+    match random.below(6) {
         0 => Statistic::Variance,
         1 => Statistic::Deviation,
         2 => Statistic::Variation,
         3 => Statistic::Wiener(2500.0),
         4 => Statistic::Niblack(0.3),
         _ => Statistic::Sauvola { k: 0.2, r: 90.0 },
-    };
+    }
+}
+
+/// A statistic of windows that are boxes.
+fn statistic(random: &mut Random, axes: Vec<WindowAxis>, out: DType) -> Arc<dyn Op> {
+    let kind = of_moments(random);
     let points = axes.iter().map(|a| a.len).product();
     let window = Neighbourhood::new(axes, &vec![true; points]).unwrap();
     // Halves are left to the CPU.
@@ -165,6 +171,47 @@ fn filter(random: &mut Random, rank: usize, dtype: DType, out: DType) -> Arc<dyn
     }
 }
 
+/// Blocks of an operation that a device computed and those it left, whose bits are those of the CPU.
+fn compared(
+    random: &mut Random,
+    device: &Arc<dyn Device>,
+    (op, shape, dtype): (Arc<dyn Op>, &[i64], DType),
+) -> (u64, u64) {
+    let (name, out) = (op.name().to_owned(), op.dtype());
+    let mut expr = Expr::new();
+    let count = usize::try_from(shape.iter().product::<i64>()).unwrap();
+    let data = elements(random, dtype, count);
+    let memory = Memory::new(shape, dtype.size(), data);
+    let source = expr.source(Arc::new(memory), shape, dtype);
+    expr.apply(op, &[source], shape).unwrap();
+    let (whole, _) = compute(&expr, (shape, out.size()), Vec::new()).unwrap();
+    let (mut blocks, mut left) = (0, 0);
+    for budget in [1 << 30, 1 << (15 + random.below(4))] {
+        let workers = vec![worker(device, 7, budget)];
+        match compute(&expr, (shape, out.size()), workers) {
+            Err(VolumeError::TooSmall { .. }) => {}
+            done => {
+                let (part, report) = done.unwrap();
+                let (wanted, got) = (bits(out, &whole), bits(out, &part));
+                let wrong = wanted.iter().zip(&got).position(|(a, b)| a != b);
+                assert_eq!(
+                    wrong.map(|i| (wanted[i], got[i])),
+                    None,
+                    "{name} {shape:?} {dtype} to {out}, {wrong:?}"
+                );
+                blocks += report.blocks;
+                left += report.left.values().sum::<u64>();
+            }
+        }
+    }
+    (blocks, left)
+}
+
+fn shape_of(random: &mut Random, rank: usize) -> Vec<i64> {
+    let most = [300, 30, 13][rank - 1];
+    (0..rank).map(|_| 1 + random.small(most)).collect()
+}
+
 #[test]
 fn filters_of_every_dtype_have_the_bits_of_the_cpu() {
     let mut random = Random(11);
@@ -173,41 +220,76 @@ fn filters_of_every_dtype_have_the_bits_of_the_cpu() {
         let (mut blocks, mut left) = (0, 0);
         for number in 0..48 {
             let rank = 1 + random.below(3);
-            let most = [300, 30, 13][rank - 1];
-            let shape: Vec<i64> = (0..rank).map(|_| 1 + random.small(most)).collect();
-            let count = usize::try_from(shape.iter().product::<i64>()).unwrap();
+            let shape = shape_of(&mut random, rank);
             let dtype = DTYPES[number % 12];
-            let mut out = DTYPES[random.below(12)];
-            let mut expr = Expr::new();
-            let data = elements(&mut random, dtype, count);
-            let memory = Memory::new(&shape, dtype.size(), data);
-            let source = expr.source(Arc::new(memory), &shape, dtype);
+            let out = DTYPES[random.below(12)];
             let op = filter(&mut random, rank, dtype, out);
-            let name = op.name().to_owned();
-            out = op.dtype();
-            expr.apply(op, &[source], &shape).unwrap();
-            let shaped = (&shape[..], out.size());
-            let (whole, _) = compute(&expr, shaped, Vec::new()).unwrap();
-            for budget in [1 << 30, 1 << (15 + random.below(4))] {
-                match compute(&expr, shaped, vec![worker(&device, 7, budget)]) {
-                    Ok((part, report)) => {
-                        let (wanted, got) = (bits(out, &whole), bits(out, &part));
-                        let wrong = wanted.iter().zip(&got).position(|(a, b)| a != b);
-                        assert_eq!(
-                            wrong.map(|i| (wanted[i], got[i])),
-                            None,
-                            "case {number}: {name} {shape:?} {dtype} to {out}, {wrong:?}"
-                        );
-                        blocks += report.blocks;
-                        left += report.left.values().sum::<u64>();
-                    }
-                    Err(VolumeError::TooSmall { .. }) => {}
-                    Err(other) => panic!("case {number}: {other}"),
-                }
-            }
+            let (all, here) = compared(&mut random, &device, (op, &shape, dtype));
+            blocks += all;
+            left += here;
         }
-        assert!(blocks > 100 && left * 10 < blocks, "{left} of {blocks}");
+        assert!(blocks > 100 && left * 20 < blocks, "{left} of {blocks}");
     }
+}
+
+/// A mean over some points of a window, a statistic of them, the range of a box, or the mean over one.
+fn filter_of_points(random: &mut Random, kind: usize, rank: usize, dtype: DType) -> Arc<dyn Op> {
+    let mut axes = window(random, rank, 5);
+    let constant = [-3.0, 2.0, 1e19][random.below(3)];
+    for axis in &mut axes {
+        if let Mode::Constant(value) = &mut axis.mode {
+            *value = constant;
+        }
+    }
+    let mut out = DTYPES[random.below(12)];
+    if out == DType::F16 {
+        // Halves are left to the CPU.
+        out = DType::F32;
+    }
+    let size: usize = axes.iter().map(|a| a.len).product();
+    let mut mask: Vec<bool> = (0..size).map(|_| random.below(3) > 0).collect();
+    mask[random.below(size)] = true;
+    let share = |n: usize| 1.0 / f64::from(u16::try_from(n).unwrap());
+    match kind {
+        0 => Arc::new(BoxRange::new(axes, dtype).unwrap()),
+        1 => {
+            let each = axes.iter().enumerate().map(|(axis, w)| LinearAxis {
+                axis,
+                taps: vec![share(w.len); w.len],
+                derive: Vec::new(),
+                before: w.before,
+                mode: w.mode,
+            });
+            Arc::new(Linear::new(rank, each.collect(), out).unwrap())
+        }
+        2 => {
+            let points = Neighbourhood::new(axes, &mask).unwrap();
+            let weights = vec![share(points.points.len()); points.points.len()];
+            Arc::new(Correlate::new(points, weights, out).unwrap())
+        }
+        _ => {
+            let kind = of_moments(random);
+            local(Neighbourhood::new(axes, &mask).unwrap(), kind, out).unwrap()
+        }
+    }
+}
+
+#[test]
+fn means_statistics_and_ranges_of_every_dtype_have_the_bits_of_the_cpu() {
+    let mut random = Random(14);
+    let device = opencl(Place::Device);
+    let (mut blocks, mut left) = (0, 0);
+    for number in 0..96 {
+        let rank = 1 + random.below(3);
+        let shape = shape_of(&mut random, rank);
+        let dtype = DTYPES[number % 12];
+        let op = filter_of_points(&mut random, number / 12 % 4, rank, dtype);
+        let (all, here) = compared(&mut random, &device, (op, &shape, dtype));
+        blocks += all;
+        left += here;
+    }
+    // Clipped windows of floats have weights of their own.
+    assert!(blocks > 150 && left * 10 < blocks, "{left} of {blocks}");
 }
 
 #[test]

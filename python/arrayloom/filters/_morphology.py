@@ -30,7 +30,6 @@ from arrayloom.filters._common import (
     finish,
     float_of,
     footprint_of,
-    is_lazy,
     native,
     one_each,
     rounded,
@@ -340,11 +339,9 @@ def morphological_gradient(
     """
     volume = as_volume(input)
     element = _element(volume, (size, footprint, structure), mode, cval, origin, axes)
-    # Devices find the two one after the other.
-    if devices is None and not is_lazy(input):
-        both = element.range(volume)
-        if both is not None:
-            return _rounded(input, volume.dtype, both, output, memory_limit, None)
+    both = element.range(volume)
+    if both is not None:
+        return _rounded(input, volume.dtype, both, output, memory_limit, devices)
     high, low = element.step(volume, "d"), element.step(volume, "e")
     result = _difference(high, low)
     return _rounded(input, volume.dtype, result, output, memory_limit, devices)

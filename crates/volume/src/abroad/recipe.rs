@@ -58,16 +58,21 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// Adds a table.
+    /// Adds a table; each value is an element, or several.
     pub(crate) fn table<T: Pod>(&mut self, dtype: DType, values: &[T]) -> Packed {
-        debug_assert_eq!(dtype.size(), size_of::<T>(), "elements of this dtype");
+        let each = size_of::<T>() / dtype.size();
+        debug_assert_eq!(
+            each * dtype.size(),
+            size_of::<T>(),
+            "elements of this dtype"
+        );
         self.tables.resize(self.tables.len().next_multiple_of(8), 0);
         let slot = Slot::Table(self.tables.len());
         self.tables.extend_from_slice(bytemuck::cast_slice(values));
         Packed {
             slot,
             dtype,
-            shape: vec![values.len()],
+            shape: vec![each * values.len()],
         }
     }
 

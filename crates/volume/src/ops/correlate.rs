@@ -10,7 +10,7 @@ use crate::block::{View, ViewMut};
 use crate::fold::{Real, Rule as _};
 use crate::joined::joined;
 use crate::load::{Plain, doubles, longs, middles, shorts, singles};
-use crate::means::{Total, Width, emit_means, width, width_for};
+use crate::means::{Long, Total, Width, emit_means, width, width_for};
 use crate::op::{Mode, Op};
 use crate::rules::{Fir, is_odd};
 use crate::separable::Ctx;
@@ -77,6 +77,27 @@ impl Correlate {
             weights: &weights,
             given: [0.0; 3],
             nothing: W::of(self.constant()),
+            work,
+            out: self.out,
+        };
+        windows.recipe(input, region)
+    }
+
+    /// Means of whole numbers, from sums in this arithmetic.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "whole numbers, as the width of the sums says"
+    )]
+    fn means_in<W: Whole>(&self, work: DType, input: &View<'_>, region: &Region) -> Option<Recipe> {
+        let windows = Windows {
+            window: &self.window,
+            gather: Gather::Mean,
+            rank: 0,
+            keys: Keys::Plain,
+            more: Vec::new(),
+            weights: &[],
+            given: [0.0; 3],
+            nothing: W::narrowed(self.constant() as i128),
             work,
             out: self.out,
         };
@@ -262,16 +283,19 @@ impl OnDevice for Correlate {
 
     fn recipe(&self, inputs: &[View<'_>], region: &Region) -> Option<Recipe> {
         let input = &inputs[0];
-        match input.dtype {
-            DType::C64 | DType::C128 => None,
+        let wide = in_double(input.dtype);
+        // The CPU may round twice on the way to halves.
+        if input.dtype.is_complex() || wide && self.out == DType::F16 {
+            return None;
+        }
+        match self.exact_sums(input.dtype) {
+            Some(Width::Short) => self.means_in::<i32>(DType::I32, input, region),
+            Some(Width::Middle) => self.means_in::<i64>(DType::I64, input, region),
+            Some(Width::Long) => self.means_in::<Long>(DType::U64, input, region),
             // Clipped windows have weights of their own, one by one.
-            _ if self.window.clips() => None,
-            // Nor do devices divide sums.
-            whole if self.exact_sums(whole).is_some() => None,
-            // The CPU may round twice on the way to halves.
-            in_64 if in_double(in_64) && self.out == DType::F16 => None,
-            in_64 if in_double(in_64) => self.windows_in::<f64>(DType::F64, input, region),
-            _ => self.windows_in::<f32>(DType::F32, input, region),
+            None if self.window.clips() => None,
+            None if wide => self.windows_in::<f64>(DType::F64, input, region),
+            None => self.windows_in::<f32>(DType::F32, input, region),
         }
     }
 }

@@ -333,17 +333,24 @@ impl Linear {
         passes.recipe(input, region)
     }
 
-    /// The passes of a device that sum whole numbers.
-    fn sums_on_device(&self, points: f64, input: &View<'_>, region: &Region) -> Option<Recipe> {
+    /// The passes of a device that sum whole numbers, each in `words` numbers of this dtype.
+    fn sums_on_device<W: Whole>(
+        &self,
+        (work, words): (DType, u8),
+        points: f64,
+        input: &View<'_>,
+        region: &Region,
+    ) -> Option<Recipe> {
+        let inner = 1..self.passes.len();
         let passes = Passes {
             axes: &self.passes,
-            edge_taps: &|pass, there: &[usize]| self.sum_taps(pass, there),
+            edge_taps: &|pass, there: &[usize]| self.sum_taps::<W>(pass, there),
             fold: &|_| Fold::Sum,
             weights: &|_| Vec::new(),
-            bias: &|_, edge| passes::first::<i32, 1>(edge),
-            work: DType::I32,
-            between: DType::I32,
-            channels: &|_| 1,
+            bias: &|_, edge| passes::first::<W, 1>(edge),
+            work,
+            between: work,
+            channels: &|pass| if inner.contains(&pass) { words } else { 1 },
             keys: Keys::Plain,
             points,
             spread: None,
@@ -355,26 +362,32 @@ impl Linear {
 
 impl OnDevice for Linear {
     fn device_scratch(&self, extents: &[i64], shape: &[i64]) -> u64 {
-        let derives = self.axes.iter().any(|a| !a.derive.is_empty());
-        passes::scratch(
-            &self.passes,
-            if derives { 2 } else { 1 },
-            8,
-            (extents, shape),
-        )
+        // Two numbers of a Laplacian, or one sum of 128 bits.
+        let two = self.axes.iter().any(|a| !a.derive.is_empty()) || self.is_mean();
+        passes::scratch(&self.passes, 1 + u64::from(two), 8, (extents, shape))
     }
 
     fn recipe(&self, inputs: &[View<'_>], region: &Region) -> Option<Recipe> {
         let input = &inputs[0];
+        let wide = in_double(input.dtype);
+        // The CPU may round twice on the way to halves.
+        if wide && self.out == DType::F16 {
+            return None;
+        }
         match (self.exact_sums(input.dtype), input.dtype) {
-            (Some((Width::Short, points)), _) => self.sums_on_device(points, input, region),
-            // Devices have no wider sums.
-            (Some(_), _) | (None, DType::C64 | DType::C128) => None,
+            (Some((Width::Short, points)), _) => {
+                self.sums_on_device::<i32>((DType::I32, 1), points, input, region)
+            }
+            (Some((Width::Middle, points)), _) => {
+                self.sums_on_device::<i64>((DType::I64, 1), points, input, region)
+            }
+            (Some((Width::Long, points)), _) => {
+                self.sums_on_device::<Long>((DType::U64, 2), points, input, region)
+            }
+            (None, DType::C64 | DType::C128) => None,
             // Devices join windows point by point.
             _ if self.is_long() => None,
-            // The CPU may round twice on the way to halves.
-            (_, in_64) if in_double(in_64) && self.out == DType::F16 => None,
-            (_, in_64) if in_double(in_64) => self.passes_in::<f64>(DType::F64, input, region),
+            _ if wide => self.passes_in::<f64>(DType::F64, input, region),
             _ => self.passes_in::<f32>(DType::F32, input, region),
         }
     }

@@ -214,20 +214,26 @@ impl Local {
         Some(bins.recipe(input, input.region)?.then(entropies))
     }
 
-    fn diffusion(&self, input: &View<'_>, region: &Region) -> Option<Recipe> {
-        let Statistic::Diffusion {
+    /// Diffusion, or what follows from mean and variance: what looks at the voxel itself.
+    fn of_center(&self, input: &View<'_>, region: &Region) -> Option<Recipe> {
+        let flag = |is: bool| f64::from(u8::from(is));
+        let (gather, given) = if let Statistic::Diffusion {
             kappa,
             step,
             rational,
         } = self.statistic
-        else {
-            return None;
+        {
+            (Gather::Diffusion, [inverse(kappa), step, flag(rational)])
+        } else {
+            let (spread, [factor, range]) = self.statistic.on_device()?;
+            let own = flag(self.window.center().is_some());
+            (Gather::Spread(spread), [factor, range, own])
         };
         let before = self.window.axes.iter().map(|a| usize::try_from(a.before));
         let windows = Windows {
             more: vec![before.collect::<Result<_, _>>().ok()?],
-            given: [inverse(kappa), step, f64::from(u8::from(rational))],
-            ..self.windows(Gather::Diffusion, &[])
+            given,
+            ..self.windows(gather, &[])
         };
         windows.recipe(input, region)
     }
@@ -258,7 +264,7 @@ impl OnDevice for Local {
         }
         match &self.table {
             Some(table) => self.entropy(table, input, region),
-            None => self.diffusion(input, region),
+            None => self.of_center(input, region),
         }
     }
 }

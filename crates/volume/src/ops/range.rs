@@ -7,6 +7,8 @@
 
 use super::extrema::{BoxExtremum, Extremum};
 use crate::VolumeError;
+use crate::abroad::passes::{self, Passes};
+use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::block::{View, ViewMut};
 use crate::fold::{EdgeTaps, GROUP, Rule};
 use crate::joined::joined;
@@ -19,8 +21,9 @@ use crate::ops::WindowAxis;
 use crate::pixel::{Key, Pixel, with_pixel};
 use crate::separable::{Ctx, Separable};
 use arrayloom_cpu::{Wide, wide};
+use arrayloom_device::Fold;
 use arrayloom_plan::AxisNeed;
-use arrayloom_types::DType;
+use arrayloom_types::{DType, Region};
 use bytemuck::Pod;
 use smallvec::SmallVec;
 use std::marker::PhantomData;
@@ -45,6 +48,23 @@ impl BoxRange {
         })
     }
 
+    /// Where rows are missing: what stands for the smallest key, and for the greatest one.
+    fn edge_taps<K: Key>(&self, pass: usize, there: &[usize]) -> EdgeTaps<K> {
+        let low = self.lowest.edge_taps((pass, there), (self.keys(), K::MAX));
+        let high = self.highest.edge_taps((pass, there), (self.keys(), K::MIN));
+        EdgeTaps {
+            bias: [low.bias[0], high.bias[0]],
+            ..low
+        }
+    }
+
+    fn keys(&self) -> Keys {
+        Keys {
+            dtype: self.lowest.dtype(),
+            order: Order::Rising,
+        }
+    }
+
     #[expect(clippy::needless_pass_by_value, reason = "a box is written once")]
     fn run_in<K: Key>(
         &self,
@@ -56,16 +76,6 @@ impl BoxRange {
         Keys: Load<K, K>,
     {
         let (passes, dtype) = (self.lowest.passes(), self.lowest.dtype());
-        let order = Order::Rising;
-        let keys = Keys { dtype, order };
-        let edge_taps = |pass: usize, there: &[usize]| {
-            let low = self.lowest.edge_taps((pass, there), (keys, K::MAX));
-            let high = self.highest.edge_taps((pass, there), (keys, K::MIN));
-            EdgeTaps {
-                bias: [low.bias[0], high.bias[0]],
-                ..low
-            }
-        };
         let emit = |found: &[&[K]], out: &mut [u8]| differences(dtype, found, out);
         let engine = Separable {
             rule: Ends {
@@ -73,12 +83,52 @@ impl BoxRange {
                 kind: PhantomData,
             },
             passes,
-            edge_taps: &edge_taps,
+            edge_taps: &|pass, there: &[usize]| self.edge_taps(pass, there),
             emit: &emit,
             plain: false,
             out_size: dtype.size(),
         };
-        engine.run::<K, _>(ctx, input, keys, (out.region, out.data))
+        engine.run::<K, _>(ctx, input, self.keys(), (out.region, out.data))
+    }
+}
+
+impl BoxRange {
+    fn passes_in<K: Key>(&self, work: DType, input: &View<'_>, region: &Region) -> Option<Recipe> {
+        let axes = self.lowest.passes();
+        let inner = 1..axes.len();
+        let passes = Passes {
+            axes,
+            edge_taps: &|pass, there: &[usize]| self.edge_taps(pass, there),
+            fold: &|_| Fold::Range,
+            weights: &|_| Vec::new(),
+            bias: &|_, edge| edge.map_or(vec![K::MAX, K::MIN], |edge| edge.bias.to_vec()),
+            work,
+            between: self.dtype(),
+            channels: &|pass| if inner.contains(&pass) { 2 } else { 1 },
+            keys: self.keys().on_device(),
+            points: 0.0,
+            spread: None,
+            out: self.dtype(),
+        };
+        passes.recipe(input, region)
+    }
+}
+
+impl OnDevice for BoxRange {
+    fn device_scratch(&self, extents: &[i64], shape: &[i64]) -> u64 {
+        let size = self.dtype().size() as u64;
+        passes::scratch(self.lowest.passes(), 2, size, (extents, shape))
+    }
+
+    fn recipe(&self, inputs: &[View<'_>], region: &Region) -> Option<Recipe> {
+        let input = &inputs[0];
+        match (input.dtype, input.dtype.size()) {
+            (DType::C64 | DType::C128, _) => None,
+            (_, 1) => self.passes_in::<u8>(DType::U8, input, region),
+            (_, 2) => self.passes_in::<u16>(DType::U16, input, region),
+            (_, 4) => self.passes_in::<u32>(DType::U32, input, region),
+            _ => self.passes_in::<u64>(DType::U64, input, region),
+        }
     }
 }
 
@@ -209,6 +259,10 @@ impl Op for BoxRange {
 
     fn cost_ns(&self) -> f64 {
         2.0 * self.lowest.cost_ns()
+    }
+
+    fn on_device(&self) -> Option<&dyn OnDevice> {
+        Some(self)
     }
 
     fn run(&self, ctx: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {
