@@ -30,6 +30,10 @@ __all__ = ["Build", "Volume", "as_volume", "default_limit", "nbytes", "threads"]
 
 Array: TypeAlias = NDArray[Any]
 Box: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+# What devices compute: a function by name, and the numbers among its operands.
+Kernel: TypeAlias = tuple[str | None, list[int | float | None]]
+# Elements that are moved or converted.
+MOVED: Kernel = (None, [])
 Progress: TypeAlias = Callable[[int, int, int], object]
 
 _LETTERS = "?bhilqBHILQefdFD"
@@ -328,7 +332,7 @@ class Volume(Numbers, np.lib.mixins.NDArrayOperatorsMixin):
         def convert(values: Array) -> Array:
             return values.astype(wanted)
 
-        return blockwise(convert, [self], self.shape, wanted, "astype")
+        return blockwise(convert, [self], self.shape, wanted, "astype", kernel=MOVED)
 
     def __getitem__(self, key: Any) -> Any:
         from arrayloom._volume_views import sliced  # noqa: PLC0415 - it builds on this module
@@ -402,11 +406,20 @@ def elementwise(ufunc: np.ufunc, inputs: Sequence[object], dtype: DTypeLike | No
             out: Any = ufunc(*[next(at) if x is None else x for x in numbers], **kwargs)
             return out if number is None else out[number]
 
-        return blockwise(call, volumes, shape, result, ufunc.__name__)
+        kernel = None if kwargs or number is not None else _kernel(ufunc, numbers)
+        return blockwise(call, volumes, shape, result, ufunc.__name__, kernel=kernel)
 
     if ufunc.nout > 1:
         return tuple(one(array.dtype, i) for i, array in enumerate(found))
     return one(found.dtype, None)
+
+
+def _kernel(ufunc: np.ufunc, numbers: Sequence[object]) -> Kernel | None:
+    """What devices compute for `ufunc` of volumes and these numbers, if they may have it."""
+    known = [x if type(x) in {int, float} else None for x in numbers]
+    if known != list(numbers) or any(isinstance(x, int) and abs(x) >= 2**53 for x in known):
+        return None
+    return ufunc.__name__, cast("list[int | float | None]", known)
 
 
 def _is_negative(x: object) -> bool:
@@ -423,10 +436,11 @@ def blockwise(
     name: str,
     *,
     writes: bool = False,
+    kernel: Kernel | None = None,
 ) -> Volume:
     """The volume of an element-wise `function` of arrays, with results of `shape` and `dtype`.
 
-    With `writes` it writes its result to the array that it is given as ``out``.
+    With `writes` it writes its result to the array that it is given as ``out``. `kernel` is what devices do instead.
     """
     rank, kind = len(shape), np.dtype(dtype)
 
@@ -457,6 +471,7 @@ def blockwise(
             list(shape),
             kind.char,
             2 * kind.itemsize + 8,
+            kernel,
         )
 
     return Volume(shape, kind, volumes, build)

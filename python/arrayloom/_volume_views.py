@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from arrayloom._ext import VolumeExpr
-from arrayloom._volume import Box, Volume, box_of, window_of
+from arrayloom._volume import MOVED, Box, Volume, box_of, window_of
 
 __all__ = ["sliced", "taken", "transposed"]
 
@@ -36,7 +36,7 @@ def transposed(volume: Volume, axes: Sequence[Any]) -> Volume:
     shape = [volume.shape[a] for a in order]
 
     def build(expr: VolumeExpr, of: list[int]) -> int:
-        return expr.call(turn, "transpose", of, [needs], shape, volume.dtype.char, 0)
+        return expr.call(turn, "transpose", of, [needs], shape, volume.dtype.char, 0, MOVED)
 
     return Volume(shape, volume.dtype, [volume], build).named(volume, order)
 
@@ -222,7 +222,7 @@ def _strided(
         to[...] = box_of(boxes[0], views[0], dtype)[pick]
 
     def build(expr: VolumeExpr, of: list[int]) -> int:
-        return expr.call(copy, "slice", of, [needs], shape, dtype.char, 0)
+        return expr.call(copy, "slice", of, [needs], shape, dtype.char, 0, MOVED)
 
     result = Volume(shape, dtype, [volume], build).named(volume, range(volume.ndim))
     if result.spacing is not None:
@@ -243,7 +243,7 @@ def _squeezed(volume: Volume, axes: list[int]) -> Volume:
         out[:] = views[0]
 
     def build(expr: VolumeExpr, of: list[int]) -> int:
-        return expr.call(copy, "index", of, [needs], shape, volume.dtype.char, 0)
+        return expr.call(copy, "index", of, [needs], shape, volume.dtype.char, 0, MOVED)
 
     kept = [d for d in range(volume.ndim) if d not in axes]
     return Volume(shape, volume.dtype, [volume], build).named(volume, kept)
@@ -263,6 +263,6 @@ def _with_new_axes(volume: Volume, items: list[Any]) -> Volume:
         out[:] = views[0]
 
     def build(expr: VolumeExpr, of: list[int]) -> int:
-        return expr.call(copy, "newaxis", of, [needs], shape, inner.dtype.char, 0)
+        return expr.call(copy, "newaxis", of, [needs], shape, inner.dtype.char, 0, MOVED)
 
     return Volume(shape, inner.dtype, [inner], build).named(inner, from_)

@@ -94,6 +94,48 @@ def test_a_window_with_nan_gives_nan():
         assert np.array_equal(np.signbit(found[expected == 0]), np.signbit(expected[expected == 0]))
 
 
+def wild(letter):
+    if letter == "?":
+        return IMAGE[:5] > 100
+    if letter in "efd":
+        x = IMAGE[:5].astype(letter) * IMAGE[5:10].astype(letter)
+        x.flat[:7] = [np.nan, np.inf, -np.inf, 0.0, -0.0, -1.5, 2.5]
+        return x
+    return RNG.integers(0, 2**63, IMAGE[:5].shape).astype(letter)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value", "ignore:overflow")
+@pytest.mark.parametrize("letter", "?bBhHiIqQefd")
+def test_conversions_stay_on_the_device(tmp_path, letter):
+    x = wild(letter)
+    for to in "?bBhHiIqQefd":
+        report = volumes.save(tmp_path / "out.npy", volumes.open(x).astype(to), devices="opencl:0")
+        assert np.array_equal(np.load(tmp_path / "out.npy"), x.astype(to), equal_nan=to in "efd")
+        # What does not fit is NumPy's affair there.
+        assert report["left_to_cpu"] == {} or (to == "I" and letter in "efd")
+
+
+VIEWS = {
+    "slice": lambda v: v[:, 10:],
+    "steps": lambda v: v[::-2, 3:40:3, ::-1],
+    "plane": lambda v: v[2],
+    "new axis": lambda v: v[:, None, 4:],
+    "turned": lambda v: v.transpose(2, 0, 1)[1:],
+    "chain": lambda v: filters.gaussian_filter(v, 1)[:, 10:].astype("u1"),
+    "numbers": lambda v: np.sqrt((v - 3) * 2.5 + filters.gaussian_filter(v, 1)),
+    "choices": lambda v: np.maximum(v[:, :1], v) / np.minimum(v, 90),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("devices", ["opencl:0", "opencl:0=2MiB"])
+def test_single_elements_stay_on_the_device(tmp_path, name, devices):
+    view = VIEWS[name]
+    report = volumes.save(tmp_path / "out.npy", view(volumes.open(IMAGE)), devices=devices)
+    assert np.array_equal(np.load(tmp_path / "out.npy"), compute(view(volumes.open(IMAGE))))
+    assert report["left_to_cpu"] == {}
+
+
 @pytest.mark.parametrize("mode", ["reflect", "constant", "renormalize"])
 def test_heights_have_the_bits_of_the_cpu(tmp_path, mode):
     x = IMAGE.astype(np.float64)

@@ -49,7 +49,8 @@ mod sums;
 mod unions;
 mod wholes;
 
-pub use abroad::recipe::{Call, OnDevice, Packed, Recipe, Slot};
+pub use abroad::elements::elementwise;
+pub use abroad::recipe::{Call, OnDevice, Packed, Recipe, Slot, Work};
 pub use block::{Block, View, ViewMut, copy_box, region_bytes};
 pub use error::VolumeError;
 pub use expr::{Expr, Node, Sink, Source};

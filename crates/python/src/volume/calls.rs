@@ -3,9 +3,12 @@
 //! Functions get boxes as `(lo, hi)` tuples and voxels as memory views, which they must not keep.
 
 use super::memory::{self, Bytes};
+use arrayloom_ir::Kernel;
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::{Coords, DType, Region};
-use arrayloom_volume::{Ctx, Op, Sink, Source, View, ViewMut, VolumeError, copy_box};
+use arrayloom_volume::{
+    Ctx, OnDevice, Op, Recipe, Sink, Source, View, ViewMut, VolumeError, copy_box, elementwise,
+};
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -151,7 +154,24 @@ pub(super) struct CallOp {
     pub(super) needs: Vec<Vec<AxisNeed>>,
     /// Bytes of working memory for each voxel of the result.
     pub(super) work: u64,
+    /// What devices run instead, if they can.
+    pub(super) kernel: Option<Arc<Kernel>>,
     pub(super) raised: Raised,
+}
+
+impl OnDevice for CallOp {
+    fn device_scratch(&self, _: &[i64], _: &[i64]) -> u64 {
+        0
+    }
+
+    fn recipe(&self, inputs: &[View<'_>], region: &Region) -> Option<Recipe> {
+        elementwise(
+            self.kernel.as_ref()?,
+            &self.needs,
+            inputs,
+            (region, self.dtype),
+        )
+    }
 }
 
 impl Op for CallOp {
@@ -181,6 +201,10 @@ impl Op for CallOp {
 
     fn takes_exactly(&self) -> bool {
         true
+    }
+
+    fn on_device(&self) -> Option<&dyn OnDevice> {
+        self.kernel.is_some().then_some(self)
     }
 
     fn run(&self, _: &Ctx, inputs: &[View<'_>], out: ViewMut<'_>) -> Result<(), VolumeError> {

@@ -8,6 +8,7 @@
 
 use super::calls::{ArraySource, CallOp, CallSink, CallSource, NoArray, Raised};
 use super::devices::{PyWorker, crew};
+use super::kernels;
 use super::memory::Bytes;
 use super::running::{Extra, go, plan_dict, report_dict};
 use super::statistic::statistic;
@@ -31,6 +32,8 @@ pub(super) type PyAxis = (usize, i64, String, f64);
 type PyTaps = (usize, Vec<f64>, i64, String, f64);
 /// A map of one axis: axis of the result or -1, step, offset; or `None` for all of it.
 type PyNeed = Option<(i64, i64, i64)>;
+/// What devices do: the name of a function, and numbers among its operands.
+type PyKernel = (Option<String>, Vec<Option<kernels::Number>>);
 /// Corners of a box.
 type PyBox = (Vec<i64>, Vec<i64>);
 
@@ -370,7 +373,9 @@ impl VolumeExpr {
         self.same_shape(py, op, input)
     }
 
-    /// Any operation on boxes: `function(boxes, views, (lo, hi), out)`.
+    /// Any operation on boxes: `function(boxes, views, (lo, hi), out)`. `kernel` is what devices do instead: the name
+    /// of a function of NumPy's and its numbers, `None` for volumes; without a name they convert, or move, elements.
+    #[pyo3(signature = (function, name, inputs, needs, shape, letter, work, kernel = None))]
     fn call(
         &mut self,
         py: Python<'_>,
@@ -381,6 +386,7 @@ impl VolumeExpr {
         shape: Vec<i64>,
         letter: char,
         work: u64,
+        kernel: Option<PyKernel>,
     ) -> PyResult<usize> {
         let need = |need: &PyNeed| match *need {
             None => Ok(AxisNeed::Whole),
@@ -397,12 +403,21 @@ impl VolumeExpr {
         if needs.len() != inputs.len() {
             return Err(PyValueError::new_err("one list of needs for each operand"));
         }
+        for &input in &inputs {
+            self.check(input)?;
+        }
+        let dtype = dtype_of(letter)?;
+        let dtypes: Vec<DType> = inputs.iter().map(|&i| self.expr.dtype(i)).collect();
+        let kernel = kernel.and_then(|(name, numbers)| {
+            kernels::kernel(name.as_deref(), &numbers, &dtypes, (dtype, shape.len()))
+        });
         let op = CallOp {
             function,
             name,
-            dtype: dtype_of(letter)?,
+            dtype,
             needs,
             work,
+            kernel,
             raised: self.raised.clone(),
         };
         self.expr

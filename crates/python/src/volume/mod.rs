@@ -3,6 +3,7 @@
 mod calls;
 mod devices;
 mod expr;
+mod kernels;
 mod manifest;
 mod memory;
 mod running;

@@ -4,7 +4,7 @@
 //! while another one is computed. What a device does not have is computed by the CPU in between, and counted.
 
 use crate::abroad::memory::{Lane, Mem};
-use crate::abroad::recipe::{Packed, Recipe, Slot};
+use crate::abroad::recipe::{Packed, Recipe, Slot, Work};
 use crate::block::{Block, View, region_bytes};
 use crate::expr::{Expr, Node};
 use crate::op::Op;
@@ -12,9 +12,9 @@ use crate::reader::Staged;
 use crate::separable::Ctx;
 use crate::state::Machine;
 use crate::{Meter, VolumeError};
-use arrayloom_device::{Device, DeviceError, Event, ExtCall, Queue, Tensor};
+use arrayloom_device::{Arg, Device, DeviceError, Event, ExtCall, Launch, Queue, Tensor};
 use arrayloom_plan::{Plan, Value, needs};
-use arrayloom_types::{Layout, Region};
+use arrayloom_types::{Layout, Region, Strides};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -216,13 +216,7 @@ impl<'a> Abroad<'a> {
             let (Some(ins), Some(out)) = (ins, tensor(&call.out)) else {
                 return Ok(Tried::Lacks);
             };
-            let told = ExtCall {
-                name: call.name,
-                outs: &[out],
-                ins: &ins,
-                attrs: &call.attrs,
-            };
-            match lane.device.ext(lane.queue, &told) {
+            match put_in(lane, &call.work, &ins, out) {
                 Ok(()) => {}
                 Err(DeviceError::Unsupported { .. }) => {
                     self.lacks[v] = true;
@@ -260,5 +254,36 @@ impl<'a> Abroad<'a> {
             }
         }
         self.host.make(ctx, v, &boxes[v], &boxes[v])
+    }
+}
+
+/// Has the device do one piece of work.
+fn put_in(lane: &Lane, work: &Work, ins: &[Tensor], out: Tensor) -> Result<(), DeviceError> {
+    match work {
+        Work::Ext { name, attrs } => {
+            let told = ExtCall {
+                name,
+                outs: &[out],
+                ins,
+                attrs,
+            };
+            lane.device.ext(lane.queue, &told)
+        }
+        Work::Kernel { kernel, places } => {
+            let view = |(tensor, (offset, strides)): (&Tensor, &(isize, Strides))| Arg::View {
+                buf: tensor.buf,
+                offset: *offset,
+                strides: strides.clone(),
+            };
+            let views: Vec<Arg> = ins.iter().zip(places).map(view).collect();
+            let launch = Launch {
+                shape: &out.layout.shape,
+                outs: &[out.arg()],
+                ins: &views,
+                reduces: &[None],
+                flags: None,
+            };
+            lane.device.run(lane.queue, kernel, &launch)
+        }
     }
 }

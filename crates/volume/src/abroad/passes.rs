@@ -1,6 +1,6 @@
 //! Separable filters as passes of a device: the tables that tell each pass what its windows are.
 
-use crate::abroad::recipe::{Call, Packed, Recipe, Slot};
+use crate::abroad::recipe::{Call, Packed, Recipe, Slot, Work};
 use crate::block::{View, axis_len};
 use crate::fold::EdgeTaps;
 use crate::levels::{Level, levels};
@@ -113,10 +113,12 @@ impl<W: Pod> Passes<'_, W> {
             let mut ins = vec![from];
             ins.extend(self.tables(&mut recipe, number, level));
             recipe.calls.push(Call {
-                name: FILTER_PASS,
+                work: Work::Ext {
+                    name: FILTER_PASS,
+                    attrs: told.attrs(),
+                },
                 ins,
                 out: out.clone(),
-                attrs: told.attrs(),
             });
             from = out;
         }

@@ -1,8 +1,10 @@
 //! What a device is told to do instead of [`crate::Op::run`].
 
 use crate::block::View;
-use arrayloom_types::{DType, Region};
+use arrayloom_ir::Kernel;
+use arrayloom_types::{DType, Region, Strides};
 use bytemuck::Pod;
+use std::sync::Arc;
 
 /// Memory that a call reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,23 +37,40 @@ impl Packed {
     }
 }
 
-/// One operation of a device.
+/// What a call does.
+#[derive(Clone, Debug)]
+pub enum Work {
+    /// An operation.
+    Ext {
+        /// What it is called.
+        name: &'static str,
+        /// What it is told.
+        attrs: Vec<u8>,
+    },
+    /// A kernel over the elements of the result.
+    Kernel {
+        /// The kernel.
+        kernel: Arc<Kernel>,
+        /// For each operand the byte where its first element lies, and the steps to the next one along each axis.
+        places: Vec<(isize, Strides)>,
+    },
+}
+
+/// One piece of work of a device.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// What it is called.
-    pub name: &'static str,
+    /// What it is.
+    pub work: Work,
     /// Its operands.
     pub ins: Vec<Packed>,
     /// Its result.
     pub out: Packed,
-    /// What it is told.
-    pub attrs: Vec<u8>,
 }
 
-/// Operations of a device, one after the other, and the tables that they read.
+/// Work of a device, one after the other, and the tables that they read.
 #[derive(Clone, Debug, Default)]
 pub struct Recipe {
-    /// The operations.
+    /// The pieces of work.
     pub calls: Vec<Call>,
     /// The tables, each at a multiple of eight bytes.
     pub tables: Vec<u8>,
@@ -76,7 +95,7 @@ impl Recipe {
         }
     }
 
-    /// These operations, and then others whose first operand is what the last of these makes.
+    /// This work, and then that whose first operand is what the last of these makes.
     pub(crate) fn then(mut self, mut next: Recipe) -> Recipe {
         let made = Slot::Between(self.calls.len());
         if let Some(last) = self.calls.last_mut() {

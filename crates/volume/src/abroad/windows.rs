@@ -1,6 +1,6 @@
 //! Filters over windows of any shape as one operation of a device: the tables that say where its points lie.
 
-use crate::abroad::recipe::{Call, Packed, Recipe, Slot};
+use crate::abroad::recipe::{Call, Packed, Recipe, Slot, Work};
 use crate::block::{View, axis_len};
 use crate::keys;
 use crate::op::Mode;
@@ -104,14 +104,16 @@ impl<W: Pod> Windows<'_, W> {
             given: self.given,
         };
         recipe.calls.push(Call {
-            name: FILTER_WINDOW,
+            work: Work::Ext {
+                name: FILTER_WINDOW,
+                attrs: told.attrs(),
+            },
             ins,
             out: Packed {
                 slot: Slot::Result,
                 dtype: self.out,
                 shape: extents,
             },
-            attrs: told.attrs(),
         });
         Some(recipe)
     }
