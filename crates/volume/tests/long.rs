@@ -7,7 +7,7 @@
 
 use arrayloom_types::{DType, Region};
 use arrayloom_volume::ops::{
-    BoxExtremum, Extremum, Linear, LinearAxis, Neighbourhood, Statistic, WindowAxis, local,
+    BoxExtremum, Extremum, Linear, LinearAxis, Neighbourhood, Rank, Statistic, WindowAxis, local,
 };
 use arrayloom_volume::{Ctx, Meter, Mode, Op, View, ViewMut};
 use std::sync::Arc;
@@ -191,6 +191,49 @@ fn ends_of_long_windows_are_found() {
                 let found = run(&op, shape, &values, dtype, threads);
                 assert!(found == wanted, "{shape:?} {lens:?} {mode:?} {dtype}");
             }
+        }
+    }
+}
+
+/// The rank, of 1000, of the values of a window that has `n` points.
+fn rank_of(values: &[f64], n: usize, thousandth: usize) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let rank = thousandth * n / 1000;
+    let rank = if sorted.len() == n {
+        rank
+    } else {
+        rank * sorted.len() / n
+    };
+    if values.iter().any(|v| v.is_nan()) {
+        f64::NAN
+    } else {
+        sorted[rank]
+    }
+}
+
+#[test]
+fn ranks_of_long_windows_are_found() {
+    let along_one = |lens: &[usize]| lens.iter().filter(|&&len| len > 1).count() == 1;
+    for (shape, lens, mode) in cases().filter(|(_, lens, _)| along_one(lens)) {
+        let n = lens.iter().product();
+        let mut values = values(shape);
+        for thousandth in [0, 500, 730, 999] {
+            let of = |values: &[f64]| rank_of(values, n, thousandth);
+            let wanted = separable((shape, lens, mode), &values, &of);
+            for dtype in [DType::F32, DType::F64] {
+                let window = Neighbourhood::new(axes(lens, mode), &vec![true; n]).unwrap();
+                let op = Rank::new(window, thousandth * n / 1000, dtype).unwrap();
+                for threads in [1, 3] {
+                    let found = run(&op, shape, &values, dtype, threads);
+                    let mut pairs = found.iter().zip(&wanted);
+                    let same =
+                        pairs.all(|(a, b)| a.total_cmp(b).is_eq() || a.is_nan() && b.is_nan());
+                    assert!(same, "{shape:?} {lens:?} {mode:?} {dtype} {thousandth}");
+                }
+            }
+            let place = (shape.len() + thousandth / 9) % values.len();
+            values[place] = f64::NAN;
         }
     }
 }

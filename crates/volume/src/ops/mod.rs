@@ -13,6 +13,7 @@ mod local;
 mod nl_means;
 mod range;
 mod rank;
+mod sliding;
 mod spread;
 mod statistic;
 mod tiles;

@@ -4,6 +4,7 @@
     reason = "inlined into code compiled for wide vectors"
 )]
 
+use super::sliding::{Sliding, Wanted};
 use super::tiles::{self, Fill, Tile, tile_elems, tile_voxels, tiles};
 use super::window::{self, Neighbourhood};
 use crate::VolumeError;
@@ -41,6 +42,8 @@ pub struct Rank {
     square: Option<Square>,
     /// So have large boxes of bytes.
     histograms: Option<Histograms>,
+    /// So have long windows along one axis.
+    sliding: Option<Sliding>,
     dtype: DType,
 }
 
@@ -60,6 +63,7 @@ impl Rank {
         Ok(Rank {
             square: square(&window).filter(|_| rank == n / 2),
             histograms: Histograms::of(&window, rank).filter(|_| dtype.size() == 1),
+            sliding: Sliding::of(&window, dtype.size()),
             window,
             place: rank,
             percent: None,
@@ -103,6 +107,15 @@ impl Rank {
     {
         let keys = self.keys();
         let n = self.window.points.len();
+        let float = matches!(self.dtype, DType::F16 | DType::F32 | DType::F64);
+        if let Some(sliding) = &self.sliding {
+            let wanted = Wanted {
+                keys,
+                rank: &|m| if m == n { self.place } else { self.clipped(m) },
+                spreads: float,
+            };
+            return sliding.run::<K>(ctx, input, out, &wanted);
+        }
         let selector = Selector::<L>::new(n, self.place, K::BITS);
         let constant: Option<K> = self.window.constant().map(|value| key_of(keys, value));
         let longest = tiles::row_elems(&out.region.extents(), self.dtype.size());
@@ -113,7 +126,6 @@ impl Rank {
             load: &|_, from: &[u8], to: &mut [K]| as_keys(keys, from, to),
         };
         let size = self.dtype.size();
-        let float = matches!(self.dtype, DType::F16 | DType::F32 | DType::F64);
         let nan = float.then_some(K::MAX);
         tiles(
             ctx,
@@ -302,6 +314,10 @@ impl Op for Rank {
 
     fn scratch(&self, extents: &[i64], _: &[i64], threads: usize) -> u64 {
         let size = self.dtype.size() as u64;
+        if let Some(sliding) = &self.sliding {
+            let threads = worth(threads, voxels(extents), self.cost_ns()) as u64;
+            return threads * sliding.scratch(extents, self.dtype.size());
+        }
         let points = self.window.points.len();
         let work = match self.dtype.size() {
             8 => Selector::<32>::most_work(points),
@@ -317,6 +333,9 @@ impl Op for Rank {
 
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     fn cost_ns(&self) -> f64 {
+        if self.sliding.is_some() {
+            return 60.0;
+        }
         0.1 * (self.window.points.len() * self.dtype.size()) as f64
     }
 

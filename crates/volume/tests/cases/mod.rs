@@ -199,6 +199,16 @@ fn sides(random: &mut Random, rank: usize, most: usize) -> Vec<WindowAxis> {
     axes
 }
 
+/// A long window along one axis.
+fn line(random: &mut Random, rank: usize) -> Neighbourhood {
+    let mut axes = window(random, rank, 1);
+    let along = random.below(rank);
+    let len = 32 + random.below(60);
+    axes[along].len = len;
+    axes[along].before = random.small(len);
+    Neighbourhood::new(axes, &vec![true; len]).unwrap()
+}
+
 fn neighbourhood(random: &mut Random, rank: usize) -> Neighbourhood {
     let axes = window(random, rank, 4);
     let size: usize = axes.iter().map(|a| a.len).product();
@@ -293,7 +303,11 @@ fn random_op(random: &mut Random, rank: usize, dtype: DType) -> Arc<dyn Op> {
             Arc::new(Rank::new(w, points / 2, dtype).unwrap())
         }
         3 => {
-            let w = neighbourhood(random, rank);
+            let w = if random.below(4) == 0 {
+                line(random, rank)
+            } else {
+                neighbourhood(random, rank)
+            };
             let rank = random.below(w.points.len());
             Arc::new(Rank::new(w, rank, dtype).unwrap())
         }
