@@ -2,6 +2,7 @@
 
 import json
 import os
+import zlib
 
 import numpy as np
 import pytest
@@ -288,3 +289,41 @@ def test_compressed_chunks_whose_checksum_is_wrong_or_that_are_too_long(tmp_path
             np.asarray(v.open(path))
     chunk.write_bytes(stored)
     assert np.array_equal(np.asarray(v.open(path)), data("u2"))
+
+
+def stream_of(nbytes):
+    """A stream of zlib with more bytes than are wanted, and its copy with a wrong checksum."""
+    stream = zlib.compress(bytes(range(200)) * (nbytes // 100))
+    return stream, stream[:-1] + bytes([stream[-1] ^ 1])
+
+
+def test_a_strip_of_more_bytes_than_it_needs_has_a_checksum_too(tmp_path):
+    tifffile = pytest.importorskip("tifffile")
+    path, x = tmp_path / "in.tif", np.zeros((20, 30), "u2")
+    tifffile.imwrite(path, x, compression="zlib", photometric="minisblack", rowsperstrip=20)
+    with tifffile.TiffFile(path) as file:
+        page = file.pages[0]
+        place, entry = page.dataoffsets[0], page.tags["StripByteCounts"].valueoffset
+    good, wrong = stream_of(x.nbytes)
+    raw = path.read_bytes()[:place]
+    raw = bytearray(raw)
+    raw[entry : entry + 4] = len(good).to_bytes(4, "little")
+    path.write_bytes(bytes(raw) + good)
+    assert np.asarray(v.open(path)).tobytes() == zlib.decompress(good)[: x.nbytes]
+    path.write_bytes(bytes(raw) + wrong)
+    with pytest.raises(OSError, match="corrupt"):
+        np.asarray(v.open(path))
+
+
+def test_a_chunk_of_hdf5_that_is_too_long_has_a_checksum_too(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    path, x = tmp_path / "in.h5", np.zeros((20, 30), "u2")
+    good, wrong = stream_of(x.nbytes)
+    for stream in (good, wrong):
+        with h5py.File(path, "w") as file:
+            made = file.create_dataset("x", x.shape, "u2", chunks=x.shape, compression="gzip")
+            made.id.write_direct_chunk((0, 0), stream)
+        if stream is good:
+            assert np.asarray(v.open(path)).tobytes() == zlib.decompress(good)[: x.nbytes]
+    with pytest.raises(OSError, match="corrupt"):
+        np.asarray(v.open(path))

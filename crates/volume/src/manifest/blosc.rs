@@ -106,7 +106,9 @@ fn one(codec: u8, from: &[u8], tools: &mut Tools, to: &mut [u8]) -> Result<(), S
         3 => {
             let mut decoder = flate2::read::ZlibDecoder::new(from);
             decoder.read_exact(to).map_err(|e| e.to_string())?;
-            to.len()
+            // The checksum is compared at the end.
+            let more = decoder.read(&mut [0]).map_err(|e| e.to_string())?;
+            to.len() + more
         }
         4 => {
             let zstd = match tools.zstd.take() {
@@ -121,7 +123,7 @@ fn one(codec: u8, from: &[u8], tools: &mut Tools, to: &mut [u8]) -> Result<(), S
     if found == to.len() {
         return Ok(());
     }
-    Err(format!("{found} bytes in a stream of {}", to.len()))
+    Err(format!("{found} bytes or more in a stream of {}", to.len()))
 }
 
 #[cfg(test)]
@@ -151,6 +153,20 @@ mod tests {
         }
         out.extend(bodies);
         out
+    }
+
+    #[test]
+    fn a_zlib_stream_ends_where_its_block_does() {
+        let data: Vec<u8> = (0..3000u32).map(|i| (i * i >> 7) as u8).collect();
+        let mut to = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut to, &data).unwrap();
+        let (mut stream, mut tools) = (to.finish().unwrap(), Tools::default());
+        let mut out = vec![0; data.len()];
+        one(3, &stream, &mut tools, &mut out).unwrap();
+        assert!(out == data);
+        assert!(one(3, &stream, &mut tools, &mut out[1..]).is_err());
+        *stream.last_mut().unwrap() ^= 1;
+        assert!(one(3, &stream, &mut tools, &mut out).is_err());
     }
 
     #[test]

@@ -153,7 +153,7 @@ fn most_encoded(bytes: usize, codecs: &[Codec]) -> usize {
     })
 }
 
-/// Reads all of `from`, one more than `bytes` bytes at most: checksums are compared at the end only.
+/// Reads `from` to its end, where checksums are compared, and keeps one more than `bytes` bytes at most.
 fn drain(mut from: impl Read, to: &mut Vec<u8>, bytes: usize) -> std::io::Result<()> {
     to.resize(bytes + 1, 0);
     let mut at = 0;
@@ -165,5 +165,53 @@ fn drain(mut from: impl Read, to: &mut Vec<u8>, bytes: usize) -> std::io::Result
         at += read;
     }
     to.truncate(at);
+    std::io::copy(&mut from, &mut std::io::sink())?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use std::io::Write as _;
+
+    fn zlib(data: &[u8]) -> Vec<u8> {
+        let mut to = flate2::write::ZlibEncoder::new(Vec::new(), Compression::fast());
+        to.write_all(data).unwrap();
+        to.finish().unwrap()
+    }
+
+    fn gzip(data: &[u8]) -> Vec<u8> {
+        let mut to = flate2::write::GzEncoder::new(Vec::new(), Compression::fast());
+        to.write_all(data).unwrap();
+        to.finish().unwrap()
+    }
+
+    fn decoded(codec: Codec, stream: &[u8], bytes: usize, exact: bool) -> Result<Vec<u8>, String> {
+        let mut decoder = Decoder::default();
+        decoder.raw(stream.len()).copy_from_slice(stream);
+        decoder.decode(&[codec], 0, (bytes, 0..bytes), exact)?;
+        Ok(decoder.decoded().to_vec())
+    }
+
+    #[test]
+    fn the_checksum_of_a_stream_that_is_too_long_is_compared() {
+        let data: Vec<u8> = (0..100_000u32).map(|i| (i * i >> 7) as u8).collect();
+        // The Adler-32 of zlib is last; behind the CRC-32 of gzip is a length.
+        for (codec, stream, sum) in [(Codec::Zlib, zlib(&data), 1), (Codec::Gzip, gzip(&data), 5)] {
+            let mut torn = stream.clone();
+            let at = torn.len() - sum;
+            torn[at] ^= 1;
+            for bytes in [data.len(), data.len() - 1, 1000] {
+                let whole = decoded(codec, &stream, bytes, false).unwrap();
+                assert!(whole == data[..bytes]);
+                let error = decoded(codec, &torn, bytes, false).unwrap_err();
+                assert!(error.contains("corrupt"), "{error}");
+                let cut = &stream[..stream.len() - 2];
+                assert!(decoded(codec, cut, bytes, false).is_err());
+            }
+            assert!(decoded(codec, &stream, data.len(), true).is_ok());
+            assert!(decoded(codec, &stream, data.len() - 1, true).is_err());
+        }
+    }
 }
