@@ -408,7 +408,7 @@ impl Engine {
             return Ok(Due::Now);
         }
         let (nodes, bytes) = (table.list.len(), table.list_bytes);
-        let full = nodes >= settings.max_pending_nodes
+        let full = nodes >= settings.max_pending_nodes.0
             || bytes >= settings.max_pending_bytes
             || self.pace.is_full(nodes, bytes);
         Ok(if full { Due::Full } else { Due::Later })

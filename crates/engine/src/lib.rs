@@ -57,5 +57,5 @@ pub use ladder::{Rung, RungStats};
 pub use lend::Lent;
 pub use picked::{Picked, Row, Taking};
 pub use scopes::ScopeFigures;
-pub use settings::{Amount, Settings};
+pub use settings::{Amount, Count, Settings};
 pub use stats::{OpStats, Stats};

@@ -306,8 +306,8 @@ impl Engine {
             fuse: self.fuses(),
             seam_bytes: self.settings.seam_bytes,
             sweep: self.fuses() && self.settings.sweep,
-            sweep_points: self.settings.sweep_points,
-            sweep_columns: self.settings.sweep_columns,
+            sweep_points: self.settings.sweep_points.0,
+            sweep_columns: self.settings.sweep_columns.0,
             sweep_least: self.settings.sweep_bytes,
             sweep_planes: self.settings.sweep_planes,
             ..Options::default()

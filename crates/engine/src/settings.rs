@@ -8,6 +8,10 @@ use std::path::PathBuf;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amount(pub u64);
 
+/// A number of things that are not bytes, so that it takes no unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count(pub usize);
+
 /// A value that a setting may have.
 trait Value: Sized {
     /// What the text may be, for messages.
@@ -41,6 +45,13 @@ impl Value for Amount {
     }
 }
 
+impl Value for Count {
+    const TAKES: &'static str = "a whole number";
+    fn parse(text: &str) -> Option<Count> {
+        text.parse().ok().map(Count)
+    }
+}
+
 impl Value for usize {
     const TAKES: &'static str = u64::TAKES;
     fn parse(text: &str) -> Option<usize> {
@@ -49,7 +60,7 @@ impl Value for usize {
 }
 
 impl Value for u64 {
-    const TAKES: &'static str = "a whole number, with KiB, MiB or GiB behind it if wanted";
+    const TAKES: &'static str = "a number of bytes, with KiB, MiB or GiB behind it if wanted";
     /// A whole number, or one with a unit: `KiB`, `MiB`, `GiB`.
     fn parse(text: &str) -> Option<u64> {
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -109,7 +120,7 @@ macro_rules! settings {
 
 settings! {
     /// Worker threads; 0 for one per core.
-    threads: usize = 0, "ARRAYLOOM_THREADS";
+    threads: Count = Count(0), "ARRAYLOOM_THREADS";
     /// Results of at least this many bytes are recorded; smaller ones are NumPy's own.
     min_bytes: usize = 256 << 10, "ARRAYLOOM_MIN_BYTES";
     /// The device by name; empty for the best there is.
@@ -130,9 +141,9 @@ settings! {
     /// every processor; empty for its own where they are faster than NumPy's.
     math: String = String::new(), "ARRAYLOOM_MATH";
     /// Elements of a tile of the CPU device; 0 for as many as its cache likes.
-    tile: usize = 0, "ARRAYLOOM_TILE";
+    tile: Count = Count(0), "ARRAYLOOM_TILE";
     /// Recorded operations that make the engine run.
-    max_pending_nodes: usize = 512, "ARRAYLOOM_MAX_PENDING_NODES";
+    max_pending_nodes: Count = Count(512), "ARRAYLOOM_MAX_PENDING_NODES";
     /// Bytes of recorded results that make the engine run.
     max_pending_bytes: u64 = 16 << 30, "ARRAYLOOM_MAX_PENDING_BYTES";
     /// Several operations in one kernel.
@@ -142,15 +153,15 @@ settings! {
     /// Kernels that depend on each other at shifted rows in one pass over memory.
     sweep: bool = true, "ARRAYLOOM_SWEEP";
     /// Points of a kernel that may take part in such a pass.
-    sweep_points: usize = 16 << 10, "ARRAYLOOM_SWEEP_POINTS";
+    sweep_points: Count = Count(16 << 10), "ARRAYLOOM_SWEEP_POINTS";
     /// Columns at least of a pass over columns, where rows are folded into one.
-    sweep_columns: usize = 256, "ARRAYLOOM_SWEEP_COLUMNS";
+    sweep_columns: Count = Count(256), "ARRAYLOOM_SWEEP_COLUMNS";
     /// Bytes that such a pass must keep from memory.
     sweep_bytes: usize = 1 << 20, "ARRAYLOOM_SWEEP_BYTES";
     /// Bytes of planes, or rows as long, that such a pass holds in the cache that cores share.
     sweep_planes: usize = 8 << 20, "ARRAYLOOM_SWEEP_PLANES";
     /// Rows that each kernel of such a pass computes at a time; 0 for as many as the cache likes.
-    sweep_rows: usize = 0, "ARRAYLOOM_SWEEP_ROWS";
+    sweep_rows: Count = Count(0), "ARRAYLOOM_SWEEP_ROWS";
     /// Collect floating-point conditions for warnings.
     collect_flags: bool = true, "ARRAYLOOM_COLLECT_FLAGS";
     /// Results whose memory appears when it is touched; false computes into plain memory at once.
@@ -236,5 +247,24 @@ mod tests {
             text.contains("ARRAYLOOM_THREADS") && text.contains("many"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn counts_take_no_unit() {
+        let counts = ["THREADS", "TILE", "MAX_PENDING_NODES", "SWEEP_POINTS"];
+        for name in counts.map(|name| format!("ARRAYLOOM_{name}")) {
+            let set = |value: &str| {
+                let value = value.to_owned();
+                Settings::from_look_up(|asked| (asked == name).then(|| value.clone()))
+            };
+            assert!(set("2").is_ok());
+            for value in ["2KiB", "2K", "2MiB", "-2", "2.5"] {
+                let text = set(value).unwrap_err().to_string();
+                assert!(
+                    text.contains(value) && text.contains("a whole number"),
+                    "{text}"
+                );
+            }
+        }
     }
 }

@@ -184,9 +184,9 @@ fn open_cpu(py: Python<'_>, settings: &Settings) -> PyResult<Arc<Cpu>> {
         isa: isa
             .map_err(|error| to_python(py, &error))?
             .map(|at| sets[at]),
-        tile_elems: (settings.tile > 0).then_some(settings.tile),
-        threads: settings.threads,
-        sweep_rows: (settings.sweep_rows > 0).then_some(settings.sweep_rows),
+        tile_elems: (settings.tile.0 > 0).then_some(settings.tile.0),
+        threads: settings.threads.0,
+        sweep_rows: (settings.sweep_rows.0 > 0).then_some(settings.sweep_rows.0),
         jit: settings.jit,
         loops: host_loops::collect(py, replaced(py, math)?)?,
         ..CpuConfig::default()

@@ -27,7 +27,7 @@ pub(crate) struct Job {
 pub(crate) fn threads() -> usize {
     // The system answers from files, which takes as long as picking some ten thousand elements.
     static PROCESSORS: OnceLock<usize> = OnceLock::new();
-    match state::engine().settings().threads {
+    match state::engine().settings().threads.0 {
         0 => {
             *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, NonZero::get))
         }

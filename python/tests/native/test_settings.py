@@ -23,6 +23,8 @@ def run(code, **environment):
     ("name", "value", "takes"),
     [
         ("ARRAYLOOM_THREADS", "many", "whole number"),
+        ("ARRAYLOOM_THREADS", "2KiB", "a whole number"),
+        ("ARRAYLOOM_MIN_BYTES", "2 things", "a number of bytes, with KiB"),
         ("ARRAYLOOM_FUSE", "perhaps", "1 or 0"),
         ("ARRAYLOOM_BACKEND", "abacus", "cpu, cuda, opencl, reference"),
         ("ARRAYLOOM_ISA", "mmx", "avx512, avx2, baseline"),

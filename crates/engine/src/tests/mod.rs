@@ -18,7 +18,7 @@ mod semantics;
 mod stencil;
 mod touch;
 
-use crate::{Engine, EngineError, Settings};
+use crate::{Count, Engine, EngineError, Settings};
 use arrayloom_cpu::{Cpu, CpuConfig};
 use arrayloom_device::{Buf, Caps, Device, DeviceError, End, Event, Launch, Queue, Sweep};
 use arrayloom_guard::Pages as _;
@@ -354,8 +354,8 @@ fn guarded() -> (&'static World, MutexGuard<'static, ()>) {
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let world = WORLD.get_or_init(|| {
         let settings = Settings {
-            sweep_points: 1,
-            sweep_columns: 1,
+            sweep_points: Count(1),
+            sweep_columns: Count(1),
             sweep_bytes: 0,
             seam_bytes: 0,
             ..Settings::default()

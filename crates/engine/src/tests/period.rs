@@ -36,7 +36,7 @@ fn iterate(w: &World, a: Array, x: f64) -> Array {
 fn lists_of_a_long_loop_are_alike() {
     let (w, _turn) = guarded();
     let slots = w.engine.slots_in_use();
-    let full = w.engine.settings().max_pending_nodes;
+    let full = w.engine.settings().max_pending_nodes.0;
     let start: Vec<f64> = (0..N).map(|i| f64::from(i) / 8.0).collect();
     let mut expected = start.clone();
     let mut a = ready(w, &start);
