@@ -76,7 +76,9 @@ impl Shortage {
                 text(wanted)
             );
         }
-        "the system has no such memory: use smaller arrays, or free one of them".to_owned()
+        let cure = "the system has no such memory: use smaller arrays, or free one of them";
+        let limit = ", or set memory.limit or ARRAYLOOM_MEMORY_LIMIT: what is beyond the limit goes to a file";
+        format!("{cure}{}", if self.spills { limit } else { "" })
     }
 }
 

@@ -9,6 +9,7 @@ use crate::engine::lock;
 use crate::{Engine, EngineError};
 use arrayloom_device::DeviceError;
 use arrayloom_guard::{GuardError, Pages as _};
+use arrayloom_memory::{physical_memory, swap_memory};
 use std::cell::Cell;
 use std::time::Instant;
 
@@ -112,7 +113,12 @@ impl Engine {
         mut attempt: impl FnMut() -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
         let mut result = attempt();
-        for rung in [Rung::Trim, Rung::Spill, Rung::Boxes] {
+        let need = result.as_ref().err().and_then(lacked);
+        let rungs: &[Rung] = match need.is_some_and(|need| self.is_hopeless(need)) {
+            true => &[],
+            false => &[Rung::Trim, Rung::Spill, Rung::Boxes],
+        };
+        for &rung in rungs {
             if rung > Rung::Trim && PATIENT.get() {
                 return result;
             }
@@ -132,6 +138,12 @@ impl Engine {
             return result.map_err(|error| self.explained(error));
         }
         result
+    }
+
+    /// True for more than the machine has, where no limit asks that what is beyond it goes to a file.
+    fn is_hopeless(&self, need: u64) -> bool {
+        let all = physical_memory().saturating_add(swap_memory());
+        need > all && self.pool().limit().most() == u64::MAX
     }
 
     fn climb(&self, rung: Rung, need: u64) -> u64 {

@@ -11,6 +11,11 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 
 const GRANULE: u64 = 2 << 20;
+/// The part of a disk that stays free for others is one of so many, or so many bytes where that is less.
+#[cfg(target_os = "linux")]
+const KEPT_PART: u64 = 20;
+#[cfg(target_os = "linux")]
+const KEPT_BYTES: u64 = 1 << 30;
 
 /// Space in an unnamed file of one directory. The kernel writes its pages out when memory gets short, and
 /// reads them when they are touched.
@@ -72,6 +77,36 @@ fn length(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
+/// Bytes of a disk.
+#[cfg(target_os = "linux")]
+struct Disk {
+    free: u64,
+    all: u64,
+}
+
+#[cfg(target_os = "linux")]
+impl Disk {
+    /// True if it has room for so many bytes, and keeps what other files need.
+    fn has_room(&self, bytes: u64) -> bool {
+        let kept = (self.all / KEPT_PART).min(KEPT_BYTES);
+        self.free.saturating_sub(kept) >= bytes
+    }
+}
+
+/// The disk of a file; `None` where the system does not tell.
+#[cfg(target_os = "linux")]
+fn disk(file: &File) -> Option<Disk> {
+    let mut facts = std::mem::MaybeUninit::<libc::statvfs>::zeroed();
+    // SAFETY: the place is the size of the answer.
+    let status = unsafe { libc::fstatvfs(file.as_raw_fd(), facts.as_mut_ptr()) };
+    // SAFETY: numbers, which may all be zero.
+    let facts = unsafe { facts.assume_init() };
+    (status == 0).then(|| Disk {
+        free: facts.f_bavail.saturating_mul(facts.f_frsize),
+        all: facts.f_blocks.saturating_mul(facts.f_frsize),
+    })
+}
+
 impl Vmm for SpillFile {
     fn granule(&self) -> u64 {
         GRANULE
@@ -105,11 +140,16 @@ impl Vmm for SpillFile {
             let (Ok(from), Ok(len)) = (i64::try_from(addr.offset), i64::try_from(bytes)) else {
                 return Err(self.refused(bytes));
             };
+            if disk(&self.file).is_some_and(|disk| !disk.has_room(bytes)) {
+                return Err(self.refused(bytes));
+            }
             // The blocks are taken now: a full disk is an error here and a crash later.
             // SAFETY: the call takes numbers only.
             let status = unsafe { libc::fallocate(self.file.as_raw_fd(), 0, from, len) };
             let errno = std::io::Error::last_os_error().raw_os_error();
             if status != 0 && errno != Some(libc::EOPNOTSUPP) {
+                // The blocks that it has taken before it failed stay the file's.
+                self.unmap(addr, bytes);
                 return Err(self.refused(bytes));
             }
         }
@@ -134,5 +174,45 @@ impl Vmm for SpillFile {
 
     fn name(&self) -> &'static str {
         "spill file"
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt as _;
+
+    #[test]
+    fn the_last_of_a_disk_stays_free() {
+        let (gib, tib) = (1 << 30, 1 << 40);
+        let disk = |free, all| Disk { free, all };
+        assert!(disk(50 * gib, tib).has_room(49 * gib));
+        assert!(!disk(50 * gib, tib).has_room(49 * gib + 1));
+        assert!(disk(gib, 2 * gib).has_room(gib - gib / 10));
+        assert!(!disk(gib, 2 * gib).has_room(gib - gib / 20));
+        assert!(!disk(gib / 2, tib).has_room(1));
+        assert!(disk(gib / 2, tib).has_room(0));
+    }
+
+    #[test]
+    fn what_does_not_fit_on_the_disk_takes_nothing_of_it() {
+        let file = SpillFile::open(&std::env::temp_dir()).unwrap();
+        let buf = file.reserve(1 << 42).unwrap();
+        let (at, held) = (Addr { buf, offset: 0 }, || {
+            file.file.metadata().unwrap().blocks()
+        });
+        file.map(at, GRANULE).unwrap();
+        let before = held();
+        let behind = at.plus(GRANULE);
+        let free = disk(&file.file).unwrap().free;
+        let error = file.map(behind, free / GRANULE * GRANULE).unwrap_err();
+        assert!(matches!(error, MemoryError::OutOfMemory { .. }), "{error}");
+        // The system refuses this one, whatever the disk has.
+        assert!(file.map(behind, 1 << 62).is_err());
+        assert_eq!(held(), before);
+        file.map(behind, GRANULE).unwrap();
+        file.unmap(behind, GRANULE);
+        assert_eq!(held(), before);
+        file.release(buf, 1 << 42);
     }
 }

@@ -93,3 +93,22 @@ _, status = os.waitpid(child, 0)
 print(status, [float(a.sum()) for a in kept] == sums)
 """
     assert run(program, ARRAYLOOM_MEMORY_LIMIT="12MiB") == "0 True\n"
+
+
+def test_more_than_the_machine_has_is_an_error_that_takes_no_disk() -> None:
+    program = """
+import os, tempfile
+def free():
+    facts = os.statvfs(tempfile.gettempdir())
+    return facts.f_bavail * facts.f_frsize
+memory_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+x = np.arange(float(int((memory_bytes / 4) ** 0.5)))
+before = free()
+try:
+    y = x[:, None] + x
+    y[3, 4]
+except MemoryError:
+    print("refused")
+print(abs(free() - before) < 1 << 30, memory.report().spilled)
+"""
+    assert run(program) == "refused\nTrue 0\n"

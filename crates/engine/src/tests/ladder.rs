@@ -158,6 +158,29 @@ fn without_a_file_the_error_names_owners_and_a_cure() {
 }
 
 #[test]
+fn more_than_the_machine_has_is_an_error_unless_there_is_a_limit() {
+    let settings = Settings {
+        lazy: false,
+        ..Settings::default()
+    };
+    let w = World::start(settings, vec![Arc::new(Reference::new())]);
+    let held = w.engine.new_ready(1 << 20, false).unwrap();
+    let text = w.engine.new_ready(1 << 45, false).unwrap_err().to_string();
+    assert!(
+        text.contains("32.0 TiB wanted") && text.contains("set memory.limit"),
+        "{text}"
+    );
+    let climbed = |rung| times(&w, rung);
+    assert_eq!([Rung::Trim, Rung::Spill, Rung::Boxes].map(climbed), [0; 3]);
+    assert_eq!(climbed(Rung::Error), 1);
+    w.engine.set_memory_limit(1 << 20);
+    let text = w.engine.new_ready(1 << 45, false).unwrap_err().to_string();
+    assert!(text.contains("no room for 32.0 TiB"), "{text}");
+    assert!(climbed(Rung::Boxes) > 0);
+    w.engine.release(held.slot);
+}
+
+#[test]
 fn work_that_pins_much_memory_runs_early() {
     let (w, _turn) = guarded();
     let used = w.engine.restart_peak();
