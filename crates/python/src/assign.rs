@@ -2,10 +2,10 @@
 
 use crate::map::{self, Options, Outcome};
 use crate::np::{self, Arr};
-use crate::operand::{Input, classify};
+use crate::operand::{Input, classify, integers, whole};
 use crate::ops::{self, OpEntry};
 use crate::state;
-use arrayloom_types::{DType, Kind};
+use arrayloom_types::{DType, Kind, Scalar};
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::prelude::*;
 use std::sync::OnceLock;
@@ -95,7 +95,7 @@ pub(crate) fn record<'py>(
             map::fill(py, copy_row(), scalar, options)?
         }
         Input::Scalar(scalar) if drops_imaginary(scalar.dtype, target) => return Ok(false),
-        Input::Scalar(scalar) if is_checked(scalar.dtype, target) => return Ok(false),
+        Input::Scalar(scalar) if is_checked(&scalar, target) => return Ok(false),
         Input::View(view) if drops_imaginary(view.layout.dtype, target) => return Ok(false),
         _ => map::call(py, copy_row(), &[value], options)?,
     };
@@ -107,7 +107,9 @@ fn drops_imaginary(from: DType, to: DType) -> bool {
     from.is_complex() && !to.is_complex() && to != DType::Bool
 }
 
-/// NumPy turns such a number into an integer of Python first, and raises if there is none.
-fn is_checked(from: DType, to: DType) -> bool {
-    from.kind() == Kind::Float && matches!(to.kind(), Kind::Signed | Kind::Unsigned)
+/// NumPy turns such a number into an integer of Python first, and raises if there is none, or if it is out of range.
+fn is_checked(from: &Scalar, to: DType) -> bool {
+    to.is_integer()
+        && (from.dtype.kind() == Kind::Float
+            || whole(from).is_some_and(|value| !integers(to).contains(&value)))
 }

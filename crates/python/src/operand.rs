@@ -8,10 +8,11 @@ use crate::np::{self, Arr};
 use crate::{site, state, sync};
 use arrayloom_engine::Row;
 use arrayloom_ir::SlotId;
-use arrayloom_types::{DType, Layout, Operand, Scalar};
+use arrayloom_types::{DType, Kind, Layout, Operand, Scalar};
 use num_complex::Complex64;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use std::ops::RangeInclusive;
 
 /// A number of Python's own, which takes its dtype from the other operands.
 #[derive(Clone, Copy)]
@@ -309,13 +310,27 @@ fn int_to_scalar(value: i128, dtype: DType) -> Option<Scalar> {
         let value = value as f64;
         return finite_fits(value, dtype).then(|| Scalar::from_f64(dtype, value));
     }
-    let bits = u32::try_from(dtype.size() * 8).unwrap_or(64);
-    let (low, high) = if dtype.kind() == arrayloom_types::Kind::Signed {
-        (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
-    } else {
-        (0, (1i128 << bits) - 1)
-    };
-    (low..=high)
+    integers(dtype)
         .contains(&value)
         .then(|| Scalar::from_bytes(dtype, &(value as i64).to_le_bytes()))
+}
+
+/// The numbers that an integer dtype has.
+pub(crate) fn integers(dtype: DType) -> RangeInclusive<i128> {
+    let values = 1i128 << (dtype.size() * 8);
+    if dtype.kind() == Kind::Signed {
+        -values / 2..=values / 2 - 1
+    } else {
+        0..=values - 1
+    }
+}
+
+/// The value of an integer.
+pub(crate) fn whole(scalar: &Scalar) -> Option<i128> {
+    let unused = 64 - 8 * scalar.dtype.size().min(8);
+    match scalar.dtype.kind() {
+        Kind::Signed => Some(((scalar.bits() << unused).cast_signed() >> unused).into()),
+        Kind::Unsigned => Some(scalar.bits().into()),
+        _ => None,
+    }
 }

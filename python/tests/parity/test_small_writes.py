@@ -1,7 +1,10 @@
 """Small writes into large arrays: at once where the program has the value, recorded where it has not."""
 
+import itertools
+
 import numpy as np
 import pytest
+from support.compare import differences, observe
 from support.layouts import ordinary
 
 STEPS = {
@@ -134,3 +137,32 @@ def test_a_number_out_of_range_is_told_as_by_numpy(xp_both):
             with pytest.raises(OverflowError):
                 a[key] = value
         assert not np.asarray(a).any()
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "?", "f4"])
+def test_numbers_of_numpy_that_the_dtype_lacks_are_an_error(xp, dtype):
+    values = [
+        np.int64(200), np.uint8(200), np.int64(-1), np.int64(-128), np.int32(70000), np.int64(2**40), np.uint64(2**63),
+        np.int64(-(2**63)), np.float64(300.5), np.float64(np.nan), np.True_, np.array(200), np.array(-1),
+    ]  # fmt: skip
+    ways = {
+        "all": lambda a, v: a.__setitem__(slice(None), v),
+        "ellipsis": lambda a, v: a.__setitem__(..., v),
+        "part": lambda a, v: a.__setitem__(slice(2, 9), v),
+        "steps": lambda a, v: a.__setitem__(slice(1, -1, 2), v),
+        "mask": lambda a, v: a.__setitem__(a == 1, v),
+        "element": lambda a, v: a.__setitem__(3, v),
+        "fill": lambda a, v: a.fill(v),
+    }
+    failures = []
+    for (name, way), value in itertools.product(ways.items(), values):
+
+        def body(m, way=way, value=value):
+            a = m.ones(2000, dtype)
+            with np.errstate(invalid="ignore"):
+                way(a, value)
+            return a
+
+        found = differences(observe(body, np), observe(body, xp))
+        failures += [f"{name} {value!r}: {line}" for line in found]
+    assert not failures, "\n".join(failures[:12])
