@@ -8,7 +8,7 @@ use crate::np::{self, Arr};
 use crate::operand::{Input, Reason, View, classify};
 use crate::ops::OpEntry;
 use crate::record::Draft;
-use crate::{masked, site, state};
+use crate::{masked, parts, site, state};
 use arrayloom_ir::{Action, AxisMask, LoopSig, ReduceOp, SlotId};
 use arrayloom_types::{DType, Kind, Layout, Scalar, Shape, Strides, fold_strides, result_strides};
 use pyo3::prelude::*;
@@ -110,12 +110,7 @@ pub(crate) fn axes_of(axis: Option<&Bound<'_, PyAny>>, rank: usize) -> Option<Ax
     if rank == 0 || rank > 31 {
         return None;
     }
-    let one = |value: &Bound<'_, PyAny>| -> Option<usize> {
-        let value: isize = value.extract().ok()?;
-        let rank = rank.cast_signed();
-        let axis = if value < 0 { value + rank } else { value };
-        (0..rank).contains(&axis).then(|| axis.cast_unsigned())
-    };
+    let one = |value: &Bound<'_, PyAny>| parts::axis_of(value, rank);
     let Some(axis) = axis else {
         return Some(1);
     };
@@ -146,7 +141,7 @@ pub(crate) fn initial_of(
         return Ok(Ok(None));
     };
     let found = match classify(py, value)? {
-        Some(Input::Weak(weak)) => weak.to_scalar(dtype),
+        Some(Input::Weak(weak)) => weak.assigned_to(dtype),
         Some(Input::Scalar(scalar)) if scalar.dtype == dtype => Some(scalar),
         _ => None,
     };

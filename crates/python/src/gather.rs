@@ -9,6 +9,7 @@ use crate::map::{self, Options, Outcome, leave};
 use crate::methods::Call;
 use crate::np::{self, Arr};
 use crate::operand::{Input, View, classify};
+use crate::parts::axis_of;
 use crate::record::{self, Draft};
 use crate::{ops, site, state};
 use arrayloom_ir::{Action, LoopSig, SlotId};
@@ -73,11 +74,10 @@ pub(crate) fn take<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
         },
     };
     let rank = Arr::of(&view).map_or(0, Arr::ndim);
-    let axis = axis.map_or(Ok(0), |axis| axis.extract::<isize>());
-    let axis = axis.ok().and_then(|axis| {
-        let from_end = if axis < 0 { rank.cast_signed() } else { 0 };
-        usize::try_from(axis + from_end).ok().filter(|a| *a < rank)
-    });
+    let axis = match axis {
+        Some(axis) => axis_of(&axis, rank),
+        None => (rank > 0).then_some(0),
+    };
     let (Some(axis), Some(index)) = (axis, integers(&index)?) else {
         leave!(Delegated)
     };

@@ -6,6 +6,7 @@ use crate::copies;
 use crate::keywords::arguments;
 use crate::map::{Outcome, leave};
 use crate::operand::{Input, View, classify};
+use crate::parts::{axis_number, axis_of};
 use crate::{record, site, state};
 use arrayloom_types::{DType, Shape, Strides, contiguous_strides, promote};
 use pyo3::prelude::*;
@@ -32,8 +33,8 @@ pub(crate) fn concatenate<'py>(
     if flat || !usual {
         leave!(Delegated)
     }
-    let axis = axis.map_or(Ok(0), |axis| axis.extract::<isize>());
-    let (Some(parts), Ok(axis)) = (items(&parts), axis) else {
+    let axis = axis.map_or(Some(0), |axis| axis_number(&axis));
+    let (Some(parts), Some(axis)) = (items(&parts), axis) else {
         leave!(Delegated)
     };
     let mut views = Vec::with_capacity(parts.len());
@@ -193,15 +194,11 @@ pub(crate) fn repeat<'py>(
     let Some(Input::View(view)) = classify(py, &flat)? else {
         leave!(Delegated)
     };
-    let axis = match axis.filter(|axis| !axis.is_none()) {
-        Some(axis) => axis.extract::<isize>().ok(),
-        None => Some(0),
-    };
     let rank = view.layout.shape.len();
-    let axis = axis.and_then(|axis| {
-        let from_end = if axis < 0 { rank.cast_signed() } else { 0 };
-        usize::try_from(axis + from_end).ok().filter(|a| *a < rank)
-    });
+    let axis = match axis.filter(|axis| !axis.is_none()) {
+        Some(axis) => axis_of(&axis, rank),
+        None => (rank > 0).then_some(0),
+    };
     let Some(axis) = axis else { leave!(Mismatch) };
     let (dtype, mut shape) = (view.layout.dtype, view.layout.shape.clone());
     let Some(extent) = shape[axis].checked_mul(count) else {

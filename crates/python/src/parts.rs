@@ -8,7 +8,7 @@ use crate::np::Arr;
 use crate::{delegate, modules, operations, state, sync};
 use arrayloom_bulk::{bands, on_threads};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PySlice, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyList, PySlice, PyString, PyTuple};
 use std::num::NonZero;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -108,9 +108,15 @@ pub(crate) fn keys(
     ends.windows(2).map(key).collect()
 }
 
+/// The number of an axis, from the end if below zero. NumPy takes no truth value for one.
+pub(crate) fn axis_number(axis: &Bound<'_, PyAny>) -> Option<isize> {
+    let truth = axis.is_exact_instance_of::<PyBool>();
+    axis.extract().ok().filter(|_| !truth)
+}
+
 /// The axis that a number names.
 pub(crate) fn axis_of(axis: &Bound<'_, PyAny>, rank: usize) -> Option<usize> {
-    let axis: isize = axis.extract().ok()?;
+    let axis = axis_number(axis)?;
     let from_end = if axis < 0 { rank.cast_signed() } else { 0 };
     usize::try_from(axis + from_end).ok().filter(|a| *a < rank)
 }

@@ -322,3 +322,63 @@ def test_columns_are_read_once(xp_default):
     stats = module.stats()
     assert stats["sweeps"] == 1
     assert stats["bytes_read"] < 1.1 * a.nbytes * 2
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i4", "i8", "u1", "u8", "?", "f2", "f8"])
+def test_initial_values_are_converted_as_elements_are(xp, dtype):
+    starts = [
+        1e300,
+        1e10,
+        300,
+        -1,
+        2**70,
+        np.nan,
+        -1.5,
+        3.0,
+        np.int64(300),
+        np.float64(1e30),
+        1j,
+        True,
+    ]
+    folds = {
+        "min": lambda m, a, v: m.min(a, initial=v),
+        "max": lambda m, a, v: m.max(a, axis=0, initial=v),
+        "sum": lambda m, a, v: m.sum(a, initial=v),
+        "prod": lambda m, a, v: m.prod(a, axis=1, initial=v),
+        "or": lambda m, a, v: m.bitwise_or.reduce(a, initial=v),
+        "where": lambda m, a, v: m.max(a, axis=0, initial=v, where=a != 0),
+    }
+    failures = []
+    for (name, fold), start in itertools.product(folds.items(), starts):
+
+        def body(m, fold=fold, start=start):
+            a = m.ones((20, 30), "i8").astype(dtype)
+            with np.errstate(all="ignore"):
+                return fold(m, a, start)
+
+        check(failures, f"{name} {start}", body, xp)
+    report(failures)
+
+
+AXIS = {
+    "sum": lambda m, a, axis: a.sum(axis=axis),
+    "several": lambda m, a, axis: m.sum(a, axis=(axis,)),
+    "mean": lambda m, a, axis: m.mean(a, axis=axis),
+    "any": lambda m, a, axis: m.any(a, axis=axis),
+    "argmax": lambda m, a, axis: m.argmax(a, axis=axis),
+    "std": lambda m, a, axis: a.std(axis=axis),
+    "cumsum": lambda m, a, axis: m.cumsum(a, axis=axis),
+    "sort": lambda m, a, axis: m.sort(a, axis=axis),
+    "reduce": lambda m, a, axis: m.add.reduce(a, axis=axis),
+    "concatenate": lambda m, a, axis: m.concatenate([a, a], axis=axis),
+    "repeat": lambda m, a, axis: m.repeat(a, 2, axis=axis),
+    "take": lambda m, a, axis: m.take(a, m.array([1, 0]), axis=axis),
+}
+
+
+@pytest.mark.parametrize("axis", [True, False, np.True_, np.int8(1), 1.0])
+@pytest.mark.parametrize("name", AXIS)
+def test_truth_values_are_no_axes(xp, name, axis):
+    failures = []
+    check(failures, name, lambda m: AXIS[name](m, m.ones((20, 30)) * 2, axis), xp)
+    report(failures)
