@@ -73,6 +73,8 @@ fn warning_name(node: &Node) -> &'static str {
         Action::Map(op) => op.name,
         Action::Gather => "take",
         Action::Reduce { .. } | Action::Arg { .. } => "reduce",
+        // Whole numbers wrap: what met a condition came to be one.
+        Action::Scan { .. } if node.sig.outs[0].is_integer() => "cast",
         Action::Scan { .. } => "accumulate",
     }
 }

@@ -335,10 +335,9 @@ pub(crate) fn ascontiguousarray<'py>(
     if args.get_item(0).is_ok_and(|object| contiguous(&object)) {
         return converted("ascontiguousarray", args, kwargs, false);
     }
-    let lazy = args
-        .get_item(0)
-        .is_ok_and(|o| o.get_type_ptr() == state::lazy_type());
-    if lazy
+    let lazy = |object: &Bound<'py, PyAny>| object.get_type_ptr() == state::lazy_type();
+    let has_axes = |object: &Bound<'py, PyAny>| Arr::of(object).is_some_and(|a| a.ndim() > 0);
+    if args.get_item(0).is_ok_and(|o| lazy(&o) && has_axes(&o))
         && args.len() == 1
         && kwargs.is_none()
         && let Outcome::Done(copied) = copies::duplicate(&args.get_item(0)?, None, 'C')?

@@ -54,6 +54,13 @@ def test_what_is_not_the_same_is_new(lazy, name):
     assert given.tobytes() == plain.tobytes()
 
 
+def test_a_single_value_becomes_a_vector(xp, real_laziness):
+    for name in ("ascontiguousarray", "asfortranarray", "asarray", "array"):
+        value = xp.add(xp.array(3.0), xp.array(1.0), out=xp.empty(()))
+        given, plain = getattr(xp, name)(value), getattr(np, name)(np.array(4.0))
+        assert (given.shape, given.tobytes()) == (plain.shape, plain.tobytes()), name
+
+
 def test_a_view_of_it_is_not_it(lazy):
     view, head = lazy.view(), lazy[:-1]
     assert np.asarray(view) is view

@@ -399,3 +399,18 @@ def test_filters_that_want_warnings_at_once(runner):
     start = "" if runner else "import arrayloom as np"
     assert output(FILTERED.format(start=start), runner=runner) == want
     assert want.count("caught") == 7
+
+
+def running_integers(m):
+    a = m.full(20000, np.nan)
+    b = m.cumsum(a, dtype="u2")
+    c = m.cumprod(a * 2, dtype="i8")
+    d = m.add.accumulate(a.reshape(100, 200), axis=0, dtype="i4")
+    e = m.cumsum(a + 1e300 * m.ones(20000))
+    return [x.ravel()[5] for x in (b, c, d, e)]
+
+
+def test_running_folds_of_integers_warn_of_the_cast(xp_both):
+    want, got = collect(running_integers, np), collect(running_integers, xp_both)
+    assert len(want) >= 3
+    assert got == want
