@@ -130,7 +130,7 @@ class Volume(Numbers, np.lib.mixins.NDArrayOperatorsMixin):
     Parameters
     ----------
     shape, dtype
-        Extents and element type.
+        Extents and element type; voxels have the byte order of this machine.
     inputs
         The volumes it is computed from.
     build
@@ -148,7 +148,7 @@ class Volume(Numbers, np.lib.mixins.NDArrayOperatorsMixin):
         source: object = None,
     ) -> None:
         self.shape = tuple(map(int, shape))
-        self.dtype: np.dtype[Any] = np.dtype(dtype)
+        self.dtype: np.dtype[Any] = in_native_bytes(dtype)
         self.inputs = list(inputs)
         self.build = build
         self.source = source
@@ -327,7 +327,7 @@ class Volume(Numbers, np.lib.mixins.NDArrayOperatorsMixin):
 
     def astype(self, dtype: DTypeLike) -> "Volume":
         """The same voxels as `dtype`, converted as NumPy does."""
-        wanted = np.dtype(dtype)
+        wanted = in_native_bytes(dtype)
 
         def convert(values: Array) -> Array:
             return values.astype(wanted)
@@ -354,6 +354,11 @@ class Volume(Numbers, np.lib.mixins.NDArrayOperatorsMixin):
 def _is_no_number(x: object) -> bool:
     """True for what equals no voxel."""
     return x is None or isinstance(x, (str, bytes))
+
+
+def in_native_bytes(dtype: DTypeLike) -> np.dtype[Any]:
+    """`dtype` in the byte order of this machine, which all voxels of expressions have."""
+    return np.dtype(dtype).newbyteorder("=")
 
 
 def box_of(box: Box, view: memoryview, dtype: np.dtype[Any]) -> Array:
@@ -442,7 +447,7 @@ def blockwise(
 
     With `writes` it writes its result to the array that it is given as ``out``. `kernel` is what devices do instead.
     """
-    rank, kind = len(shape), np.dtype(dtype)
+    rank, kind = len(shape), in_native_bytes(dtype)
 
     def needs(v: Volume) -> list[tuple[int, int, int]]:
         first = rank - v.ndim

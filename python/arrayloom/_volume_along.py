@@ -14,7 +14,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import NDArray
 
 from arrayloom._ext import VolumeExpr
-from arrayloom._volume import Box, Volume, as_volume, blockwise, box_of
+from arrayloom._volume import Box, Volume, as_volume, blockwise, box_of, in_native_bytes
 from arrayloom._volume_whole import REDUCTIONS
 
 __all__ = ["along", "axes_of", "broadcast", "no_out", "quiet", "reduced"]
@@ -62,7 +62,7 @@ def along(
     volume = volumes[0]
     thin = [n if d in axes else 1 for d, n in enumerate(volume.shape)]
     sample = quiet(call, *(np.ones(thin, v.dtype) for v in volumes))
-    dtype = np.asarray(sample).dtype
+    dtype = in_native_bytes(np.asarray(sample).dtype)
     lengths = np.shape(sample)
     shape = [
         lengths[i] if d is None or d in axes else volume.shape[d] for i, d in enumerate(result)

@@ -13,7 +13,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from numpy.typing import NDArray
 
 from arrayloom._ext import VolumeExpr
-from arrayloom._volume import Box, Volume, as_volume, box_of
+from arrayloom._volume import Box, Volume, as_volume, box_of, in_native_bytes
 from arrayloom._volume_along import axes_of, broadcast, no_out
 from arrayloom._volume_views import taken
 
@@ -61,7 +61,7 @@ def concatenated(
             message = f"volumes of shapes {volumes[0].shape} and {v.shape} do not fit together along axis {along_axis}"
             raise ValueError(message)
     dtypes = [v.dtype for v in volumes]
-    kind = np.result_type(*dtypes) if dtype is None else np.dtype(dtype)
+    kind = in_native_bytes(np.result_type(*dtypes) if dtype is None else dtype)
     if not all(np.can_cast(t, kind, casting) for t in dtypes):
         message = (
             f"volumes of {', '.join(map(str, dtypes))} do not become {kind} by the rule {casting!r}"

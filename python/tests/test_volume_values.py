@@ -428,6 +428,31 @@ SWAPPED = {
 }  # fmt: skip
 
 
+SWAPPED_VOLUMES = {
+    "astype": lambda x, dtype: x.astype(dtype),
+    "cumsum": lambda x, dtype: np.cumsum(x, 1, dtype=dtype),
+    "concatenate": lambda x, dtype: np.concatenate([x, x], 1, dtype=dtype, casting="unsafe"),
+    "full_like": lambda x, dtype: x + np.full_like(x, 3, dtype=dtype),
+}
+
+
+@pytest.mark.parametrize("dtype", [">u2", ">i4", ">f4", ">f8"])
+@pytest.mark.parametrize("name", SWAPPED_VOLUMES)
+def test_volumes_have_the_byte_order_of_this_machine(name, dtype, tmp_path):
+    x = np.random.default_rng(4).integers(0, 99, (9, 11)).astype("u2")
+    here = np.dtype(dtype).newbyteorder("=")
+    made = SWAPPED_VOLUMES[name]
+    plain, volume = made(x, here), made(v.open(x), dtype)
+    assert volume.dtype.isnative
+    assert np.array_equal(np.asarray(volume), plain)
+    for call in (f.median_filter, f.maximum_filter, f.var_filter):
+        assert np.array_equal(np.asarray(call(volume, 3)), call(plain, 3))
+    assert np.sum(volume) == np.sum(plain)
+    assert np.array_equal(np.asarray(np.sort(volume, 0)), np.sort(plain, 0))
+    v.save(tmp_path / "x.npy", f.median_filter(volume, 3))
+    assert np.array_equal(np.load(tmp_path / "x.npy"), f.median_filter(plain, 3))
+
+
 @pytest.mark.parametrize("dtype", [">f4", ">f8"])
 @pytest.mark.parametrize("name", SWAPPED)
 def test_outputs_may_have_the_other_byte_order(name, dtype):
