@@ -5,6 +5,7 @@
 # Elements of volumes are known at run time only.
 
 import inspect
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -84,13 +85,36 @@ def along(
         to[...] = found[tuple(pick)]
 
     needs: list[Need] = [None if d in axes else (result.index(d), 1, 0) for d in range(volume.ndim)]
-    length = int(np.prod([volume.shape[a] for a in axes], dtype=object))
-    work = 2 * length * (sum(t.itemsize for t in dtypes) + 16) + 2 * dtype.itemsize
+    # Working memory is that of a line, and is told for each voxel of its result.
+    own = [i for i, d in enumerate(result) if d is None or d in axes]
+    read = math.prod(volume.shape[a] for a in axes)
+    made = math.prod(shape[i] for i in own)
+    line = 2 * read * (sum(t.itemsize for t in dtypes) + 16)
+    work = -(-line // max(made, 1)) + 2 * dtype.itemsize
 
     def build(expr: VolumeExpr, of: list[int]) -> int:
         return expr.call(run, name, of, [needs] * len(of), shape, dtype.char, work)
 
-    return Volume(shape, dtype, volumes, build).named(volume, result)
+    lines = Volume(shape, dtype, volumes, build).named(volume, result)
+    return _parts(lines, own) if made > 1 else lines
+
+
+def _parts(lines: Volume, own: list[int]) -> Volume:
+    """`lines`, which are computed whole along the axes `own` wherever a part of them is wanted."""
+    dtype, axes = lines.dtype, range(lines.ndim)
+    needs: list[Need] = [None if d in own else (d, 1, 0) for d in axes]
+
+    def cut(boxes: list[Box], views: list[memoryview], box: Box, out: memoryview) -> None:
+        pick = [
+            slice(lo, hi) if d in own else slice(None) for d, lo, hi in zip(axes, *box, strict=True)
+        ]
+        to = np.frombuffer(out, dtype).reshape([hi - lo for lo, hi in zip(*box, strict=True)])
+        to[...] = box_of(boxes[0], views[0], dtype)[tuple(pick)]
+
+    def build(expr: VolumeExpr, of: list[int]) -> int:
+        return expr.call(cut, "part", of, [needs], list(lines.shape), dtype.char, 0)
+
+    return Volume(lines.shape, dtype, [lines], build).named(lines, axes)
 
 
 def broadcast(array: Any, shape: Any) -> Volume:

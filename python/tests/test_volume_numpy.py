@@ -302,3 +302,41 @@ def test_negative_powers_of_integers_are_refused_at_the_call(power):
             call(v.open(x), power)
     assert np.array_equal(np.power(v.open(x * 1.0), power), np.power(x * 1.0, power))
     assert np.array_equal(np.power(v.open(x), 3), x**3)
+
+
+LINES = {
+    "cumsum": lambda x: np.cumsum(x, 1),
+    "sort of sorted": lambda x: np.sort(np.sort(x, 1), 1),
+    "sort of fft": lambda x: np.sort(np.abs(np.fft.fft(x, axis=1)), 1),
+    "rolled": lambda x: np.roll(np.cumsum(x, 1), 3, 1),
+    "reversed": lambda x: np.cumsum(x, 1)[:, ::-1],
+    "percentiles": lambda x: np.percentile(np.sort(x, 1), [5, 50, 95], axis=1),
+    "sum": lambda x: np.sum(np.cumsum(x, 1), 1),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_functions_along_an_axis_take_memory_for_its_lines(name, tmp_path):
+    x = np.random.default_rng(8).random((40, 2000))
+    call = LINES[name]
+    limit = 64 * x[:2].nbytes
+    path = tmp_path / "out.npy"
+    report = v.save(path, call(v.open(x)), memory_limit=limit)
+    assert report["peak"] <= limit
+    assert np.array_equal(np.load(path), call(x))
+    plan = v.plan(call(v.open(x)), memory_limit=limit)
+    assert plan.redundancy == 0
+
+
+def test_lines_are_not_computed_again_for_parts_of_them():
+    x = np.random.default_rng(8).random((400, 600)).astype("f4")
+    plan = v.plan(np.cumsum(v.open(x), 1), memory_limit="1MiB")
+    assert len(plan.facts["bounds"][1]) == 2
+    assert plan.redundancy == 0
+
+
+def test_lines_of_chunks_take_memory_for_lines(tmp_path):
+    pytest.importorskip("zarr")
+    x = np.random.default_rng(8).integers(0, 9, 21208).astype("u1")
+    v.save(tmp_path / "out.zarr", np.cumsum(v.open(x)), memory_limit="8MiB")
+    assert np.array_equal(np.asarray(v.open(tmp_path / "out.zarr")), np.cumsum(x))
