@@ -264,9 +264,9 @@ def open_reader(
         return _open_raw(path, shape, dtype), None
     try:
         return _open_described(path, kind, dataset, level)
-    except UnsupportedError:
+    except (UnsupportedError, MemoryError):
         raise
-    except (ValueError, OSError, LookupError, TypeError, AttributeError) as error:
+    except Exception as error:
         if str(path) in str(error):
             raise
         what = f"there is no {error}" if isinstance(error, KeyError) else error

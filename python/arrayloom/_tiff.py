@@ -94,13 +94,17 @@ def open_tiff(
     """What a TIFF file holds, mapped, by a manifest or page by page, and its scale if it tells its axes."""
     file = tifffile.TiffFile(path)
     try:
-        number = _number_of(file, path, dataset)
-    except ValueError:
+        return _held(file, path, dataset, level)
+    except BaseException:
         file.close()
         raise
+
+
+def _held(file: Any, path: Path, dataset: str | None, level: int) -> tuple[Any, Scale | None]:
+    """What the open `file` holds, and its scale; a file that is mapped is closed."""
+    number = _number_of(file, path, dataset)
     series = file.series[number]
     if not 0 <= level < len(series.levels):
-        file.close()
         message = f"level {level} of an image with {len(series.levels)} levels"
         raise ValueError(message)
     _check_whole(file)

@@ -482,12 +482,15 @@ def blockwise(
     return Volume(shape, kind, volumes, build)
 
 
-def as_volume(x: object) -> Volume:
-    """`x` as a volume: itself, an array of any framework, or anything with a shape, a dtype and slices."""
+def as_volume(x: object, path: "Path | None" = None) -> Volume:
+    """`x` as a volume: itself, an array of any framework, or anything with a shape, a dtype and slices.
+
+    Errors of `x` while it is read name the file `path`.
+    """
     if isinstance(x, Volume):
         return x
     if isinstance(x, ManifestSource):
-        return _read_volume(x)
+        return _read_volume(x, path)
     if not isinstance(x, np.ndarray):
         x = _of_framework(x)
     if not (isinstance(x, np.ndarray) or _is_object_source(x)):
@@ -495,14 +498,14 @@ def as_volume(x: object) -> Volume:
     if isinstance(x, np.ndarray):
         mapped = isinstance(x, np.memmap)
         if mapped and not (x.flags.c_contiguous and x.flags.aligned and x.dtype.isnative):
-            return _read_volume(cast("Readable", x))
+            return _read_volume(cast("Readable", x), path)
         array = plain(cast("Array", x))
 
         def build(expr: VolumeExpr, _: list[int]) -> int:
             return expr.array(array, array.dtype.char, mapped)
 
         return Volume(array.shape, array.dtype, [], build, source=x if mapped else array)
-    return _read_volume(cast("Readable", x))
+    return _read_volume(cast("Readable", x), path)
 
 
 def plain(x: Array) -> Array:
@@ -548,7 +551,7 @@ def _described(facts: dict[str, Any], source: object) -> Volume:
     return Volume(facts["shape"], facts["letter"], [], build, source=source)
 
 
-def _read_volume(x: Readable | ManifestSource) -> Volume:
+def _read_volume(x: Readable | ManifestSource, path: "Path | None") -> Volume:
     """A volume over an object with slices, such as an array of zarr, h5py, tensorstore or dask."""
     if isinstance(x, ManifestSource):
         return _described(x.facts, x)
@@ -560,7 +563,13 @@ def _read_volume(x: Readable | ManifestSource) -> Volume:
 
     def read(box: Box, view: memoryview) -> None:
         to = np.frombuffer(view, native).reshape([hi - lo for lo, hi in zip(*box, strict=True)])
-        found = np.asarray(x[tuple(slice(lo, hi) for lo, hi in zip(*box, strict=True))])
+        try:
+            found = np.asarray(x[tuple(slice(lo, hi) for lo, hi in zip(*box, strict=True))])
+        except Exception as error:
+            if path is None or str(path) in str(error) or isinstance(error, MemoryError):
+                raise
+            message = f"{path} cannot be read: {error}"
+            raise OSError(message) from error
         if found.dtype != native and not np.can_cast(found.dtype, native):
             message = (
                 f"slices of the {type(x).__name__} are {found.dtype}, and its dtype is {native}; "

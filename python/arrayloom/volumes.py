@@ -100,7 +100,7 @@ def open(
     dataset = None if dataset is None else str(dataset)
     stamp = stamp_of(file)
     found, scale = open_reader(file, dataset, level, shape, dtype)
-    volume = as_volume(found)
+    volume = as_volume(found, file)
     volume.path, volume.stamp = file.resolve(), stamp
     words = {
         "dataset": dataset,

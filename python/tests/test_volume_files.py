@@ -419,3 +419,42 @@ def test_a_directory_with_nothing_of_zarr_says_so(tmp_path):
     with pytest.raises(FileNotFoundError, match="has no array of Zarr and no group in it") as told:
         v.open(tmp_path / "a.zarr")
     assert type(told.value) is FileNotFoundError
+
+
+def test_damaged_files_are_named(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    tifffile = pytest.importorskip("tifffile")
+    x = data()
+    npy, hdf5, tiff = (tmp_path / name for name in ("a.npy", "a.h5", "a.tif"))
+
+    def damage(path, place, byte=0):
+        whole = bytearray(path.read_bytes())
+        whole[whole.index(place) if isinstance(place, bytes) else place] = byte
+        path.write_bytes(whole)
+
+    np.save(npy, x)
+    damage(npy, b"}", ord(" "))
+    with h5py.File(hdf5, "w") as file:
+        file.create_dataset("x", data=x)
+    damage(hdf5, b"HEAP")
+    tifffile.imwrite(tiff, x[0], photometric="minisblack")
+    with tifffile.TiffFile(tiff) as file:
+        place = file.pages[0].tags["ImageWidth"].valueoffset
+    damage(tiff, place)
+    for path, kind in ((npy, "npy"), (hdf5, "hdf5"), (tiff, "tiff")):
+        with pytest.raises(ValueError, match=f"{path.name} cannot be read as {kind}") as caught:
+            v.open(path)
+        assert caught.value.__cause__ is not None
+
+
+def test_chunks_that_a_library_cannot_read_are_told_with_their_file(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    x = data()
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("x", data=x, chunks=x.shape, fletcher32=True)
+    whole = bytearray(path.read_bytes())
+    whole[whole.index(x[:2].tobytes()) + 5] ^= 1
+    path.write_bytes(whole)
+    with pytest.raises(OSError, match=r"reading \[.*a\.h5 cannot be read: "):
+        np.asarray(v.open(path))
