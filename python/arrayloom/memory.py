@@ -18,10 +18,14 @@ Examples
 (2000000.0, True, True)
 """
 
+import bisect
 import inspect
+import itertools
 import math
 import os
+import threading
 from numbers import Integral, Real
+from operator import itemgetter
 from types import TracebackType
 from typing import Self
 
@@ -88,15 +92,36 @@ def _amount(size: int | str | None) -> int | None:
     return int(size)
 
 
+# Blocks that are open, in the order in which their limits were set, with the number of each limit.
+_open: "list[tuple[int, Limit]]" = []
+_numbers = itertools.count()
+_lock = threading.RLock()
+
+
 class Limit:
-    """A limit that was set. As a context it puts the earlier one back at its end."""
+    """A limit that was set. As a context it puts the earlier one back at its end.
+
+    Where blocks of several threads overlap, the limit is that of the block that began last of those
+    that are open.
+
+    Attributes
+    ----------
+    nbytes, before : int or None
+        Bytes of the limit, and of the one that comes back at the end of the block; None for no limit.
+    device : str
+        Whose memory it is.
+    """
 
     def __init__(self, nbytes: int | None, device: str = "cpu") -> None:
         self.nbytes = nbytes
         self.device = device
-        self._before = _ext.memory_limit(nbytes, device)
+        with _lock:
+            self.before = _ext.memory_limit(nbytes, device)
+            self._number = next(_numbers)
 
     def __enter__(self) -> Self:
+        with _lock:
+            bisect.insort(_open, (self._number, self), key=itemgetter(0))
         return self
 
     def __exit__(
@@ -105,7 +130,15 @@ class Limit:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        _ext.memory_limit(self._before, self.device)
+        with _lock:
+            _open.remove((self._number, self))
+            later = (at for n, at in _open if n > self._number and at.device == self.device)
+            follower = next(later, None)
+            if follower is None:
+                _ext.memory_limit(self.before, self.device)
+            else:
+                # Its limit stays, and what this block was to put back is left to it.
+                follower.before = self.before
 
     def __repr__(self) -> str:  # pyright: ignore[reportImplicitOverride] - `override` is of Python 3.12
         return f"Limit({'none' if self.nbytes is None else human_bytes(self.nbytes)})"

@@ -337,3 +337,21 @@ def test_a_report_has_every_form(tmp_path: Path) -> None:
 
 def test_numpy_catches_our_error_as_its_own() -> None:
     assert issubclass(OutOfMemoryError, MemoryError)
+
+
+@pytest.mark.parametrize("last_ends_first", [False, True])
+def test_blocks_of_threads_that_overlap_leave_no_limit(last_ends_first: bool) -> None:
+    memory.limit("1GiB")
+    try:
+        first, second = memory.limit("300MiB"), memory.limit("200MiB")
+        # The order in which threads get to the beginning of their blocks does not matter.
+        second.__enter__()
+        first.__enter__()
+        assert memory.report().limit == 200 * MIB
+        ends = (second, first) if last_ends_first else (first, second)
+        ends[0].__exit__(None, None, None)
+        assert memory.report().limit == (300 if last_ends_first else 200) * MIB
+        ends[1].__exit__(None, None, None)
+        assert memory.report().limit == 1024 * MIB
+    finally:
+        memory.limit(None)
