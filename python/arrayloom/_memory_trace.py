@@ -63,7 +63,9 @@ def save_trace(path: str | os.PathLike[str]) -> None:
 
 def replay_steps(path: str | os.PathLike[str], limit: int | None) -> Replay:
     """Repeat the trace of a file under a limit in bytes."""
-    head, *lines = Path(path).read_text(encoding="utf-8").splitlines() or [""]
+    # Other files may have any bytes.
+    text = Path(path).read_text(encoding="utf-8", errors="backslashreplace")
+    head, *lines = text.splitlines() or [""]
     if head != _HEAD:
         message = f"{os.fspath(path)} is no trace: it does not begin with {_HEAD!r}"
         raise ValueError(message)

@@ -48,6 +48,9 @@ def test_what_is_no_trace_is_refused(tmp_path: Path, capsys: pytest.CaptureFixtu
     path.write_text("something else\n", encoding="utf-8")
     with pytest.raises(ValueError, match="is no trace"):
         memory.replay(path)
+    path.write_bytes(b"\x93NUMPY\x01\x00\xff")
+    with pytest.raises(ValueError, match="trace is no trace"):
+        memory.replay(path)
     path.write_text(HEAD + "get 1\n", encoding="utf-8")
     with pytest.raises(ValueError, match="line 2"):
         memory.replay(path)
