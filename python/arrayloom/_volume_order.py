@@ -8,6 +8,7 @@ They are found exactly, by counting leading bits of all voxels and then looking 
 # Elements of volumes are known at run time only.
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,17 @@ def _keys(values: Array) -> Array:
     return np.where(np.isnan(values), unsigned.type(~unsigned.type(0)), keys)
 
 
+def _parts_of(values: Array) -> list[Array]:
+    """What orders `values`, the first part first: numbers, or real and imaginary parts whose zeros are equal."""
+    return [values.real + 0, values.imag + 0] if values.dtype.kind == "c" else [values]
+
+
 def _value(key: int, dtype: np.dtype[Any]) -> Any:
     bits = 8 * dtype.itemsize
+    if dtype.kind == "c":
+        part = dtype.type(0).real.dtype
+        both = key >> bits // 2, key & ((1 << bits // 2) - 1)
+        return np.array([_value(k, part) for k in both], part).view(dtype)[0]
     unsigned = np.dtype(f"u{dtype.itemsize}")
     top = 1 << bits - 1
     if dtype.kind == "i":
@@ -54,27 +64,32 @@ def order_statistics(volume: Volume, places: Sequence[int]) -> list[Any]:
 
     Every pass over the volume counts 16 bits of those elements whose higher bits are settled.
     """
-    bits = 8 * volume.dtype.itemsize
-    if volume.dtype.kind not in "biuf":
-        message = (
-            f"elements of {volume.dtype} have no order for percentiles; compute the volume first"
-        )
-        raise TypeError(message)
+    parts = len(_parts_of(np.empty(0, volume.dtype)))
+    bits = 8 * volume.dtype.itemsize // parts
     width = min(bits, 16)
     # For each prefix: how many elements are smaller.
     settled: dict[int, tuple[int, int]] = dict.fromkeys(places, (0, 0))
-    for shift in range(bits - width, -1, -width):
+    for part, shift in product(range(parts), range(bits - width, -1, -width)):
         prefixes = sorted({prefix for prefix, _ in settled.values()})
         counts = {p: np.zeros(1 << width, np.int64) for p in prefixes}
 
         def take(
-            values: Array, _: Box, shift: int = shift, counts: dict[int, Array] = counts
+            values: Array,
+            _: Box,
+            part: int = part,
+            shift: int = shift,
+            counts: dict[int, Array] = counts,
         ) -> None:
-            keys = _keys(values.reshape(-1))
+            keys = [_keys(x) for x in _parts_of(values.reshape(-1))]
+            known = bits - width - shift
             for prefix in counts:
-                chosen = keys if shift + width == bits else keys[keys >> (shift + width) == prefix]
-                part = (chosen >> shift & ((1 << width) - 1)).astype(np.intp)
-                counts[prefix] += np.bincount(part, minlength=1 << width)
+                chosen = keys[part]
+                if part:
+                    chosen = chosen[keys[0] == prefix >> known]
+                if known:
+                    chosen = chosen[chosen >> (shift + width) == prefix & ((1 << known) - 1)]
+                digits = (chosen >> shift & ((1 << width) - 1)).astype(np.intp)
+                counts[prefix] += np.bincount(digits, minlength=1 << width)
 
         each_block(volume, take)
         for place, (prefix, below) in settled.items():
@@ -116,6 +131,9 @@ def quantile(
         message = "quantiles of volumes are linear and without weights; compute the volume first"
         raise NotImplementedError(message)
     kind, size = volume.dtype, volume.size if count is None else count
+    if kind.kind == "c":
+        message = f"elements of {kind} have no order for percentiles; compute the volume first"
+        raise TypeError(message)
     if size == 0:
         plain: Any = np.percentile if percent else np.quantile
         return (
@@ -148,7 +166,7 @@ def median(volume: Volume, count: int | None = None) -> Any:
         return volume.dtype.type(np.nan) if volume.size else np.median(np.empty(0, volume.dtype))
     places = sorted({(size - 1) // 2, size // 2, size - 1})
     known = dict(zip(places, order_statistics(volume, places), strict=True))
-    if volume.dtype.kind == "f" and np.isnan(known[size - 1]):
+    if volume.dtype.kind in "fc" and np.isnan(known[size - 1]):
         return known[size - 1]
     middle = sorted({(size - 1) // 2, size // 2})
     return np.mean(np.array([known[at] for at in middle], volume.dtype))

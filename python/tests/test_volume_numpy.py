@@ -340,3 +340,21 @@ def test_lines_of_chunks_take_memory_for_lines(tmp_path):
     x = np.random.default_rng(8).integers(0, 9, 21208).astype("u1")
     v.save(tmp_path / "out.zarr", np.cumsum(v.open(x)), memory_limit="8MiB")
     assert np.array_equal(np.asarray(v.open(tmp_path / "out.zarr")), np.cumsum(x))
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_medians_of_complex_volumes(dtype):
+    rng = np.random.default_rng(9)
+    # Many real parts are equal.
+    x = (rng.integers(-3, 3, (9, 10)) + 1j * rng.standard_normal((9, 10))).astype(dtype)
+    for values in (x, x[:, :9], np.round(x), x[:1, :1]):
+        found, expected = np.median(v.open(values)), np.median(values)
+        assert found.dtype == expected.dtype
+        assert found == expected
+    for nan in (complex(np.nan, 1), complex(2, np.nan), complex(np.nan, np.nan)):
+        values = x.copy()
+        values[4, 5] = nan
+        np.testing.assert_equal(np.median(v.open(values)), np.median(values))
+        np.testing.assert_equal(np.nanmedian(v.open(values)), np.nanmedian(values))
+    with pytest.raises(TypeError, match="no order"):
+        np.percentile(v.open(x), 50)
