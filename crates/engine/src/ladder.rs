@@ -114,9 +114,10 @@ impl Engine {
     ) -> Result<T, EngineError> {
         let mut result = attempt();
         let need = result.as_ref().err().and_then(lacked);
-        let rungs: &[Rung] = match need.is_some_and(|need| self.is_hopeless(need)) {
-            true => &[],
-            false => &[Rung::Trim, Rung::Spill, Rung::Boxes],
+        let rungs: &[Rung] = if need.is_some_and(|need| self.is_hopeless(need)) {
+            &[]
+        } else {
+            &[Rung::Trim, Rung::Spill, Rung::Boxes]
         };
         for &rung in rungs {
             if rung > Rung::Trim && PATIENT.get() {

@@ -196,7 +196,7 @@ pub(crate) fn repeat<'py>(
     };
     let rank = view.layout.shape.len();
     let axis = match axis.filter(|axis| !axis.is_none()) {
-        Some(axis) => axis_of(&axis, rank),
+        Some(axis) => axis_of(axis, rank),
         None => (rank > 0).then_some(0),
     };
     let Some(axis) = axis else { leave!(Mismatch) };

@@ -7,7 +7,7 @@ use crate::np::{self, Arr};
 use crate::operand::{Input, Reason, View, classify};
 use crate::ops::OpEntry;
 use crate::record::{self, Draft};
-use crate::{picked, power, site, state, sync};
+use crate::{ops, picked, power, site, state, sync};
 use arrayloom_ir::{Action, LoopSig};
 use arrayloom_types::{DType, Kind, Operand, Scalar, Shape, broadcast_many, can_cast_safely};
 use pyo3::prelude::*;
@@ -132,7 +132,7 @@ pub(crate) fn with_inputs<'py>(
         leave!(Operation)
     }
     let call = Call {
-        entry,
+        entry: clipping(entry, &sig, &inputs),
         inputs,
         shape,
         sig,
@@ -142,6 +142,22 @@ pub(crate) fn with_inputs<'py>(
         None => call.into_new(py, options),
         Some(out) => call.into_old(py, out, options),
     }
+}
+
+/// The row of `clip` for such bounds, and every other row itself: NumPy has a loop of floats for two single numbers, and one
+/// for bounds of which one at least has several elements. Of columns beside long rows it takes the former, we do not.
+fn clipping<'a>(entry: &'a OpEntry, sig: &LoopSig, inputs: &[Input]) -> &'a OpEntry {
+    if entry.def.name != "clip" || !matches!(sig.ins[0], DType::F32 | DType::F64) {
+        return entry;
+    }
+    let several = |view: &View| {
+        let mut axes = view.layout.shape.iter().zip(&view.layout.strides);
+        axes.any(|(&extent, &step)| extent > 1 && step != 0)
+    };
+    let by_arrays = inputs.iter().skip(1).filter_map(Input::view).any(several);
+    ops::by_name("_clip_by_arrays")
+        .filter(|_| by_arrays)
+        .unwrap_or(entry)
 }
 
 /// True if all operands may be cast to what the loop takes.

@@ -391,3 +391,62 @@ def test_imaginary_parts_that_are_lost_are_told(xp, into):
     failures = []
     check(failures, into, body, xp)
     report(failures)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c16", "i4"])
+def test_zeros_of_either_sign_at_bounds_that_are_arrays(xp, dtype):
+    places = np.arange(12_000)
+    zero = np.zeros(12_000, dtype)
+    a, low, high = (np.where(places % step < 2, zero, -zero) for step in (3, 4, 5))
+    ranges = {
+        "arrays": (low, high),
+        "above": (low, zero + 1),
+        "below": (zero - 1, high),
+        "number and array": (low[0], high),
+        "array and number": (low, high[0]),
+        "numbers": (low[2], high[0]),
+        "0-d": (np.array(low[2]), np.array(high[0])),
+        "one": (low[2:3], high[:1]),
+        "steps": (np.repeat(low, 2)[::2], high[::-1]),
+        "repeated": (np.broadcast_to(low[2], 12_000), np.broadcast_to(high[0], 12_000)),
+    }
+    failures = []
+    for name, bounds in ranges.items():
+        for shape in ((12_000,), (60, 200)):
+
+            def body(m, bounds=bounds, shape=shape):
+                fitted = [m.array(b).reshape(shape) if b.size > 1 else b for b in bounds]
+                return m.clip(m.array(a).reshape(shape), *fitted)
+
+            check(failures, f"{name} {shape}", body, xp)
+    for name, low_shape, high_shape in [
+        ("rows", (200,), (200,)), ("columns", (60, 1), (60, 1)), ("both", (60, 1), (200,)), ("column", (60, 1), ()),
+    ]:  # fmt: skip
+
+        def body(m, low_shape=low_shape, high_shape=high_shape):
+            bounds = (
+                m.resize(m.array(b), shape) if shape else b[0]
+                for b, shape in ((low, low_shape), (high, high_shape))
+            )
+            return m.clip(m.array(a).reshape(60, 200), *bounds)
+
+        check(failures, name, body, xp)
+    report(failures)
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_bounds_with_a_part_that_is_no_number(xp, dtype):
+    parts = [-np.inf, -1.0, -0.0, 0.0, 4.0, np.inf, np.nan]
+    every = np.array([complex(re, im) for re in parts for im in parts], dtype)
+    a = np.ascontiguousarray(np.broadcast_to(every[:, None, None], (49, 49, 49)))
+    low, high = (np.ascontiguousarray(np.broadcast_to(b, a.shape)) for b in (every[:, None], every))
+    failures = []
+    check(failures, "arrays", lambda m: m.clip(m.array(a), m.array(low), m.array(high)), xp)
+    for bound in every:
+
+        def body(m, bound=bound):
+            x = m.array(a[:, 0])
+            return m.clip(x, bound, 2), m.clip(x, -2, bound), m.clip(x, bound, bound)
+
+        check(failures, str(bound), body, xp)
+    report(failures)

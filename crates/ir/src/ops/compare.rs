@@ -113,19 +113,48 @@ pub(super) const OPS: &[OpDef] = &[
         3,
         CLIP,
         |b, x| {
-            // What equals a bound stays as it is, zeros of the other sign too; a complex number becomes the bound.
-            let dtype = b.dtype(x[0]);
-            let second = dtype.is_complex() || matches!(dtype, DType::F32 | DType::F64);
-            let mut bound = |prim, value, by| {
-                let (left, right) = if second { (by, value) } else { (value, by) };
-                b.bin(prim, left, right)
-            };
-            let raised = bound(Prim::Max, x[0], x[1]);
-            smallvec![bound(Prim::Min, raised, x[2])]
+            let raised = clip(b, Prim::Max, x[0], x[1]);
+            smallvec![clip(b, Prim::Min, raised, x[2])]
         },
         "The first operand, not below the second and not above the third.",
     ),
 ];
+
+/// The value, or the bound where that is larger (`Max`) or smaller (`Min`). What equals the bound stays as it is, zeros
+/// of the other sign too; a complex number becomes the bound.
+fn clip(b: &mut Builder, prim: Prim, value: Value, bound: Value) -> Value {
+    let dtype = b.dtype(value);
+    if !dtype.is_complex() {
+        let second = matches!(dtype, DType::F32 | DType::F64);
+        let (left, right) = if second {
+            (bound, value)
+        } else {
+            (value, bound)
+        };
+        return b.bin(prim, left, right);
+    }
+    // The parts alone are compared: a bound with a number and a NaN is none by its first part, where that differs.
+    let mut beyond = |part| {
+        let (value, bound) = (
+            b.un_as(part, dtype.real(), value),
+            b.un_as(part, dtype.real(), bound),
+        );
+        let (low, high) = if prim == Prim::Max {
+            (bound, value)
+        } else {
+            (value, bound)
+        };
+        (
+            b.compare(Prim::Lt, low, high),
+            b.compare(Prim::Eq, low, high),
+        )
+    };
+    let ((inside, same), (inside_by_second, _)) = (beyond(Prim::Real), beyond(Prim::Imag));
+    let inside = b.select(same, inside_by_second, inside);
+    let nan = b.un_as(Prim::IsNan, DType::Bool, value);
+    let stays = b.bin(Prim::Or, nan, inside);
+    b.select(stays, value, bound)
+}
 
 /// A comparison that also takes `int64` against `uint64`.
 fn compare(b: &mut Builder, prim: Prim, left: Value, right: Value) -> Values {

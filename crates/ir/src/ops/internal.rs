@@ -22,6 +22,16 @@ pub(super) const OPS: &[OpDef] = &[
         "The second operand where the first is true, else the third.",
     ),
     row(
+        "_clip_by_arrays",
+        3,
+        &[each("fd", "TTT->T")],
+        |b, x| {
+            let raised = b.bin(Prim::Max, x[0], x[1]);
+            smallvec![b.bin(Prim::Min, raised, x[2])]
+        },
+        "The operation clip, but what equals a bound becomes the bound, as in NumPy if one of the two is no single number.",
+    ),
+    row(
         "_iota",
         2,
         &[each(INTEGERS, "TT->T"), each("efdFD", "TT->T")],

@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn the_checksum_of_a_stream_that_is_too_long_is_compared() {
-        let data: Vec<u8> = (0..100_000u32).map(|i| (i * i >> 7) as u8).collect();
+        let data: Vec<u8> = (0..25_000u32).flat_map(|i| (i / 9).to_le_bytes()).collect();
         // The Adler-32 of zlib is last; behind the CRC-32 of gzip is a length.
         for (codec, stream, sum) in [(Codec::Zlib, zlib(&data), 1), (Codec::Gzip, gzip(&data), 5)] {
             let mut torn = stream.clone();
