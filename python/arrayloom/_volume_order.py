@@ -41,7 +41,7 @@ def _keys(values: Array) -> Array:
 
 def _parts_of(values: Array) -> list[Array]:
     """What orders `values`, the first part first: numbers, or real and imaginary parts whose zeros are equal."""
-    return [values.real + 0, values.imag + 0] if values.dtype.kind == "c" else [values]
+    return [np.real(values) + 0, np.imag(values) + 0] if values.dtype.kind == "c" else [values]
 
 
 def _value(key: int, dtype: np.dtype[Any]) -> Any:
