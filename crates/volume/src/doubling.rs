@@ -283,7 +283,7 @@ fn rows<W, const C: usize>(buffer: &mut [W], elems: usize) -> [&mut [W]; C] {
     array::from_fn(|_| rows.next().unwrap_or_default())
 }
 
-/// The element from `at` on of each row.
+/// The elements `range` of each row.
 fn parts_of<'r, W, const C: usize>(
     rows: &'r mut [&mut [W]; C],
     range: &Range<usize>,
@@ -405,6 +405,7 @@ impl<U: Union<W, C>, W: Pod + Send + Sync, const C: usize> Doubling<'_, U, W, C>
         })
     }
 
+    /// Makes the outputs of a part, tile by tile.
     fn part(
         &self,
         (axis, part): (&Axis, &Part),

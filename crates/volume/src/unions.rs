@@ -40,9 +40,7 @@ impl<W: Real> Means<W> {
         let (scales, points) = each.unzip();
         Means { scales, points }
     }
-}
 
-impl<W: Real> Means<W> {
     /// What a value is before pass `pass`.
     pub(crate) fn scaled(&self, pass: usize, value: W) -> W {
         value * self.scales[pass]
