@@ -8,6 +8,7 @@ mod abroad;
 mod around;
 mod beside;
 mod block;
+mod boxes;
 mod columns;
 mod crossed;
 mod doubling;

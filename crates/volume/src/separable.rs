@@ -145,9 +145,20 @@ pub(crate) type Rows<'a, W> = SmallVec<[&'a [W]; 16]>;
 pub(crate) type Places<'a> = SmallVec<[&'a mut [u8]; GROUP]>;
 pub(crate) type RowsMut<'a, W> = SmallVec<[&'a mut [W]; 8]>;
 
-impl<R: Rule> Separable<'_, R> {
+/// A filter in the arithmetic `W`, of elements of any dtype.
+pub(crate) trait Engine<W: Pod> {
     /// Filters `input` into the box `region` of the output.
-    pub(crate) fn run<S: Pod + Sync, L: Load<S, R::W>>(
+    fn run<S: Pod + Sync, L: Load<S, W>>(
+        &self,
+        ctx: &Ctx,
+        input: &View<'_>,
+        load: L,
+        to: (&Region, &mut [u8]),
+    ) -> Result<(), VolumeError>;
+}
+
+impl<R: Rule> Engine<R::W> for Separable<'_, R> {
+    fn run<S: Pod + Sync, L: Load<S, R::W>>(
         &self,
         ctx: &Ctx,
         input: &View<'_>,
@@ -191,7 +202,9 @@ impl<R: Rule> Separable<'_, R> {
         };
         in_threads(ctx.threads, run)
     }
+}
 
+impl<R: Rule> Separable<'_, R> {
     fn tasks<'o>(
         &self,
         ctx: &Ctx,

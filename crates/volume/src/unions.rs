@@ -4,7 +4,7 @@
     reason = "inlined into code compiled for wide vectors, several arrays at a time"
 )]
 
-use crate::doubling::Union;
+use crate::boxes::Union;
 use crate::fold::Real;
 use crate::joined::Join;
 use arrayloom_cpu::{Wide, wide};

@@ -15,7 +15,7 @@ use crate::needed::{crossed_elems, long_bytes, ring_elems, scratch_elems};
 use crate::op::{Mode, Op, voxels, worth};
 use crate::ops::WindowAxis;
 use crate::pixel::Key;
-use crate::separable::{Ctx, Pass, Separable};
+use crate::separable::{Ctx, Engine as _, Pass, Separable};
 use crate::store::Store;
 use crate::unions::Ends;
 use arrayloom_device::Fold;
@@ -252,6 +252,9 @@ impl Op for BoxExtremum {
 
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     fn cost_ns(&self) -> f64 {
+        if self.is_long() {
+            return 3.0 * self.passes.len() as f64;
+        }
         self.passes.iter().map(|p| 0.2 + 0.02 * p.len as f64).sum()
     }
 

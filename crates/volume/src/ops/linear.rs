@@ -9,14 +9,14 @@ use crate::abroad::passes::{self, Passes};
 use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::block::{View, ViewMut};
 use crate::doubling::{self, Doubling};
-use crate::fold::{EdgeTaps, Real, Rule};
+use crate::fold::{EdgeTaps, Real};
 use crate::load::{Bytes, Load, Numbers, Plain};
 use crate::means::{Long, Total, Width, emit_means, width, width_for};
 use crate::needed::{long_bytes, scratch_elems};
 use crate::op::{Mode, Op, voxels, worth};
 use crate::pixel::{Pixel as _, with_pixel};
 use crate::rules::{Fir, Laplacian, is_odd};
-use crate::separable::{Ctx, Emit, Pass, Separable};
+use crate::separable::{Ctx, Emit, Engine, Pass, Separable};
 use crate::sums::{ByteMeans, Sums, Whole};
 use crate::unions::Means;
 use arrayloom_device::{Fold, Keys};
@@ -270,7 +270,7 @@ impl Linear {
                 emit,
                 out_size,
             };
-            return W::drive_long(&engine, ctx, input, out);
+            return W::drive(&engine, ctx, input, out);
         }
         let rule = Fir::new(self.axes.iter().map(|a| rounded(&a.taps)).collect());
         let engine = Separable {
@@ -428,17 +428,9 @@ pub(super) trait Arithmetic: Real {
     /// The dtype of its numbers.
     const DTYPE: DType;
 
-    /// The same for long windows.
-    fn drive_long(
-        engine: &Doubling<'_, &Means<Self>, Self, 1>,
-        ctx: &Ctx,
-        input: &View<'_>,
-        out: ViewMut<'_>,
-    ) -> Result<(), VolumeError>;
-
     /// Runs a filter on elements that are computed in this arithmetic.
-    fn drive<R: Rule<W = Self>>(
-        engine: &Separable<'_, R>,
+    fn drive(
+        engine: &impl Engine<Self>,
         ctx: &Ctx,
         input: &View<'_>,
         out: ViewMut<'_>,
@@ -448,22 +440,8 @@ pub(super) trait Arithmetic: Real {
 impl Arithmetic for f32 {
     const DTYPE: DType = DType::F32;
 
-    fn drive_long(
-        engine: &Doubling<'_, &Means<f32>, f32, 1>,
-        ctx: &Ctx,
-        input: &View<'_>,
-        out: ViewMut<'_>,
-    ) -> Result<(), VolumeError> {
-        let (numbers, to) = (Numbers(input.dtype), (out.region, out.data));
-        match input.dtype.size() {
-            1 => engine.run::<u8, _>(ctx, input, numbers, to),
-            2 => engine.run::<u16, _>(ctx, input, numbers, to),
-            _ => engine.run::<f32, _>(ctx, input, Plain, to),
-        }
-    }
-
-    fn drive<R: Rule<W = f32>>(
-        engine: &Separable<'_, R>,
+    fn drive(
+        engine: &impl Engine<f32>,
         ctx: &Ctx,
         input: &View<'_>,
         out: ViewMut<'_>,
@@ -480,22 +458,8 @@ impl Arithmetic for f32 {
 impl Arithmetic for f64 {
     const DTYPE: DType = DType::F64;
 
-    fn drive_long(
-        engine: &Doubling<'_, &Means<f64>, f64, 1>,
-        ctx: &Ctx,
-        input: &View<'_>,
-        out: ViewMut<'_>,
-    ) -> Result<(), VolumeError> {
-        let (numbers, to) = (Numbers(input.dtype), (out.region, out.data));
-        match (input.dtype, input.dtype.size()) {
-            (DType::F64, _) => engine.run::<f64, _>(ctx, input, Plain, to),
-            (_, 4) => engine.run::<u32, _>(ctx, input, numbers, to),
-            _ => engine.run::<u64, _>(ctx, input, numbers, to),
-        }
-    }
-
-    fn drive<R: Rule<W = f64>>(
-        engine: &Separable<'_, R>,
+    fn drive(
+        engine: &impl Engine<f64>,
         ctx: &Ctx,
         input: &View<'_>,
         out: ViewMut<'_>,
@@ -559,6 +523,9 @@ impl Op for Linear {
 
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     fn cost_ns(&self) -> f64 {
+        if self.is_long() {
+            return 4.0 * self.axes.len() as f64;
+        }
         self.axes
             .iter()
             .map(|a| 0.08 * (a.taps.len() + 2 * a.derive.len()) as f64)

@@ -19,7 +19,7 @@ use crate::needed::{ring_elems, scratch_elems};
 use crate::op::{Op, voxels, worth};
 use crate::ops::WindowAxis;
 use crate::pixel::{Key, Pixel, with_pixel};
-use crate::separable::{Ctx, Separable};
+use crate::separable::{Ctx, Engine as _, Separable};
 use arrayloom_cpu::{Wide, wide};
 use arrayloom_device::Fold;
 use arrayloom_plan::AxisNeed;

@@ -7,13 +7,14 @@ use crate::VolumeError;
 use crate::abroad::passes::{self, Passes};
 use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::block::{View, ViewMut};
-use crate::doubling::{Doubling, Union};
+use crate::boxes::Union;
+use crate::doubling::Doubling;
 use crate::fold::{EdgeTaps, Rule};
 use crate::load::Numbers;
 use crate::moments::Moments;
 use crate::needed::{long_bytes, scratch_elems};
 use crate::op::{Mode, Op, voxels, worth};
-use crate::separable::{Ctx, EdgeTapsOf, Emit, Pass, Separable};
+use crate::separable::{Ctx, EdgeTapsOf, Emit, Engine, Pass, Separable};
 use crate::sums::{Spreads, Squares, missing, squares_fit};
 use crate::unions::{self, Squared};
 use arrayloom_device::{Fold, Keys};
@@ -128,27 +129,50 @@ impl Spread {
         }
     }
 
-    fn drive<R: Rule<W = f64>>(
-        &self,
+    /// Runs it on elements of any dtype.
+    fn drive(
         (ctx, input, out): (&Ctx, &View<'_>, ViewMut<'_>),
-        rule: R,
-        edge_taps: EdgeTapsOf<'_, f64>,
-        emit: Emit<'_, f64>,
+        engine: &impl Engine<f64>,
     ) -> Result<(), VolumeError> {
-        let engine = Separable {
-            rule,
-            passes: &self.passes,
-            edge_taps,
-            emit,
-            out_size: self.out.size(),
-            plain: false,
-        };
         let (numbers, to) = (Numbers(input.dtype), (out.region, out.data));
         match input.dtype.size() {
             1 => engine.run::<u8, _>(ctx, input, numbers, to),
             2 => engine.run::<u16, _>(ctx, input, numbers, to),
             4 => engine.run::<u32, _>(ctx, input, numbers, to),
             _ => engine.run::<u64, _>(ctx, input, numbers, to),
+        }
+    }
+
+    /// Windows that are read point by point.
+    fn reading<'a, R: Rule<W = f64>>(
+        &'a self,
+        rule: R,
+        edge_taps: EdgeTapsOf<'a, f64>,
+        emit: Emit<'a, f64>,
+    ) -> Separable<'a, R> {
+        Separable {
+            rule,
+            passes: &self.passes,
+            edge_taps,
+            emit,
+            out_size: self.out.size(),
+            plain: false,
+        }
+    }
+
+    /// Windows that are joined from boxes.
+    fn joining<'a, U: Union<f64, 2>>(
+        &'a self,
+        union: U,
+        outside: &'a (dyn Fn(usize) -> [f64; 2] + Sync),
+        emit: Emit<'a, f64>,
+    ) -> Doubling<'a, U, f64, 2> {
+        Doubling {
+            union,
+            passes: &self.passes,
+            outside,
+            emit,
+            out_size: self.out.size(),
         }
     }
 
@@ -161,29 +185,6 @@ impl Spread {
             .any(|p| p.len >= LONG[usize::from(exact)])
             && !center
             && !self.passes.iter().any(clipped)
-    }
-
-    fn drive_long<U: Union<f64, 2>>(
-        &self,
-        (ctx, input, out): (&Ctx, &View<'_>, ViewMut<'_>),
-        union: U,
-        outside: &(dyn Fn(usize) -> [f64; 2] + Sync),
-        emit: Emit<'_, f64>,
-    ) -> Result<(), VolumeError> {
-        let engine = Doubling {
-            union,
-            passes: &self.passes,
-            outside,
-            emit,
-            out_size: self.out.size(),
-        };
-        let (numbers, to) = (Numbers(input.dtype), (out.region, out.data));
-        match input.dtype.size() {
-            1 => engine.run::<u8, _>(ctx, input, numbers, to),
-            2 => engine.run::<u16, _>(ctx, input, numbers, to),
-            4 => engine.run::<u32, _>(ctx, input, numbers, to),
-            _ => engine.run::<u64, _>(ctx, input, numbers, to),
-        }
     }
 
     /// What stands outside of pass `pass`: a constant, or nothing that is looked at.
@@ -284,6 +285,9 @@ impl Op for Spread {
 
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     fn cost_ns(&self) -> f64 {
+        if self.is_long(false) {
+            return 9.0 * self.passes.len() as f64;
+        }
         self.passes.iter().map(|p| 0.8 + 0.1 * p.len as f64).sum()
     }
 
@@ -299,36 +303,30 @@ impl Op for Spread {
                 dtype: input.dtype,
             });
         }
+        let call = (ctx, input, out);
         let exact = self.exact_points(input.dtype);
+        let moments = |rows: &[&[f64]], out: &mut [u8]| self.emit(rows, out);
+        let sums = |rows: &[&[f64]], out: &mut [u8]| {
+            self.emit_sums(exact.unwrap_or_default(), rows, out);
+        };
         if self.is_long(exact.is_some()) {
             let value = |pass: usize| self.outside(pass);
-            return match exact {
-                Some(points) => self.drive_long(
-                    (ctx, input, out),
-                    Squared,
-                    &|pass| {
-                        [1, 2].map(|power| missing(&self.passes, pass, value(pass).powi(power)))
-                    },
-                    &|rows, out| self.emit_sums(points, rows, out),
-                ),
-                None => self.drive_long(
-                    (ctx, input, out),
-                    unions::Moments,
-                    &|pass| [value(pass), 0.0],
-                    &|rows, out| self.emit(rows, out),
-                ),
-            };
+            if exact.is_some() {
+                let outside = |pass: usize| {
+                    [1, 2].map(|power| missing(&self.passes, pass, value(pass).powi(power)))
+                };
+                return Spread::drive(call, &self.joining(Squared, &outside, &sums));
+            }
+            let outside = |pass: usize| [value(pass), 0.0];
+            return Spread::drive(call, &self.joining(unions::Moments, &outside, &moments));
         }
-        if let Some(points) = exact {
+        let edge_sums = |pass: usize, there: &[usize]| self.edge_sums(pass, there);
+        let edge_taps = |pass: usize, there: &[usize]| self.edge_taps(pass, there);
+        if exact.is_some() {
             let rule = Squares {
                 lens: self.passes.iter().map(|p| p.len).collect(),
             };
-            return self.drive(
-                (ctx, input, out),
-                rule,
-                &|pass, there| self.edge_sums(pass, there),
-                &|rows, out| self.emit_sums(points, rows, out),
-            );
+            return Spread::drive(call, &self.reading(rule, &edge_sums, &sums));
         }
         let windows = self
             .passes
@@ -338,11 +336,6 @@ impl Op for Spread {
             passes: windows.collect(),
             center: self.statistic.is_of_center(),
         };
-        self.drive(
-            (ctx, input, out),
-            rule,
-            &|pass, there| self.edge_taps(pass, there),
-            &|rows, out| self.emit(rows, out),
-        )
+        Spread::drive(call, &self.reading(rule, &edge_taps, &moments))
     }
 }
