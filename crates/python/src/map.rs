@@ -147,7 +147,8 @@ pub(crate) fn with_inputs<'py>(
 /// The row of `clip` for such bounds, and every other row itself: NumPy has a loop of floats for two single numbers, and one
 /// for bounds of which one at least has several elements. Of columns beside long rows it takes the former, we do not.
 fn clipping<'a>(entry: &'a OpEntry, sig: &LoopSig, inputs: &[Input]) -> &'a OpEntry {
-    if entry.def.name != "clip" || !matches!(sig.ins[0], DType::F32 | DType::F64) {
+    let three = inputs.len() == 3 && entry.def.name == "clip";
+    if !three || !matches!(sig.ins[0], DType::F32 | DType::F64) {
         return entry;
     }
     let several = |view: &View| {
