@@ -96,6 +96,10 @@ def _amount(size: int | str | None) -> int | None:
 _open: "list[tuple[int, Limit]]" = []
 _numbers = itertools.count()
 _lock = threading.RLock()
+# A fork waits for whoever holds it: the child has no thread that would let go.
+os.register_at_fork(
+    before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+)
 
 
 class Limit:

@@ -4,6 +4,8 @@ import ctypes
 import gc
 import io
 import json
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -355,3 +357,33 @@ def test_blocks_of_threads_that_overlap_leave_no_limit(last_ends_first: bool) ->
         assert memory.report().limit == 1024 * MIB
     finally:
         memory.limit(None)
+
+
+def test_a_fork_while_another_thread_begins_and_ends_blocks_leaves_no_lock_behind() -> None:
+    program = """
+import os, threading
+from arrayloom import memory
+done = threading.Event()
+def blocks():
+    while not done.is_set():
+        with memory.limit("1GiB"):
+            pass
+thread = threading.Thread(target=blocks)
+thread.start()
+statuses = set()
+for _ in range(30):
+    child = os.fork()
+    if child == 0:
+        with memory.limit("2GiB"):
+            os._exit(0)
+    statuses.add(os.waitpid(child, 0)[1])
+done.set()
+thread.join()
+print(statuses)
+"""
+    # A child that waits for ever is ended by the limit of time.
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],
+        check=True, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.stdout == "{0}\n"
