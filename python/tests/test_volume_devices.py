@@ -115,6 +115,33 @@ def test_conversions_stay_on_the_device(tmp_path, letter):
         assert report["left_to_cpu"] == {} or (to == "I" and letter in "efd")
 
 
+UFUNCS = [
+    f for f in vars(np).values() if isinstance(f, np.ufunc) and not f.signature and f.nout == 1
+]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("letter", "?BhiQefd")
+def test_functions_that_stay_on_the_device_have_numpys_bits(tmp_path, letter):
+    x = wild(letter)
+    operands = [x, x[::-1, :, ::-1].copy()]
+    stayed = set()
+    for ufunc in UFUNCS:
+        try:
+            expected = ufunc(*operands[: ufunc.nin])
+            result = ufunc(*map(volumes.open, operands[: ufunc.nin]))
+        except (TypeError, ValueError):
+            continue  # NumPy has no such function of these elements.
+        report = volumes.save(tmp_path / "out.npy", result, devices="opencl:0")
+        if report["left_to_cpu"] == {}:
+            stayed.add(ufunc.__name__)
+            found = np.load(tmp_path / "out.npy")
+            assert np.array_equal(found, expected, equal_nan=expected.dtype.kind == "f"), ufunc
+            zeros = expected == 0
+            assert np.array_equal(np.signbit(found[zeros] + 0.0), np.signbit(expected[zeros] + 0.0))
+    assert len(stayed) >= (14 if letter == "?" else 20), stayed
+
+
 VIEWS = {
     "slice": lambda v: v[:, 10:],
     "steps": lambda v: v[::-2, 3:40:3, ::-1],
