@@ -302,9 +302,9 @@ def _command(name: str, words: Sequence[str]) -> int:
         return _backends()
     if name == "replay":
         return _replay(words)
-    from arrayloom import _volume_cli  # noqa: PLC0415 - slow, and only needed here
+    from arrayloom._volumes import cli  # noqa: PLC0415 - slow, and only needed here
 
-    return _volume_cli.main(name, words)
+    return cli.main(name, words)
 
 
 def _is_command(words: Sequence[str]) -> bool:

@@ -21,7 +21,7 @@ from arrayloom import _hook
 __all__ = ["Kind", "Program", "run"]
 
 _INTERRUPTED = 130
-_WATCH = os.path.join(os.path.dirname(__file__), "_doctor_watch.py")
+_WATCH = os.path.join(os.path.dirname(__file__), "_doctor", "watch.py")
 _HIDDEN = frozenset({__file__, _hook.__file__, _WATCH})
 
 

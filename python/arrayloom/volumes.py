@@ -18,18 +18,24 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike
 
-from arrayloom._formats import check_place, check_words, create, is_image, kind_of, open_reader
-from arrayloom._volume import Build, Volume, as_volume, leaves
-from arrayloom._volume_cancel import CancelToken, check_token
-from arrayloom._volume_events import recorded
-from arrayloom._volume_held import held
-from arrayloom._volume_limits import default_limit, nbytes, threads, workers
-from arrayloom._volume_measures import histogram, min_max, otsu, sum
-from arrayloom._volume_plan import Plan
-from arrayloom._volume_progress import Shown, check_progress
-from arrayloom._volume_report import RunReport, report
-from arrayloom._volume_run import Run
-from arrayloom._volume_save import (
+from arrayloom._volumes.cancel import CancelToken, check_token
+from arrayloom._volumes.events import recorded
+from arrayloom._volumes.formats import (
+    check_place,
+    check_words,
+    create,
+    is_image,
+    kind_of,
+    open_reader,
+)
+from arrayloom._volumes.held import held
+from arrayloom._volumes.limits import default_limit, nbytes, threads, workers
+from arrayloom._volumes.measures import histogram, min_max, otsu, sum
+from arrayloom._volumes.plan import Plan
+from arrayloom._volumes.progress import Shown, check_progress
+from arrayloom._volumes.report import RunReport, report
+from arrayloom._volumes.run import Run
+from arrayloom._volumes.save import (
     begun_as,
     cluster_of,
     earlier_of,
@@ -37,11 +43,13 @@ from arrayloom._volume_save import (
     save_to_object,
     scale_of,
 )
-from arrayloom._volume_stamp import stamp_of
-from arrayloom._volume_stream import align_of
+from arrayloom._volumes.sources import as_volume
+from arrayloom._volumes.stamp import stamp_of
+from arrayloom._volumes.stream import align_of
+from arrayloom._volumes.volume import Build, Volume, leaves
 
 if TYPE_CHECKING:
-    from arrayloom._volume_live import Live
+    from arrayloom._volumes.live import Live
 
 __all__ = [
     "CancelToken",
@@ -366,7 +374,7 @@ def live() -> "Live":
     True
     """
     # A server takes a while to import.
-    from arrayloom._volume_live import Live  # noqa: PLC0415
+    from arrayloom._volumes.live import Live  # noqa: PLC0415
 
     return Live()
 

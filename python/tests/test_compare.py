@@ -13,7 +13,7 @@ import pytest
 
 from arrayloom import _cli
 from arrayloom._compare import Compared, Difference, compare_text
-from arrayloom._compare_runs import Run
+from arrayloom._compare.runs import Run
 
 OUR_OWN = "'arrayloom' in sys.modules"
 

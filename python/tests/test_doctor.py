@@ -9,8 +9,8 @@ import textwrap
 import pytest
 
 from arrayloom import _cli
-from arrayloom._doctor_report import Finding, Report, report_json, report_text
-from arrayloom._doctor_source import Source
+from arrayloom._doctor.report import Finding, Report, report_json, report_text
+from arrayloom._doctor.source import Source
 from arrayloom._native import Fallback
 
 FRONT = [sys.executable, "-W", "ignore", "-m", "arrayloom"]

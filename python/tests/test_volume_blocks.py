@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arrayloom._volume_blocks import Batches, Grid, around, block_of, pieces, voxels
+from arrayloom._volumes.blocks import Batches, Grid, around, block_of, pieces, voxels
 
 
 @st.composite

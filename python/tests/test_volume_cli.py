@@ -12,18 +12,8 @@ import zlib
 import numpy as np
 import pytest
 
-from arrayloom import (
-    _cli,
-    _volume_cancel,
-    _volume_in_place,
-    _volume_limits,
-    _volume_measures,
-    _volume_page,
-    _volume_report,
-    _volume_zarr,
-    filters,
-    volumes,
-)
+from arrayloom import _cli, filters, volumes
+from arrayloom._volumes import cancel, in_place, limits, measures, page, report, zarr_target
 from arrayloom.compat import hip
 
 
@@ -48,13 +38,13 @@ def read_png(path):
 
 WITH_EXAMPLES = [
     volumes,
-    _volume_cancel,
-    _volume_in_place,
-    _volume_limits,
-    _volume_measures,
-    _volume_page,
-    _volume_report,
-    _volume_zarr,
+    cancel,
+    in_place,
+    limits,
+    measures,
+    page,
+    report,
+    zarr_target,
     hip,
 ]
 PARTS = [m.name for m in pkgutil.iter_modules(filters.__path__, "arrayloom.filters.")]
@@ -344,7 +334,7 @@ def test_errors_name_options(folder, monkeypatch, capsys):
     assert "is kept, and --resume goes on with it" in capsys.readouterr().err
     chunks = ["--chunks", "8,8,8"]
     with monkeypatch.context() as patch:
-        patch.setattr("arrayloom._volume_save.stream", full)
+        patch.setattr("arrayloom._volumes.save.stream", full)
         assert run("convert", "in.npy", "out.zarr", *chunks) == 1
     assert run("convert", "in.npy", "out.zarr", "--resume", "--levels", "2", *chunks) == 1
     told = "was begun with no --levels, and this run has --levels 2; give"

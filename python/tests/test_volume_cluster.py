@@ -15,7 +15,7 @@ import pytest
 
 from arrayloom import filters as f
 from arrayloom import volumes as v
-from arrayloom._volume_executors import Pool
+from arrayloom._volumes.executors import Pool
 from arrayloom.errors import BudgetError, UnsupportedError, WorkerError
 
 cloudpickle = pytest.importorskip("cloudpickle")
@@ -195,7 +195,7 @@ def dying(where, marker):
         return call
 
     if where == "computed":
-        from arrayloom._volume_zarr import ZarrTarget
+        from arrayloom._volumes.zarr_target import ZarrTarget
 
         ZarrTarget.__setitem__ = deadly(ZarrTarget.__setitem__, lambda _: True)
     else:
@@ -347,11 +347,11 @@ def test_a_cluster_without_workers_is_not_waited_for_endlessly(tmp_path, source,
     words = {"processes": False, "protocol": "tcp://", "host": "127.0.0.1", "n_workers": 1}
     words |= {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with distributed.LocalCluster(**words) as cluster, distributed.Client(cluster) as client:
-        from arrayloom import _volume_dask
+        from arrayloom._volumes import dask_executor
 
-        monkeypatch.setattr(_volume_dask, "_LOOK", 0.05)
-        monkeypatch.setattr(_volume_dask, "_ALONE", 0.2)
-        monkeypatch.setattr(_volume_dask, "_PATIENCE", 3.0)
+        monkeypatch.setattr(dask_executor, "_LOOK", 0.05)
+        monkeypatch.setattr(dask_executor, "_ALONE", 0.2)
+        monkeypatch.setattr(dask_executor, "_PATIENCE", 3.0)
         chunks = {"chunks": (4, 4, 44)}
         with pytest.raises(OSError, match=r"no worker for 0 seconds; start some; .*resume=True"):
             v.save(
@@ -423,15 +423,15 @@ def test_what_workers_cannot_do_is_refused_with_a_cure(
 def test_workers_that_do_not_see_a_folder_say_so(near_client, tmp_path, source, monkeypatch):
     import zarr
 
-    from arrayloom import _volume_task
+    from arrayloom._volumes import task
 
-    check = _volume_task.check_there
+    check = task.check_there
 
     def elsewhere(node):
         store = type("Store", (), {"root": tmp_path / "elsewhere"})
         check(type("Node", (), {"store": store, "path": node.path}))
 
-    monkeypatch.setattr(_volume_task, "check_there", elsewhere)
+    monkeypatch.setattr(task, "check_there", elsewhere)
     with pytest.raises(WorkerError, match="elsewhere has no array of Zarr where this worker runs"):
         v.save(tmp_path / "x.zarr", source + 1, client=near_client, **CHUNKS)
     node = zarr.create_array(store=str(tmp_path / "in.zarr"), data=X)

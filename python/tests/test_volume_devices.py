@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from arrayloom import _cli, filters, volumes
-from arrayloom._volume_compute import compute
+from arrayloom._volumes.compute import compute
 from arrayloom.errors import BudgetError, SettingError
 
 RNG = np.random.default_rng(5)

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from arrayloom import _cli
-from arrayloom import _volume_events as told
 from arrayloom import filters as f
 from arrayloom import volumes as v
+from arrayloom._volumes import events as told
 from arrayloom.errors import CancelledError
 
 X = np.random.default_rng(4).integers(0, 4000, (96, 64, 64)).astype("f4")

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from arrayloom import volumes as v
-from arrayloom._volume_held import held
+from arrayloom._volumes.held import held
 
 X = np.arange(60_000, dtype="u2").reshape(60, 50, 20)
 
 HOLDS = """
 import sys, time
 from pathlib import Path
-from arrayloom._volume_held import held
+from arrayloom._volumes.held import held
 with held(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

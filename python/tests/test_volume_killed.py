@@ -9,9 +9,9 @@ import time
 import numpy as np
 import pytest
 
-from arrayloom import _volume
 from arrayloom import filters as f
 from arrayloom import volumes as v
+from arrayloom._volumes import elementwise
 
 PROGRAM = """
 import sys, time
@@ -213,7 +213,7 @@ def test_a_stop_comes_out_as_itself_wherever_it_lands(tmp_path, monkeypatch, whe
 
     with monkeypatch.context() as patch:
         if where == "computed":
-            patch.setattr("arrayloom._volume.box_of", stopping(_volume.box_of))
+            patch.setattr("arrayloom._volumes.elementwise.box_of", stopping(elementwise.box_of))
         if where == "written":
             patch.setattr(np.memmap, "__setitem__", stopping(np.memmap.__setitem__), raising=False)
         with pytest.raises(type(error)):

@@ -12,7 +12,7 @@ import pytest
 
 from arrayloom import filters as f
 from arrayloom import volumes as v
-from arrayloom._volume_events import LISTENERS
+from arrayloom._volumes.events import LISTENERS
 
 X = np.random.default_rng(4).integers(0, 4000, (48, 20, 20)).astype("u2")
 
@@ -155,7 +155,7 @@ def test_a_new_run_takes_the_place_of_those_that_are_over(tmp_path, page):
 
 
 def test_pages_that_read_nothing_take_no_more_memory(tmp_path, page, monkeypatch):
-    monkeypatch.setattr("arrayloom._volume_live._WAITING", 5)
+    monkeypatch.setattr("arrayloom._volumes.live._WAITING", 5)
     with page.heard() as lines:
         save(tmp_path)
         held = [lines.get() for _ in range(lines.qsize())]

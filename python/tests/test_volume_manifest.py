@@ -9,8 +9,8 @@ import pytest
 
 from arrayloom import filters as f
 from arrayloom import volumes as v
-from arrayloom._formats import open_reader
-from arrayloom._manifest import ManifestSource
+from arrayloom._volumes.formats import open_reader
+from arrayloom._volumes.manifest import ManifestSource
 
 SHAPE = (13, 30, 41)
 BOX = (slice(2, 11), slice(7, 30), slice(3, 38))

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from arrayloom import _volume_limits
-from arrayloom._volume_memory import available
+from arrayloom._volumes import limits
+from arrayloom._volumes.memory import available
 
 MIB = 1 << 20
 MEMINFO = "MemTotal: 8388608 kB\nMemFree: 1024 kB\nMemAvailable: 4194304 kB\n"
@@ -45,7 +45,7 @@ def test_memory_of_the_machine_counts_cached_files(tmp_path):
     assert available(machine(tmp_path, 2, {})) == 4 << 30
     assert available(Path("/")) > 0
     assert available(tmp_path / "nothing") > 0
-    assert _volume_limits.default_limit() > 0
+    assert limits.default_limit() > 0
 
 
 @pytest.mark.parametrize("version", [1, 2])

@@ -6,7 +6,7 @@ import scipy.ndimage as nd
 
 from arrayloom import filters as f
 from arrayloom import volumes as v
-from arrayloom._volume import as_volume
+from arrayloom._volumes.sources import as_volume
 
 MODES = ["reflect", "mirror", "nearest", "constant", "wrap"]
 GREY = [

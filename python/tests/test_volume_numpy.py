@@ -166,8 +166,8 @@ def test_numbers_of_a_volume_are_those_of_numpy(name, dtype):
 
 
 def test_sums_of_large_volumes_are_taken_in_numpys_order(monkeypatch):
-    monkeypatch.setattr("arrayloom._volume_whole._PART", 1024)
-    monkeypatch.setattr("arrayloom._volume_passes.default_limit", lambda: 40_000)
+    monkeypatch.setattr("arrayloom._volumes.whole._PART", 1024)
+    monkeypatch.setattr("arrayloom._volumes.passes.default_limit", lambda: 40_000)
     for dtype in ("f4", "c8", "f2"):
         x = np.random.default_rng(0).random((7, 31, 53)).astype(dtype)
         assert v.open(x).sum() == x.sum()

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from arrayloom import _ome
 from arrayloom import filters as f
 from arrayloom import volumes as v
+from arrayloom._volumes import ome
 
 zarr = pytest.importorskip("zarr")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -68,11 +68,11 @@ def test_the_order_of_blocks_and_room_change_nothing(room):
     rng = np.random.default_rng(0)
     x = rng.integers(0, 60000, (29, 40, 33), dtype="u2")
     chunks = (4, 8, 4)
-    shapes = _ome.level_shapes(x.shape, chunks, "zyx", "auto")
+    shapes = ome.level_shapes(x.shape, chunks, "zyx", "auto")
     results = []
     for _ in range(3):
         targets = [np.zeros(s, x.dtype) for s in shapes]
-        pyramid = _ome.Pyramid(targets, chunks, room)
+        pyramid = ome.Pyramid(targets, chunks, room)
         boxes = [
             (z, y, c) for z in range(0, 29, 4) for y in range(0, 40, 8) for c in range(0, 33, 12)
         ]

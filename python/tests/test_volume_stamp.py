@@ -7,7 +7,7 @@ import pytest
 
 from arrayloom import filters as f
 from arrayloom import volumes as v
-from arrayloom._volume_journal import fingerprint
+from arrayloom._volumes.journal import fingerprint
 
 SHAPE = (32, 40, 50)
 

@@ -6,7 +6,7 @@ import scipy.ndimage as nd
 
 from arrayloom import filters as f
 from arrayloom import volumes as v
-from arrayloom._volume_journal import fingerprint
+from arrayloom._volumes.journal import fingerprint
 from arrayloom.errors import BudgetError
 
 RUNS = {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from arrayloom import volumes as v
-from arrayloom._volume_zarr import ZarrTarget, parts
+from arrayloom._volumes.zarr_target import ZarrTarget, parts
 
 zarr = pytest.importorskip("zarr")
 

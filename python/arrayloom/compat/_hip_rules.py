@@ -9,8 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from arrayloom._volume import Volume, as_volume, blockwise
-from arrayloom._volume_compute import compute
+from arrayloom._volumes.compute import compute
+from arrayloom._volumes.elementwise import blockwise
+from arrayloom._volumes.sources import as_volume
+from arrayloom._volumes.volume import Volume
 
 __all__ = [
     "MODE",

@@ -29,7 +29,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from arrayloom import filters, volumes
-from arrayloom._volume import Volume, blockwise, elementwise
+from arrayloom._volumes.elementwise import blockwise, elementwise
+from arrayloom._volumes.volume import Volume
 from arrayloom.compat._hip_rules import (
     MODE,
     Image,

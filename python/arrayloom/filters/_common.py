@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from arrayloom._ext import VolumeExpr
-from arrayloom._volume import Build, Volume, blockwise
-from arrayloom._volume_compute import compute
+from arrayloom._volumes.compute import compute
+from arrayloom._volumes.elementwise import blockwise
+from arrayloom._volumes.volume import Build, Volume
 from arrayloom.filters import _kept
 from arrayloom.filters._named import by_name
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from arrayloom import volumes
 from arrayloom._ext import VolumeExpr
-from arrayloom._volume import as_volume
+from arrayloom._volumes.sources import as_volume
 from arrayloom.filters._binary import generate_binary_structure
 from arrayloom.filters._common import (
     Devices,

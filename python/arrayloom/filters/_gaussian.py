@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arrayloom._volume import Volume, as_volume, blockwise, elementwise
+from arrayloom._volumes.elementwise import blockwise, elementwise
+from arrayloom._volumes.sources import as_volume
+from arrayloom._volumes.volume import Volume
 from arrayloom.filters._common import (
     Devices,
     Input,

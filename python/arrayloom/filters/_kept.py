@@ -18,9 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arrayloom._ext import LazyArray, VolumeExpr
-from arrayloom._volume import Volume, leaves, plain
-from arrayloom._volume_compute import IN_MEMORY_LIMIT
-from arrayloom._volume_limits import threads
+from arrayloom._volumes.compute import IN_MEMORY_LIMIT
+from arrayloom._volumes.limits import threads
+from arrayloom._volumes.sources import plain
+from arrayloom._volumes.targets import shares_voxels
+from arrayloom._volumes.volume import Volume, leaves
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

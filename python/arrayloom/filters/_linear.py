@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from arrayloom._volume import Volume, as_volume
+from arrayloom._volumes.sources import as_volume
+from arrayloom._volumes.volume import Volume
 from arrayloom.filters._common import (
     Devices,
     Input,

@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arrayloom._ext import VolumeExpr
-from arrayloom._volume import Volume, as_volume, elementwise
+from arrayloom._volumes.elementwise import elementwise
+from arrayloom._volumes.sources import as_volume
+from arrayloom._volumes.volume import Volume
 from arrayloom.filters._common import (
     Devices,
     Footprint,

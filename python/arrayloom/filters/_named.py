@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from arrayloom._volume import Volume
+from arrayloom._volumes.volume import Volume
 
 __all__ = ["Spacing", "by_name", "in_voxels", "named_axes"]
 

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arrayloom._volume import Volume, as_volume, blockwise
+from arrayloom._volumes.elementwise import blockwise
+from arrayloom._volumes.sources import as_volume
+from arrayloom._volumes.volume import Volume
 from arrayloom.filters._common import Devices, Input, Limit, Result, finish, is_lazy, saturated
 from arrayloom.filters._kept import kept
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from arrayloom import volumes
 from arrayloom._ext import VolumeExpr
-from arrayloom._volume import Volume, as_volume
+from arrayloom._volumes.sources import as_volume
+from arrayloom._volumes.volume import Volume
 from arrayloom.filters._common import (
     Devices,
     Footprint,

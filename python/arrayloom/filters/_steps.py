@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arrayloom._ext import flood
-from arrayloom._volume import Volume, as_volume, blockwise
-from arrayloom._volume_compute import IN_MEMORY_LIMIT, compute
-from arrayloom._volume_limits import default_limit, nbytes
+from arrayloom._volumes.compute import IN_MEMORY_LIMIT, compute
+from arrayloom._volumes.elementwise import blockwise
+from arrayloom._volumes.limits import default_limit, nbytes
+from arrayloom._volumes.sources import as_volume
+from arrayloom._volumes.volume import Volume
 from arrayloom.filters._common import (
     Devices,
     Footprint,

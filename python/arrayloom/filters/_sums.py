@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arrayloom._ext import VolumeExpr
-from arrayloom._volume import Volume, blockwise
+from arrayloom._volumes.elementwise import blockwise
+from arrayloom._volumes.volume import Volume
 from arrayloom.filters._common import Modes, native, real_number, spread_mask, window_of
 
 # Axis, weights, points before the center, mode, and the constant border.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from arrayloom._volume import as_volume
+from arrayloom._volumes.sources import as_volume
 from arrayloom.filters._common import (
     Devices,
     Input,

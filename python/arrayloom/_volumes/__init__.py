@@ -1,0 +1,1 @@
+"""What volumes are made of. `arrayloom.volumes` is their public face."""
