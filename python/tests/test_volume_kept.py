@@ -173,17 +173,55 @@ def test_layouts_and_other_types_of_arrays() -> None:
         assert same(np.asarray(filters.gaussian_filter(matrix, 1.0)), wanted)
 
 
-def test_an_output_array_a_limit_and_devices_are_no_part_of_it() -> None:
+def test_a_limit_and_devices_are_no_part_of_it() -> None:
     each = images()
     filters.gaussian_filter(next(each), 1.0)
     for _ in range(2):
         image = next(each)
         wanted = fresh(lambda image=image: filters.gaussian_filter(image, 1.0))
-        out = np.empty_like(image)
-        filters.gaussian_filter(image, 1.0, output=out)
-        assert same(out, wanted)
         assert same(filters.gaussian_filter(image, 1.0, memory_limit="1MiB"), wanted)
         assert same(filters.gaussian_filter(image, 1.0, devices="cpu*2"), wanted)
+
+
+def test_results_go_to_the_array_that_is_given() -> None:
+    each = images("u1")
+    out = np.zeros((9, 8), "u1")
+    calls: list[Callable[[Any, Any], Any]] = [
+        lambda x, out: filters.median_filter(x, 3, output=out),
+        lambda x, out: filters.median_filter(x, 3, None, out),
+        lambda x, out: filters.gaussian_filter(x, 1.5, 0, out, "mirror"),
+        lambda x, out: filters.white_tophat(x, 3, output=out),
+        lambda x, out: filters.median_filter(x, 3, output=out.astype("f4")),
+    ]
+    for call in calls:
+        for k in range(3):
+            image, before = next(each), len(_kept._table)
+            given = out if k < 2 else np.full_like(out, k)
+            result = call(image, given)
+            assert result is given or result.dtype == "f4"
+            assert same(
+                np.asarray(result), np.asarray(fresh(lambda x=image, c=call: c(x, out.copy())))
+            )
+            assert len(_kept._table) == (before + 1 if k == 0 else before)
+
+
+def test_arrays_that_take_results_otherwise_are_no_part_of_it() -> None:
+    each = images()
+    wide = np.zeros((9, 16), "f4")
+    for _ in range(2):
+        image = next(each)
+        wanted = fresh(lambda image=image: filters.gaussian_filter(image, 1.0))
+        for out in (wide[:, ::2], np.zeros((8, 9), "f4").T, np.zeros((9, 8), ">f4"), image.copy()):
+            source = out if out.flags.c_contiguous and out.dtype.isnative else image
+            assert filters.gaussian_filter(source, 1.0, output=out) is out
+            assert same(out.astype("f4"), wanted)
+        read_only = np.zeros((9, 8), "f4")
+        read_only.flags.writeable = False
+        with pytest.raises(ValueError, match="read-only"):
+            filters.gaussian_filter(image, 1.0, output=read_only)
+        with pytest.raises(RuntimeError, match="output shape"):
+            filters.gaussian_filter(image, 1.0, output=np.zeros((8, 9), "f4"))
+    assert not _kept._table
 
 
 def test_errors_and_warnings_come_each_time() -> None:

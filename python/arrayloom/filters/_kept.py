@@ -8,8 +8,9 @@ threads run one expression, and the first of the table is the one that was not u
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 # Arguments of any type come in.
 
+import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
@@ -69,21 +70,28 @@ def kept(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
     A filter that calls another on its array is kept as one.
     """
+    names = list(inspect.signature(function).parameters)
+    place = names.index("output") if "output" in names else len(names)
 
     @wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         outer = _running.call
         inside = outer is not None and args and args[0] is outer.array
-        key = None if inside else _key(function, args, kwargs)
+        output = args[place] if place < len(args) else kwargs.get("output")
+        rest = (*args[1:place], *args[place + 1 :])
+        key = None if inside else _key(function, args[0] if args else None, rest, kwargs, output)
         if key is None:
             return function(*args, **kwargs)
         array = plain(cast("NDArray[Any]", args[0]))
+        out = cast("NDArray[Any]", output) if isinstance(output, np.ndarray) else None
+        if out is not None and shares_voxels(out, array):
+            return function(*args, **kwargs)
         found = _table.pop(key, None)
         if found is None:
             again = cast("Callable[..., _R]", function)
             return _recorded(key, array, lambda: again(array, *args[1:], **kwargs))
         try:
-            out = np.empty(found.shape, found.dtype)
+            out = np.empty(found.shape, found.dtype) if out is None else out
             found.expr.run_again(array, out, IN_MEMORY_LIMIT, threads())
         except MemoryError:
             # Another limit may do.
@@ -126,19 +134,37 @@ def forgo() -> None:
         _running.call.forgone = True
 
 
-def _key(function: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
+def _key(
+    function: object, array: object, args: Sequence[Any], kwargs: dict[str, Any], output: object
+) -> object:
     """What a filter builds depends on; none if it does not say so by value, or the array is no plain one."""
-    array = args[0] if args else None
     # Other types derived from NumPy's may mean something else.
     if not isinstance(array, np.ndarray) or type(array) not in {np.ndarray, LazyArray}:
         return None
     if not array.size or not array.dtype.isnative:
         return None
     try:
-        named = [(name, _token(value)) for name, value in kwargs.items()]
-        return (function, array.shape, array.dtype.char, *map(_token, args[1:]), *named)
+        named = [(name, _token(value)) for name, value in kwargs.items() if name != "output"]
+        own = (array.shape, array.dtype.char)
+        return (function, own, _out_token(output), *map(_token, args), *named)
     except TypeError:
         return None
+
+
+def _out_token(output: object) -> object:
+    """As `_token`; arrays that take results as they are computed are alike if they have a shape and dtype.
+
+    Raises
+    ------
+    TypeError
+        For any other array.
+    """
+    if not isinstance(output, np.ndarray):
+        return _token(output)
+    flags = output.flags
+    if type(output) is np.ndarray and flags.carray and output.dtype.isnative:
+        return "out", output.shape, output.dtype.char
+    raise TypeError(output)
 
 
 def _token(value: object) -> object:
