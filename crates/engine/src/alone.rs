@@ -12,6 +12,7 @@
 //!
 //! Where such an expression is short, a cache holds its results, and what it reads is new each time, as in
 //! `a = a * 2 + 1`, the barriers for what it reads cost more than passes over a cache: its operations run one by one.
+//! So do those before a write to memory that the program sees, as in `a[1:] = np.roll(a, 1)[1:]`.
 
 use crate::engine::unknown;
 use crate::put_off;
@@ -98,6 +99,8 @@ pub(crate) struct Alone {
 pub(crate) struct Ran<'a> {
     pub(crate) list: &'a [Node],
     pub(crate) wanted: Option<SlotId>,
+    /// Its last operation writes to memory that the program sees, so the list had to run.
+    pub(crate) seen: bool,
     /// What it reads got barriers, and a cache holds what it makes.
     pub(crate) barred: bool,
 }
@@ -116,6 +119,7 @@ impl Alone {
         let &Ran {
             list,
             wanted,
+            seen,
             barred,
         } = ran;
         let meets = |node: &Node| !wanted.is_some_and(|wanted| fills(node, wanted));
@@ -135,9 +139,13 @@ impl Alone {
             self.last.note(node.site, false);
         }
         self.last.note(last.site, ends);
+        let places = 1 + list
+            .windows(2)
+            .filter(|two| two[0].site != two[1].site)
+            .count();
+        let short = ends && list.len() <= SHORT || seen && places <= SHORT;
         for node in list {
-            self.separate
-                .note(node.site, ends && barred && list.len() <= SHORT);
+            self.separate.note(node.site, short && barred);
         }
     }
 }
@@ -283,6 +291,7 @@ mod tests {
         let ran = Ran {
             list,
             wanted,
+            seen: false,
             barred,
         };
         alone.learn(&ran, |slot| slot.0 >= 100);
@@ -358,6 +367,27 @@ mod tests {
             learn(&alone, &[node(20, 1), node(40, 100)], None);
         }
         assert!(!alone.last.knows(30) && !alone.last.knows(40));
+    }
+
+    #[test]
+    fn operations_of_two_lines_before_a_write_that_is_seen_are_separate() {
+        let alone = Alone::new();
+        let rolled = [node(20, 100), node(20, 100), node(30, 101)];
+        let learn_seen = |list: &[Node], barred| {
+            let ran = Ran {
+                list,
+                wanted: None,
+                seen: true,
+                barred,
+            };
+            alone.learn(&ran, |slot| slot.0 >= 100);
+        };
+        (0..KNOWN).for_each(|_| learn_seen(&rolled, true));
+        assert!([20, 30].iter().all(|&site| alone.separate.knows(site)));
+        learn_seen(&[node(20, 100), node(40, 100), node(30, 101)], true);
+        assert!(!alone.separate.knows(20), "one pass is quicker than three");
+        (0..KNOWN).for_each(|_| learn_seen(&rolled, false));
+        assert!(!alone.separate.knows(20), "no barrier is spared");
     }
 
     #[test]

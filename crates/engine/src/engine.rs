@@ -341,7 +341,10 @@ impl Engine {
     pub fn run_due(&self, due: Due) -> Result<(), EngineError> {
         match due {
             Due::Later => Ok(()),
-            Due::Now => self.flush(),
+            Due::Now => {
+                let _turn = self.turns.take();
+                self.run_list(Wanted::Seen)
+            }
             Due::Full => {
                 let started = Instant::now();
                 let count = whole_iterations(&self.table().list);

@@ -49,7 +49,7 @@ pub(crate) fn choose(
             let last = list.last().map_or(&[][..], |last| &last.ins);
             last.iter().filter_map(Operand::slot).collect()
         }
-        Wanted::All | Wanted::First(_) | Wanted::Memory(_) => return Vec::new(),
+        Wanted::All | Wanted::Seen | Wanted::First(_) | Wanted::Memory(_) => return Vec::new(),
     };
     let mut found: Vec<PutOff> = Vec::new();
     for slot in sought {

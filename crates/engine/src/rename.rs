@@ -77,6 +77,7 @@ impl Engine {
         };
         if hidden
             && entry.block.is_none()
+            && !entry.zeroed
             && covers(layout, entry.nbytes)
             && let Ok(block) = self.pool().get(shadow.nbytes, false)
         {

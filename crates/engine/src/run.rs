@@ -128,6 +128,8 @@ impl Slots for Apart<'_> {
 pub(crate) enum Wanted {
     /// For the sake of all that it does.
     All,
+    /// Its last operation writes to memory that the program sees.
+    Seen,
     /// It is full: so many operations at its start run.
     First(usize),
     /// Somebody reads a slot.
@@ -141,7 +143,7 @@ pub(crate) enum Wanted {
 impl Wanted {
     fn slot(self) -> Option<SlotId> {
         match self {
-            Wanted::All | Wanted::First(_) | Wanted::End => None,
+            Wanted::All | Wanted::Seen | Wanted::First(_) | Wanted::End => None,
             Wanted::Value(slot) | Wanted::Memory(slot) => Some(slot),
         }
     }
@@ -178,6 +180,7 @@ impl Engine {
             let ran = Ran {
                 list: &batch.list,
                 wanted: wanted.slot(),
+                seen: matches!(wanted, Wanted::Seen),
                 barred: batch.barred && outs(&batch.list).all(near),
             };
             self.alone.learn(&ran, |slot| batch.is_live(slot));
@@ -489,7 +492,8 @@ impl Engine {
             }
             _ => {}
         }
-        let block = self.block(entry.nbytes, false)?;
+        let block = self.block(entry.nbytes, entry.zeroed)?;
+        entry.zeroed = false;
         let address = block.ptr().expose_provenance() as u64;
         entry.block = Some(block);
         Ok(address)

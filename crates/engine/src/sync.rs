@@ -148,7 +148,7 @@ impl Engine {
     }
 
     /// Hands the value of a slot without pending writes to the guard; one that was never written gets
-    /// arbitrary contents. The caller has the turn.
+    /// zeros or arbitrary contents. The caller has the turn.
     fn materialise(&self, slot: SlotId) -> Result<(), EngineError> {
         let mut table = self.table();
         let Some(entry) = table.get_mut(slot) else {
@@ -170,8 +170,9 @@ impl Engine {
         let block = match entry.block.take() {
             Some(block) => block,
             None if has_value => return Ok(()),
-            None => self.block(entry.nbytes, false)?,
+            None => self.block(entry.nbytes, entry.zeroed)?,
         };
+        entry.zeroed = false;
         let (has_reader, nbytes) = (entry.reads > 0, entry.nbytes);
         self.pending.set(slot.0, false);
         self.hand(guard, guarded, block, nbytes);

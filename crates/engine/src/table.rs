@@ -60,6 +60,8 @@ pub(crate) struct Entry {
     /// Memory that the program got with the slot and has not asked for since: its pages may be taken
     /// back, because nobody but the program's own accesses can know the address.
     pub(crate) fresh: bool,
+    /// The memory that it gets is to be zeros.
+    pub(crate) zeroed: bool,
     /// Kernels that run now may use its address.
     pub(crate) running: bool,
     /// Recorded operations that read it, and that write it.
@@ -153,6 +155,7 @@ impl Table {
             stands_in: false,
             readers: 0,
             fresh: false,
+            zeroed: false,
             running: false,
             reads: 0,
             writes: 0,

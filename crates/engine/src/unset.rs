@@ -2,16 +2,16 @@
 //!
 //! Most are looked at next, so their memory lies at their address. Where a recorded operation writes to such an array
 //! before anybody looks, its pages have to be taken back, which costs more than a small operation: the next array made
-//! at that place of the program gets a block that waits beside the address, as computed values do. Once somebody looks
-//! at such an array first, the place is forgotten.
+//! at that place of the program has no memory before such an operation runs. So the arrays that the steps of a loop make
+//! and drop use one block after the other, though all steps are recorded before the first one runs. Once somebody looks at
+//! such an array first, the place is forgotten.
 
 use crate::table::{Home, Table};
 use crate::{Engine, EngineError, NewSlot};
-use arrayloom_guard::Guard;
 use arrayloom_ir::SlotId;
 
 impl Engine {
-    /// A slot that the program may read and write now, for an array made at `site`; zero for a place that is not
+    /// A slot that the program may read and write, for an array made at `site`; zero for a place that is not
     /// known.
     ///
     /// # Errors
@@ -23,11 +23,10 @@ impl Engine {
         site: u32,
     ) -> Result<NewSlot, EngineError> {
         let written_late = self.table().written_late.contains(&site);
-        let beside = self.guard().filter(|_| written_late);
-        match beside.and_then(|guard| self.beside(guard, nbytes, zeroed)) {
-            Some(new) => Ok(new),
-            None => self.new_ready(nbytes, zeroed),
-        }
+        let late = written_late
+            .then(|| self.unset_yet(nbytes, zeroed))
+            .flatten();
+        late.map_or_else(|| self.new_ready(nbytes, zeroed), Ok)
     }
 
     /// True for new memory that somebody looked at without asking: its pages lie at the address.
@@ -39,16 +38,13 @@ impl Engine {
         }
     }
 
-    /// A slot whose bytes wait beside its address.
-    fn beside(&self, guard: &Guard, nbytes: usize, zeroed: bool) -> Option<NewSlot> {
-        let block = self.block(nbytes, zeroed).ok()?;
-        let Some(guarded) = guard.alloc(nbytes) else {
-            self.put(block);
-            return None;
-        };
-        guard.computed(guarded, block);
-        guard.unprotect(guarded);
-        Some(self.enter(guard, guarded, nbytes, false))
+    /// A slot that gets its memory from the first operation that needs it.
+    fn unset_yet(&self, nbytes: usize, zeroed: bool) -> Option<NewSlot> {
+        let new = self.new_lazy(nbytes)?;
+        if let Some(entry) = self.table().get_mut(new.slot) {
+            (entry.fresh, entry.zeroed) = (true, zeroed);
+        }
+        Some(new)
     }
 }
 

@@ -119,3 +119,32 @@ def test_arrays_that_are_dropped_unseen_give_their_memory_back(xp, learned):
         make(xp, learned)
     _ext.flush()
     assert _ext.stats()["live_slots"] == live
+
+
+def test_the_steps_of_a_recorded_loop_use_one_memory(xp, learned):
+    _ext.flush()
+    before = _ext.stats()["pool"]["live_bytes"]
+    a = xp.arange(float(SIZE))
+    live = []
+    for _ in range(8):
+        b = make(xp, learned)
+        b[10:] = a[:-10]
+        b[:10] = a[-10:]
+        a += xp.sqrt(b[::-1])
+        live.append(_ext.stats()["pool"]["live_bytes"] - before)
+    assert max(live) == 0, "nothing has run, so nothing has memory"
+    assert a[3] > 3.0
+
+
+@pytest.mark.parametrize("maker", ["zeros", "zeros_like"])
+def test_what_is_not_written_of_late_memory_is_zero(xp, maker):
+    def step(k):
+        a = make(xp, maker)
+        xp.sqrt(xp.arange(float(SIZE)), out=a, where=xp.arange(SIZE) % 3 == k % 3)
+        return a * 2
+
+    for k in range(20):
+        expected = numpy.where(
+            numpy.arange(SIZE) % 3 == k % 3, 2 * numpy.sqrt(numpy.arange(SIZE)), 0
+        )
+        assert numpy.array_equal(plain_view(step(k)), expected)
