@@ -10,6 +10,7 @@ mod batch;
 use crate::Isa;
 use crate::cell::Cell;
 use crate::fold::FoldState;
+use crate::isa;
 use crate::jit::{Rows, Scratch};
 use crate::kern::{Found, Raise, fill};
 use crate::mxcsr;
@@ -111,11 +112,21 @@ impl<'a> Worker<'a> {
                 }
             });
         }
-        // Compiled code asks for its lines in long even streams, which the processor foresees; folds ask
-        // for them themselves.
-        let is_fold = |step: &Step<usize>| matches!(step, Step::Fold { .. });
-        let alone = program.steps.iter().all(is_fold);
-        let fetched = if program.far && program.segments.is_empty() && !alone {
+        // Compiled code asks for its lines in long even streams, which the processor foresees, and so does the C
+        // library where it copies; folds ask for them themselves.
+        let alone = program.steps.iter().all(|step| match *step {
+            Step::Fold { .. } => true,
+            Step::Store {
+                lane, size, from, ..
+            } => {
+                let reads = moving.iter().find(|&&(slot, _)| slot == from);
+                let even = |lane| nest.step(lane) == size.cast_signed();
+                even(lane) && reads.is_some_and(|&(_, lane)| even(lane))
+            }
+            _ => false,
+        });
+        let asks = program.far && program.segments.is_empty() && !alone && isa::ahead() > 0;
+        let fetched = if asks {
             distinct(&moving, nest)
         } else {
             Vec::new()

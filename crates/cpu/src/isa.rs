@@ -53,8 +53,8 @@ impl fmt::Display for Isa {
 }
 
 /// Bytes from what a fold reads to the lines that it asks for ahead of time: one core alone waits for memory otherwise. None
-/// on AMD's processors: where nothing is written they follow straight reads by themselves, and what they are asked for
-/// besides makes them slower (docs/decisions/0017-sums-in-the-order-of-memory.md).
+/// on AMD's processors, where tiles are not asked for ahead either: they follow straight reads by themselves, and what they
+/// are asked for besides makes them slower (docs/decisions/0017-sums-in-the-order-of-memory.md).
 pub(crate) fn ahead() -> usize {
     if is_amd() { 0 } else { 4096 }
 }

@@ -18,27 +18,23 @@ const SHORT: usize = 2048;
 ///
 /// A string copy of the processor, which the C library uses for longer parts, takes twenty times as long on
 /// some where the target lies a few bytes further within its page than the source (glibc bug 30994). A
-/// shift by an element gives just that, so such parts go by a loop of our own.
+/// shift by an element gives just that, so such parts are short, and the last one is first: what is read then lies
+/// within its page before all that was written.
 ///
 /// # Safety
 /// `bytes` bytes may be read at `from` and written at `out`; both are apart.
 pub(crate) unsafe fn copy(from: *const u8, out: *mut u8, bytes: usize) {
-    type Part = [u64; 4];
     let ahead = out.addr().wrapping_sub(from.addr()) % PAGE;
-    let whole = if bytes > SHORT && (1..64).contains(&ahead) {
-        bytes - bytes % size_of::<Part>()
+    let part = if (1..64).contains(&ahead) {
+        SHORT
     } else {
-        0
+        bytes.max(1)
     };
-    for at in (0..whole).step_by(size_of::<Part>()) {
+    for at in (0..bytes).step_by(part).rev() {
+        let (from, out) = (from.wrapping_add(at), out.wrapping_add(at));
         // SAFETY: promised by the caller.
-        let part = unsafe { from.wrapping_add(at).cast::<Part>().read_unaligned() };
-        // SAFETY: as above.
-        unsafe { out.wrapping_add(at).cast::<Part>().write_unaligned(part) };
+        unsafe { std::ptr::copy_nonoverlapping(from, out, part.min(bytes - at)) };
     }
-    let (from, out) = (from.wrapping_add(whole), out.wrapping_add(whole));
-    // SAFETY: as above.
-    unsafe { std::ptr::copy_nonoverlapping(from, out, bytes - whole) };
 }
 
 /// Copies `n` elements that lie `step` bytes apart to a tile.

@@ -428,6 +428,9 @@ fn allocate(
 /// the caches: calls are few, buffers fit.
 const COMPILED_BYTES: usize = 8192;
 
+/// Bytes of a tile that is copied from where it lies: the C library moves long pieces faster than many short ones.
+const COPIED_BYTES: usize = 1 << 20;
+
 /// Bytes of one operand of a tile that is folded in place.
 const FOLDED_BYTES: usize = 64 << 10;
 
@@ -441,18 +444,20 @@ fn tile_elems(buffers: usize, size: usize, row: usize, lowered: &Lowered) -> usi
     }
     let fit = L1_BYTES / (buffers.max(1) * size);
     let is_fold = |step: &Step<Place>| matches!(step, Step::Fold { .. });
-    // Folds of memory as it lies need no buffers.
-    let folds = buffers == 0 && lowered.steps.iter().all(is_fold);
+    // Folds and copies of memory as it lies need no buffers.
+    let folds = lowered.steps.iter().all(is_fold);
     let is_copy = |step: &Step<Place>| matches!(step, Step::Store { around: false, .. });
     let copies = lowered.steps.iter().all(is_copy);
+    let in_place = buffers == 0 && (folds || copies);
     let most = match lowered.steps.len() {
+        _ if copies && in_place => COPIED_BYTES,
         _ if copies || !lowered.segments.is_empty() => COMPILED_BYTES,
-        _ if folds => FOLDED_BYTES,
+        _ if in_place => FOLDED_BYTES,
         0..4 => SHORT_BYTES,
         _ => 4096,
     };
     let most = (most / size).max(128);
-    let fit = if folds { most } else { fit };
+    let fit = if in_place { most } else { fit };
     let power = fit.checked_ilog2().map_or(1, |bits| 1 << bits);
     power.clamp(128, most)
 }
