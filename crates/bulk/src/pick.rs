@@ -50,36 +50,6 @@ fn split<'a, T>(mut out: &'a mut [T], counts: &[usize]) -> Vec<&'a mut [T]> {
     parts
 }
 
-/// For each set of eight truth values, the numbers of the true ones in order.
-const CHOSEN: [[u8; 8]; 256] = {
-    let mut all = [[0; 8]; 256];
-    let mut set = 0;
-    while set < all.len() {
-        let (mut number, mut count) = (0, 0);
-        while number < 8 {
-            if set >> number & 1 == 1 {
-                all[set][count] = number;
-                count += 1;
-            }
-            number += 1;
-        }
-        set += 1;
-    }
-    all
-};
-
-/// Eight truth values as bits, the first one lowest, and how many are true.
-fn set_of(word: [u8; 8]) -> (u8, usize) {
-    let ones = u64::from_le_bytes(word.map(|m| u8::from(m != 0)));
-    // Each product brings all bytes to the highest one: each to a bit of its own, and as a sum.
-    let highest = |factor: u64| ones.wrapping_mul(factor).to_be_bytes()[0];
-    let (set, count) = (
-        highest(0x0102_0408_1020_4080),
-        highest(0x0101_0101_0101_0101),
-    );
-    (set, usize::from(count))
-}
-
 /// What there is to pick from.
 trait Values {
     type Value: Copy;
@@ -87,8 +57,8 @@ trait Values {
     /// The value of a number.
     fn one(&self, number: usize) -> Self::Value;
 
-    /// Of eight values from a number on, those that are chosen.
-    fn chosen(&self, number: usize, which: [u8; 8]) -> [Self::Value; 8];
+    /// The values of a block, from a number on.
+    fn of_block(&self, number: usize) -> impl Iterator<Item = Self::Value>;
 
     /// Values from a number on, as many as `out` takes.
     fn run(&self, number: usize, out: &mut [Self::Value]) {
@@ -105,14 +75,8 @@ impl<T: Copy> Values for &[T] {
         self[number]
     }
 
-    fn chosen(&self, number: usize, which: [u8; 8]) -> [T; 8] {
-        let eight = self[number..].first_chunk::<8>();
-        #[expect(
-            clippy::expect_used,
-            reason = "there is a value for each of eight truth values"
-        )]
-        let eight = eight.expect("eight values");
-        which.map(|i| eight[usize::from(i & 7)])
+    fn of_block(&self, number: usize) -> impl Iterator<Item = T> {
+        self[number..][..BLOCK].iter().copied()
     }
 
     fn run(&self, number: usize, out: &mut [T]) {
@@ -130,9 +94,9 @@ impl Values for Places {
         whole(self.0 + number)
     }
 
-    fn chosen(&self, number: usize, which: [u8; 8]) -> [i64; 8] {
-        let first = whole(self.0 + number);
-        which.map(|i| first + i64::from(i))
+    fn of_block(&self, number: usize) -> impl Iterator<Item = i64> {
+        let first = self.one(number);
+        (first..).take(BLOCK)
     }
 }
 
@@ -146,8 +110,8 @@ fn are_all(block: &[u8; BLOCK], value: u8) -> bool {
 }
 
 /// Writes the values of the true ones to `out`. Blocks that are false are skipped, runs of those that are true copied.
-/// Elsewhere truth values are seldom foreseeable, so they do not decide which way the program goes: of eight, a table
-/// tells the true ones; as many results are written, and the next ones go over those that were too many.
+/// Elsewhere truth values are seldom foreseeable, so they do not decide which way the program goes: every value is
+/// written, and the next one goes over it unless it was true.
 fn fill<V: Values>(mask: &[u8], out: &mut [V::Value], values: &V) {
     let mut place = 0;
     let (blocks, rest) = mask.as_chunks::<BLOCK>();
@@ -183,13 +147,10 @@ fn fill_block<V: Values>(
     (first, values): (usize, &V),
 ) -> usize {
     let mut place = 0;
-    for (i, &word) in block.as_chunks::<8>().0.iter().enumerate() {
-        let (set, count) = set_of(word);
-        // Before each word there are at most as many true ones as places.
-        if let Some(room) = room[place.min(8 * i)..].first_chunk_mut::<8>() {
-            *room = values.chosen(first + 8 * i, CHOSEN[usize::from(set)]);
-        }
-        place += count;
+    for (&m, value) in block.iter().zip(values.of_block(first)) {
+        // So many are true at most; the compiler need not ask.
+        room[place % BLOCK] = value;
+        place += usize::from(m != 0);
     }
     place
 }

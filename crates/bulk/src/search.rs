@@ -10,7 +10,7 @@ use crate::threads::{bands, on_threads, split, worth};
 const GROUP: usize = 16;
 
 /// How far from the place of the group before values are looked for first.
-const NEAR: [usize; 2] = [0, 8];
+const NEAR: [usize; 4] = [0, 8, 64, 512];
 
 /// A sorted table, as the ranks of its elements.
 pub struct Table {
@@ -119,23 +119,31 @@ pub struct Curve<'a> {
     table: Table,
     x: &'a [f64],
     y: &'a [f64],
+    /// Of the pieces, where they are fewer than the places that are asked for.
     slopes: Vec<f64>,
     left: f64,
     right: f64,
 }
 
 impl<'a> Curve<'a> {
-    /// The curve through these points, with its values beyond them. None if there are less than two, if their x are
-    /// not sorted or no numbers, or memory is short.
-    pub fn new([x, y]: [&'a [f64]; 2], left: Option<f64>, right: Option<f64>) -> Option<Curve<'a>> {
+    /// The curve through these points for so many places, with its values beyond the points. None if there are less than
+    /// two, if their x are not sorted or no numbers, or memory is short.
+    pub fn new(
+        [x, y]: [&'a [f64]; 2],
+        places: usize,
+        left: Option<f64>,
+        right: Option<f64>,
+    ) -> Option<Curve<'a>> {
         let (&first, &last) = (y.first()?, y.last()?);
         if x.len() != y.len() || x.len() < 2 || x.last()?.is_nan() {
             return None;
         }
         let mut slopes = Vec::new();
-        slopes.try_reserve_exact(x.len() - 1).ok()?;
-        let steps = x.windows(2).zip(y.windows(2));
-        slopes.extend(steps.map(|(x, y)| (y[1] - y[0]) / (x[1] - x[0])));
+        if x.len() <= places {
+            slopes.try_reserve_exact(x.len() - 1).ok()?;
+            let steps = x.windows(2).zip(y.windows(2));
+            slopes.extend(steps.map(|(x, y)| (y[1] - y[0]) / (x[1] - x[0])));
+        }
         Some(Curve {
             table: Table::new(x)?,
             x,
@@ -157,17 +165,15 @@ impl<'a> Curve<'a> {
             return self.left;
         };
         let (x0, y0) = (xs[before], ys[before]);
-        let Some((&slope, (&x1, &y1))) = self
-            .slopes
-            .get(before)
-            .zip(xs.get(count).zip(ys.get(count)))
-        else {
+        let Some((&x1, &y1)) = xs.get(count).zip(ys.get(count)) else {
             return if x > x0 { self.right } else { y0 };
         };
         if x0 == x {
             // The next point may be at infinity.
             return y0;
         }
+        let known = self.slopes.get(before).copied();
+        let slope = known.unwrap_or_else(|| (y1 - y0) / (x1 - x0));
         let value = slope * (x - x0) + y0;
         if !value.is_nan() {
             return value;
@@ -236,7 +242,7 @@ mod tests {
     fn places_near_those_before_are_found() {
         let table: Vec<f64> = (0..500).map(f64::from).collect();
         let ranks = Table::new(&table).expect("a sorted table");
-        for step in [0.0, 0.01, 0.3, 1.0, 2.5, -0.5] {
+        for step in [0.0, 0.01, 0.3, 1.0, 2.5, 20.0, -0.5] {
             let values: Vec<f64> = (0..300)
                 .map(|i| f64::from(i).mul_add(step, 240.0))
                 .collect();
@@ -265,14 +271,16 @@ mod tests {
     #[test]
     fn curves_pass_their_points() {
         let (x, y) = ([0.0, 1.0, 1.0, 4.0], [1.0, 3.0, 5.0, f64::INFINITY]);
-        let curve = Curve::new([&x, &y], None, Some(9.0)).expect("a curve");
         let places = [-1.0, 0.0, 0.25, 1.0, 2.0, 4.0, 4.5, f64::NAN];
-        let mut out = [0.0; 8];
-        curve.values(&places, &mut out, 2);
         let wanted = [1.0, 1.0, 1.5, 5.0, f64::INFINITY, f64::INFINITY, 9.0];
-        assert_eq!(out[..7], wanted);
-        assert!(out[7].is_nan());
-        assert!(Curve::new([&[], &[]], None, None).is_none());
-        assert!(Curve::new([&[1.0, f64::NAN], &[1.0, 1.0]], None, None).is_none());
+        for expected in [1, 8] {
+            let curve = Curve::new([&x, &y], expected, None, Some(9.0)).expect("a curve");
+            let mut out = [0.0; 8];
+            curve.values(&places, &mut out, 2);
+            assert_eq!(out[..7], wanted);
+            assert!(out[7].is_nan());
+        }
+        assert!(Curve::new([&[], &[]], 1, None, None).is_none());
+        assert!(Curve::new([&[1.0, f64::NAN], &[1.0, 1.0]], 1, None, None).is_none());
     }
 }

@@ -211,7 +211,7 @@ pub(crate) fn interp<'py>(
     }
     // SAFETY: packed arrays of doubles, with computed values that are held here.
     let points = [x, y].map(|points| unsafe { slices::elements::<f64>(points, points.len()) });
-    let Some(curve) = Curve::new(points, left, right) else {
+    let Some(curve) = Curve::new(points, count, left, right) else {
         leave!(Delegated)
     };
     let result = birth::fresh(py, DType::F64, at.shape())?;
