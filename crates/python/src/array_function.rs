@@ -12,8 +12,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
-/// Functions in C that read their operands, and why a call of them is left to NumPy.
-const IN_C: [(&str, Reason); 33] = [
+/// Functions that are recorded, or that are C and read their operands, and why a call of them is left to NumPy.
+const IN_C: [(&str, Reason); 34] = [
     ("concatenate", Reason::Delegated),
     ("copy", Reason::Delegated),
     ("inner", Reason::Library),
@@ -42,6 +42,7 @@ const IN_C: [(&str, Reason); 33] = [
     ("shares_memory", Reason::Library),
     ("empty_like", Reason::Library),
     ("einsum", Reason::Library),
+    ("roll", Reason::Delegated),
     // These take a better way for arrays that are exactly `ndarray`.
     ("nanmax", Reason::Delegated),
     ("nanmin", Reason::Delegated),

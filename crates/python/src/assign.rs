@@ -4,11 +4,15 @@ use crate::map::{self, Options, Outcome};
 use crate::np::{self, Arr};
 use crate::operand::{Input, classify, integers, whole};
 use crate::ops::{self, OpEntry};
-use crate::state;
+use crate::{state, sync};
 use arrayloom_types::{DType, Kind, Scalar};
+use numpy::npyffi::flags::NPY_ARRAY_C_CONTIGUOUS;
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::prelude::*;
 use std::sync::OnceLock;
+
+/// One thread moves so many bytes in a cache that all threads share.
+const ONE_MOVE: usize = 32 << 20;
 
 static COPY: OnceLock<&'static OpEntry> = OnceLock::new();
 
@@ -59,6 +63,31 @@ pub(crate) fn copy_into<'py>(
         ..Options::default()
     };
     record(py, value, &options)
+}
+
+/// The two views as vectors, where `view[...] = value` moves elements of an array that is there by some places, as in
+/// `a[:-1] = a[1:]`: NumPy moves the elements of vectors where they lie. Recorded, the old ones would be copied first.
+pub(crate) fn moved<'py>(
+    view: &Bound<'py, PyAny>,
+    value: &Bound<'py, PyAny>,
+) -> PyResult<Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
+    let (Some(to), Some(from)) = (Arr::of(view), Arr::of(value)) else {
+        return Ok(None);
+    };
+    let bytes = to.nbytes();
+    let overlap = (1..bytes).contains(&to.addr().abs_diff(from.addr()));
+    let same = || to.dtype().is_some() && to.dtype() == from.dtype() && to.shape() == from.shape();
+    let in_order = |array: Arr| array.has(NPY_ARRAY_C_CONTIGUOUS);
+    if !(overlap && bytes < ONE_MOVE && in_order(to) && in_order(from) && same())
+        || !(to.writeable() && sync::is_settled(to) && sync::is_value_there(from))
+    {
+        return Ok(None);
+    }
+    if to.ndim() == 1 {
+        return Ok(Some((view.clone(), value.clone())));
+    }
+    let flat = |array: &Bound<'py, PyAny>| array.call_method1("reshape", (-1,));
+    Ok(Some((flat(view)?, flat(value)?)))
 }
 
 /// Assignment drops leading axes of extent one that the target lacks.

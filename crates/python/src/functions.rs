@@ -8,7 +8,7 @@ use crate::map::{self, Options, Outcome, leave};
 use crate::masks;
 use crate::np::{self, Arr};
 use crate::operand::{Input, Reason, classify};
-use crate::{ops, searches, state};
+use crate::{ops, roll, searches, state};
 use arrayloom_types::DType;
 use numpy::npyffi::flags::{NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_F_CONTIGUOUS};
 use pyo3::prelude::*;
@@ -28,6 +28,7 @@ pub(crate) fn call<'py>(
         ("copyto", [target, value]) => copy_to(py, target, value, kwargs),
         ("putmask", [target, mask, value]) if kwargs.is_empty() => put_mask(target, mask, value),
         ("concatenate", _) => join::concatenate(py, args, kwargs),
+        ("roll", _) => roll::roll(py, args, kwargs),
         ("copy", [array]) if kwargs.is_empty() => copies::duplicate(array, None, 'K'),
         ("searchsorted", _) => searches::searchsorted(py, args, kwargs),
         ("digitize", _) => searches::digitize(py, args, kwargs),

@@ -237,6 +237,9 @@ pub(crate) unsafe extern "C" fn set(
                 if is_small_and_there(&view, &value) {
                     return np::assign(&view, &value).map(|()| 0);
                 }
+                if let Some((view, value)) = assign::moved(&view, &value)? {
+                    return np::assign(&view, &value).map(|()| 0);
+                }
                 assign::copy_into(py, &view, &value)?
             }
             Key::Other if takes_few(array, &key, &value) => {

@@ -56,6 +56,7 @@ mod pydevice;
 mod quantiles;
 mod ranges;
 mod record;
+mod roll;
 mod runner;
 mod searches;
 mod seeming;

@@ -29,6 +29,11 @@ pub(crate) fn short_moves_crawl(crawls: bool) {
     CRAWLS.store(crawls, Ordering::Relaxed);
 }
 
+/// True where the C library crawls: it moves rows of so many bytes to a place that lies so many bytes further.
+pub(crate) fn crawls(ahead: usize, row: usize) -> bool {
+    CRAWLS.load(Ordering::Relaxed) && (1..LINE).contains(&(ahead % PAGE)) && row >= STRING_MOVE
+}
+
 /// A result, or the reason why NumPy must give it.
 pub(crate) enum Outcome<'py> {
     /// Recorded.
@@ -329,21 +334,20 @@ impl Call<'_> {
         }
         // Others may join a write to new memory, unless this line is known for its haste.
         let site = site::capture(py)?;
-        Ok(site.is_some_and(|site| record::at_once(target.pending, bytes, site)))
+        Ok(site.is_some_and(|site| record::at_once(false, bytes, site)))
     }
 
     /// True for a copy to a place a few bytes further in its page than the original, such as `b[1:] = a[:-1]` of arrays
     /// that begin with a page, where the C library takes ten times as long as for others; our kernels do not.
     fn moves_by_few(&self, target: &View) -> bool {
-        let (true, [Input::View(from)]) = (CRAWLS.load(Ordering::Relaxed), self.inputs.as_slice())
-        else {
+        let [Input::View(from)] = self.inputs.as_slice() else {
             return false;
         };
-        let ahead = target.array.addr().wrapping_sub(from.array.addr()) % PAGE;
+        let ahead = target.array.addr().wrapping_sub(from.array.addr());
         let size = target.layout.dtype.size();
         let row = target.layout.shape.last().map_or(0, |extent| extent * size);
         let apart = target.slot != from.slot;
-        apart && (1..LINE).contains(&ahead) && row >= STRING_MOVE && self.is_copy()
+        apart && crawls(ahead, row) && self.is_copy()
     }
 
     /// True for an assignment.
