@@ -60,7 +60,12 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "white_tophat": (3,),
     "wiener_filter": (3,),
 }
-_WORDS: dict[str, dict[str, Any]] = {"entropy_filter": {"range": (0.0, 256.0)}}
+# What they would else find in the array, or take from its dtype.
+_WORDS: dict[str, dict[str, Any]] = {
+    "entropy_filter": {"range": (0.0, 256.0)},
+    "threshold_sauvola": {"r": 90.0},
+    "wiener_filter": {"noise": 4.0},
+}
 _NO_FILTERS = {"ball", "ellipsoid", "generate_binary_structure", "iterate_structure", "difference"}
 _FILTERS = sorted(set(filters.__all__) - _NO_FILTERS)
 
@@ -78,8 +83,26 @@ def images(dtype: str = "f4", shape: tuple[int, ...] = (9, 8)) -> Iterator[Any]:
         yield (random.random(shape) * 200).astype(dtype)
 
 
-def apply(name: str, image: Any) -> Any:
-    return getattr(filters, name)(image, *_ARGUMENTS.get(name, ()), **_WORDS.get(name, {}))
+def ranges(dtype: str, shape: tuple[int, ...] = (9, 8)) -> Iterator[Any]:
+    """Arrays of very different values: few, one, negative, all that there are."""
+    random = np.random.default_rng(5)
+    yield random.integers(0, 6, shape).astype(dtype)
+    yield np.full(shape, 77, dtype)
+    yield np.zeros(shape, dtype)
+    if dtype == "?":
+        return
+    if dtype in {"f4", "f8"}:
+        each = [(0, 1), (-900, -100), (-1e30, 1e30), (1e-30, 1e-29), (0, 500)]
+        yield from ((lo + random.random(shape) * (hi - lo)).astype(dtype) for lo, hi in each)
+        return
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    for lo, hi in [(low, high), (high - 9, high), (low, low + 9), (0, 100)]:
+        yield random.integers(lo, hi, shape, dtype, endpoint=True)
+
+
+def apply(name: str, image: Any, words: dict[str, Any] | None = None) -> Any:
+    words = _WORDS.get(name, {}) if words is None else words
+    return getattr(filters, name)(image, *_ARGUMENTS.get(name, ()), **words)
 
 
 def fresh(call: Callable[[], Any]) -> Any:
@@ -105,6 +128,19 @@ def test_other_arrays_get_their_own_results(name: str, dtype: str) -> None:
         image = next(each)
         found = apply(name, image)
         assert same(found, fresh(lambda x=image: apply(name, x)))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "u1", "i1", "f8", "i8", "?"])
+@pytest.mark.parametrize("name", _FILTERS)
+def test_arrays_of_other_ranges_get_their_own_results(name: str, dtype: str) -> None:
+    for words in ({}, _WORDS.get(name, {})):
+        for image in ranges(dtype):
+            found = apply(name, image, words)
+            assert same(found, fresh(lambda x=image, w=words: apply(name, x, w)))
+            if name != "identity":
+                out = np.zeros_like(found)
+                assert apply(name, image, words | {"output": out}) is out
+                assert same(out, found)
 
 
 @pytest.mark.parametrize("name", _FILTERS)
@@ -264,6 +300,13 @@ def test_the_table_is_small_and_forgets_what_was_not_used() -> None:
         filters.gaussian_filter(next(each), 1.1 + number / 1000)
     assert len(_kept._table) == _kept._MOST
     assert first in _kept._table
+
+
+def test_a_range_of_the_array_is_not_kept() -> None:
+    image = np.array([0, 1, 2, 3, 4, 5], "f4")
+    for x in (image, image * 100):
+        assert same(filters.entropy_filter(x, 3), filters.entropy_filter(image, 3, range=(0, 5)))
+    assert len(_kept._table) == 1
 
 
 def test_large_windows_are_not_kept() -> None:

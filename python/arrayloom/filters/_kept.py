@@ -66,7 +66,7 @@ _table: dict[object, _Kept] = {}
 
 
 def kept(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Keeps what `function` builds; voxels must have no influence on that.
+    """Keeps what `function` builds; where voxels have an influence on that, it has to `forgo`.
 
     A filter that calls another on its array is kept as one.
     """
@@ -129,7 +129,7 @@ def built(result: Volume, expr: VolumeExpr, array: NDArray[Any]) -> None:
 
 
 def forgo() -> None:
-    """Says that this call builds nothing to keep: it warns, which it must do again, or it takes much memory."""
+    """Says that this call builds nothing to keep: it warns, which it must do again, takes much memory, or uses voxels."""
     if _running.call is not None:
         _running.call.forgone = True
 

@@ -12,6 +12,7 @@ from arrayloom import volumes
 from arrayloom._ext import VolumeExpr
 from arrayloom._volumes.sources import as_volume
 from arrayloom._volumes.volume import Volume
+from arrayloom.filters import _kept
 from arrayloom.filters._common import (
     Devices,
     Footprint,
@@ -206,6 +207,8 @@ def entropy_filter(
 
 def _range(volume: Volume, limit: Limit) -> tuple[float, float]:
     """The extrema of a volume; 0 and 0 of none."""
+    # They are of these voxels only.
+    _kept.forgo()
     if volume.size == 0:
         return 0.0, 0.0
     low, high = volumes.min_max(volume, memory_limit=limit)
