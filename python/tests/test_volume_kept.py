@@ -13,61 +13,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.filter_arguments import ARGUMENTS, FILTERS
 
 from arrayloom import filters
 from arrayloom.filters import _kept
 
-# What filters need beside the array.
-_ARGUMENTS: dict[str, tuple[Any, ...]] = {
-    "anisotropic_diffusion": (2, 30.0),
-    "bilateral_filter": (30.0,),
-    "black_tophat": (3,),
-    "closing": (3,),
-    "convolve": ([[1.0, 2.0, 0.5], [0.0, 1.0, -1.0]],),
-    "convolve1d": ([1.0, 2.0, 0.5],),
-    "correlate": (np.arange(9.0).reshape(3, 3),),
-    "correlate1d": ([1, 2, 3], 0),
-    "cv_filter": (3,),
-    "difference_of_gaussians": (1.0, 2.0),
-    "entropy_filter": (3,),
-    "gaussian_filter": (1.5,),
-    "gaussian_filter1d": (1.5,),
-    "gaussian_gradient_magnitude": (1.0,),
-    "gaussian_laplace": (1.0,),
-    "grey_closing": ((2, 3),),
-    "grey_dilation": (3,),
-    "grey_erosion": (3,),
-    "grey_opening": (3,),
-    "high_pass": (2.0,),
-    "maximum_filter": (3,),
-    "maximum_filter1d": (3,),
-    "mean_filter": (3,),
-    "median_filter": (3,),
-    "minimum_filter": (3,),
-    "minimum_filter1d": (3,),
-    "morphological_gradient": (3,),
-    "morphological_laplace": (3,),
-    "nl_means": (10.0,),
-    "opening": (3,),
-    "percentile_filter": (30.0, 3),
-    "rank_filter": (2, 3),
-    "std_filter": (3,),
-    "threshold_niblack": (3,),
-    "threshold_sauvola": (3,),
-    "uniform_filter1d": (3,),
-    "unsharp_mask": (1.0,),
-    "var_filter": (3,),
-    "white_tophat": (3,),
-    "wiener_filter": (3,),
-}
 # What they would else find in the array, or take from its dtype.
 _WORDS: dict[str, dict[str, Any]] = {
     "entropy_filter": {"range": (0.0, 256.0)},
     "threshold_sauvola": {"r": 90.0},
     "wiener_filter": {"noise": 4.0},
 }
-_NO_FILTERS = {"ball", "ellipsoid", "generate_binary_structure", "iterate_structure", "difference"}
-_FILTERS = sorted(set(filters.__all__) - _NO_FILTERS)
 
 
 @pytest.fixture(autouse=True)
@@ -102,7 +58,7 @@ def ranges(dtype: str, shape: tuple[int, ...] = (9, 8)) -> Iterator[Any]:
 
 def apply(name: str, image: Any, words: dict[str, Any] | None = None) -> Any:
     words = _WORDS.get(name, {}) if words is None else words
-    return getattr(filters, name)(image, *_ARGUMENTS.get(name, ()), **words)
+    return getattr(filters, name)(image, *ARGUMENTS.get(name, ()), **words)
 
 
 def fresh(call: Callable[[], Any]) -> Any:
@@ -121,7 +77,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 @pytest.mark.parametrize("dtype", ["f4", "u1", "f8", "i8", "?"])
-@pytest.mark.parametrize("name", _FILTERS)
+@pytest.mark.parametrize("name", FILTERS)
 def test_other_arrays_get_their_own_results(name: str, dtype: str) -> None:
     each = images(dtype)
     for _ in range(3):
@@ -131,7 +87,7 @@ def test_other_arrays_get_their_own_results(name: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["f4", "u1", "i1", "f8", "i8", "?"])
-@pytest.mark.parametrize("name", _FILTERS)
+@pytest.mark.parametrize("name", FILTERS)
 def test_arrays_of_other_ranges_get_their_own_results(name: str, dtype: str) -> None:
     for words in ({}, _WORDS.get(name, {})):
         for image in ranges(dtype):
@@ -143,7 +99,7 @@ def test_arrays_of_other_ranges_get_their_own_results(name: str, dtype: str) -> 
                 assert same(out, found)
 
 
-@pytest.mark.parametrize("name", _FILTERS)
+@pytest.mark.parametrize("name", FILTERS)
 def test_no_array_is_held(name: str) -> None:
     each = images()
     for _ in range(2):
@@ -159,10 +115,10 @@ def test_no_array_is_held(name: str) -> None:
 
 def test_most_filters_are_kept() -> None:
     image = next(images())
-    for name in _FILTERS:
+    for name in FILTERS:
         apply(name, image)
     names = {key[0].__name__ for key in _kept._table if isinstance(key, tuple)}
-    assert set(_FILTERS) - names <= {
+    assert set(FILTERS) - names <= {
         "binary_fill_holes",
         "binary_propagation",
         "closing",

@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from support.filter_arguments import ARGUMENTS, FILTERS
 
 from arrayloom import filters as f
 from arrayloom import volumes as v
+from arrayloom._ext import VolumeExpr
+from arrayloom._volumes.in_place import _Reads
 from arrayloom.errors import BudgetError
 
 X = np.random.default_rng(2).random((24, 24, 24)).astype("f4")
@@ -71,6 +74,8 @@ def test_files_that_are_read_are_not_written(tmp_path, make):
     target, source = make(tmp_path)
     with pytest.raises(ValueError, match="read and cannot be written at the same time"):
         v.save(target, f.gaussian_filter(v.open(source), 1), memory_limit="100KiB")
+    with pytest.raises(ValueError, match="read and cannot be written at the same time"):
+        v.save(target, f.median_filter(v.open(target), 3))
     assert np.array_equal(np.asarray(target[:, :, :]), X)
 
 
@@ -81,6 +86,38 @@ def test_mapped_files_are_written_over_voxel_by_voxel(tmp_path):
     # Outputs of filters wait until everything is read.
     f.gaussian_filter(second, 1, output=first, memory_limit="60KiB")
     assert np.array_equal(first, f.gaussian_filter(X * 2, 1))
+
+
+# Those of arrays only are left out.
+@pytest.mark.parametrize("name", sorted(set(FILTERS) - {"binary_fill_holes", "binary_propagation"}))
+@pytest.mark.parametrize("shape", [(50,), (9, 8), (9, 8, 7)])
+def test_all_filters_are_saved_over_what_they_read(tmp_path, name, shape):
+    x = np.random.default_rng(0).random(shape) * 9
+    given = tuple(range(3, 3 + 2 * len(shape), 2)) if name in {"correlate", "convolve"} else ()
+    words = [np.arange(np.prod(given)).reshape(given)] if given else ARGUMENTS.get(name, ())
+    words = [3] if name == "grey_closing" else words
+
+    def filtered(a):
+        return getattr(f, name)(a, *words)
+
+    expected = filtered(x).astype(x.dtype)
+    file = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", x.dtype, shape)
+    file[...] = x
+    same = name == "identity"
+    if same:
+        v.save(file, filtered(v.open(file)))
+    else:
+        with pytest.raises(ValueError, match="read and cannot be written at the same time"):
+            v.save(file, filtered(v.open(file)).astype(x.dtype))
+    assert np.array_equal(file, x)
+    v.save(x, filtered(v.open(x)).astype(x.dtype), memory_limit="1MiB")
+    assert np.array_equal(x, expected)
+
+
+def test_no_operation_is_hidden_where_places_are_followed():
+    reads = _Reads(straight=False)
+    operations = {name for name in dir(VolumeExpr) if not name.startswith("_")}
+    assert operations & set(dir(reads)) == {"call"}
 
 
 def test_moved_voxels_are_not_looked_at_at_the_ends_only():

@@ -31,13 +31,13 @@ class _Reads:
 
     def __init__(self, *, straight: bool) -> None:
         self.straight = straight
-        self.rank = 0
+        self.axes_asked = 0
         self.found: list[frozenset[_Map]] = []
         self.shapes: list[Sequence[int]] = []
 
     def leaf(self, volume: Volume, *, asked: bool) -> int:
         """The number of a volume that is read."""
-        self.rank = volume.ndim if asked else self.rank
+        self.axes_asked = volume.ndim if asked else self.axes_asked
         own: _Map = tuple((d, 1, 0) for d in range(volume.ndim))
         return self._new(frozenset([own] if asked else []), volume.shape)
 
@@ -66,14 +66,14 @@ class _Reads:
         def anywhere(of: int | Sequence[int], *_: object, **__: object) -> int:
             numbers = [of] if isinstance(of, int) else of
             reads = any(self.found[n] for n in numbers)
-            unknown: _Map = (None,) * self.rank
+            unknown: _Map = (None,) * self.axes_asked
             return self._new(frozenset([unknown] if reads else []), self.shapes[numbers[0]])
 
         return anywhere
 
     def _new(self, maps: frozenset[_Map], shape: Sequence[int]) -> int:
         if len(maps) > _MOST:
-            maps = frozenset([cast("_Map", (None,) * self.rank)])
+            maps = frozenset([cast("_Map", (None,) * self.axes_asked)])
         self.found.append(maps)
         self.shapes.append(shape)
         return len(self.found) - 1
