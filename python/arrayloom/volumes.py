@@ -39,6 +39,7 @@ from arrayloom._volumes.save import (
     begun_as,
     cluster_of,
     earlier_of,
+    fits_of,
     save_to,
     save_to_object,
     scale_of,
@@ -227,7 +228,8 @@ def save(
     resume
         Go on where an earlier call with the same arguments was stopped; `memory_limit` and `devices` may differ.
     chunks, shards, zarr_format
-        For ``.zarr``; `chunks` for ``.h5`` too.
+        For ``.zarr``; `chunks` for ``.h5`` too. Chunks of ``.zarr`` that are not given are smaller than usual
+        where no block of whole ones fits `memory_limit`.
     dataset, compression
         For ``.h5``: the name of the data set, and a filter of h5py such as ``"gzip"``.
     levels
@@ -345,7 +347,7 @@ def save(
         words["scale"] = scale_of(source, spacing, axes, units, file)
     workers(devices, limit)
     # What the expression cannot do is told before there is a file.
-    Build().add(source)
+    words["fits"] = fits_of(source, run)
     check_place(file)
     with held(file), recorded(events, str(file)) as recorder:
         facts = begun_as(source, said)

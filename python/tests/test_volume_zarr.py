@@ -3,12 +3,15 @@
 import itertools
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
+from arrayloom import filters as f
 from arrayloom import volumes as v
 from arrayloom._volumes.zarr_target import ZarrTarget, parts
+from arrayloom.errors import BudgetError, CancelledError
 
 zarr = pytest.importorskip("zarr")
 
@@ -98,3 +101,79 @@ def test_more_memory_writes_more_chunks_together():
     assert all(a <= b for a, b in itertools.pairwise(taken))
     assert taken[0] <= 50
     assert target.together == zarr.config.get("async.concurrency")
+
+
+LARGE = np.random.default_rng(0).random((60, 100, 90)).astype("f4")
+LARGE_WORK = {
+    "voxels": lambda s: s * 2,
+    "extremes": lambda s: s.max(axis=0),
+    "sums": lambda s: np.cumsum(s, axis=2),
+    "windows": lambda s: f.median_filter(s, 5),
+}
+
+
+def chunks_of(path):
+    zarr = pytest.importorskip("zarr")
+    found = zarr.open(path, mode="r")
+    return getattr(found, "chunks", None) or found["0"].chunks
+
+
+@pytest.fixture
+def large(tmp_path):
+    np.save(tmp_path / "in.npy", LARGE)
+    return v.open(tmp_path / "in.npy")
+
+
+@pytest.mark.parametrize("how", ["array", "image", "devices", "client"])
+@pytest.mark.parametrize("name", LARGE_WORK)
+def test_usual_chunks_fit_the_memory_limit(tmp_path, large, name, how):
+    work, limit = LARGE_WORK[name](large), 1 << 20
+    out = tmp_path / ("out.ome.zarr" if how == "image" else "out.zarr")
+    words = {"image": {"levels": "auto"}, "devices": {"devices": "cpu*2"}}.get(how, {})
+    with ThreadPoolExecutor(2) as pool:
+        words = words if how != "client" else {"client": pool}
+        report = v.save(out, work, memory_limit=limit, **words)
+    assert report["peak"] <= limit
+    assert np.array_equal(np.asarray(v.open(out)), np.asarray(work))
+    assert chunks_of(out) < tuple(min(n, 64) for n in work.shape)
+
+
+def test_chunks_are_smaller_only_where_they_have_to_be(tmp_path, large):
+    v.save(tmp_path / "out.zarr", large * 2, memory_limit="6MiB")
+    assert chunks_of(tmp_path / "out.zarr") == (60, 64, 64)
+    with pytest.raises(BudgetError, match="smallest block takes 5898240 bytes"):
+        v.save(tmp_path / "given.zarr", large * 2, memory_limit="2MiB", chunks=(60, 64, 64))
+    with pytest.raises(BudgetError, match="smallest block takes"):
+        v.save(tmp_path / "out.zarr", large * 2, memory_limit="1KiB")
+    shards = {"shards": (64, 64, 64), "chunks": (32, 32, 32)}
+    with pytest.raises(BudgetError, match="smallest block takes"):
+        v.save(tmp_path / "given.zarr", large * 2, memory_limit="2MiB", **shards)
+
+
+@pytest.mark.parametrize(("name", "words"), [("x.zarr", {}), ("x.ome.zarr", {"levels": "auto"})])
+def test_a_run_goes_on_with_the_chunks_that_it_has(tmp_path, large, name, words):
+    token = v.CancelToken()
+    work = f.gaussian_filter(large, 1)
+
+    def stop(done, *_):
+        if done > work.size // 3:
+            token.cancel()
+
+    first = {"memory_limit": "400KiB", "progress": stop, "cancel": token}
+    with pytest.raises(CancelledError):
+        v.save(tmp_path / name, work, **first, **words)
+    v.save(tmp_path / name, work, memory_limit="100MiB", resume=True, **words)
+    assert np.array_equal(np.asarray(v.open(tmp_path / name)), np.asarray(work))
+    assert max(chunks_of(tmp_path / name)) <= 32
+    v.save(tmp_path / f"whole-{name}", work, memory_limit="400KiB", **words)
+    for level in range(3 if words else 1):
+        both = [v.open(tmp_path / n, level=level) for n in (name, f"whole-{name}")]
+        assert np.array_equal(*map(np.asarray, both))
+
+
+def test_extremes_along_an_axis_count_what_they_take():
+    for call in (np.max, np.sum, np.mean, np.argmin, np.all):
+        with pytest.raises(BudgetError) as told:
+            v.plan(call(v.open(LARGE), axis=0), memory_limit=1, granule=(100, 90))
+        least = int(str(told.value).split(" takes ")[1].split()[0])
+        assert least < 4 * LARGE.nbytes

@@ -26,6 +26,8 @@ Array = NDArray[Any]
 Need = tuple[int, int, int] | None
 # What NumPy passes for an argument that was not given.
 _NOT_GIVEN = inspect.signature(np.sum).parameters["initial"].default
+# Functions that take no memory for what they read, but for one copy.
+_LEAN = {"all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "sum"}
 
 
 def axes_of(axis: Any, rank: int) -> list[int]:
@@ -91,7 +93,7 @@ def along(
     own = [i for i, d in enumerate(result) if d is None or d in axes]
     read = math.prod(volume.shape[a] for a in axes)
     made = math.prod(shape[i] for i in own)
-    line = 2 * read * (sum(t.itemsize for t in dtypes) + 16)
+    line = 2 * read * (sum(t.itemsize for t in dtypes) + (0 if name in _LEAN else 16))
     work = -(-line // max(made, 1)) + 2 * dtype.itemsize
 
     def build(expr: VolumeExpr, of: list[int]) -> int:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from arrayloom._volumes.zarr_target import ZarrTarget, grown, parts
+from arrayloom._volumes.zarr_target import ZarrTarget, chunks_of, grown, parts
 
 __all__ = [
     "Pyramid",
@@ -342,7 +342,7 @@ class Pyramid:
                 self.feed(0, [s.start for s in part], np.asarray(self.targets[0][part]))
 
 
-def _chunks_of(shape: Sequence[int], axes: Sequence[str]) -> list[int]:
+def _usual_chunks(shape: Sequence[int], axes: Sequence[str]) -> list[int]:
     """Chunks that are long along axes of space, and along others where those have few voxels."""
     spans = zip(shape, axes, strict=True)
     return grown([min(n, 64 if _kind(a) == "space" else 1) for n, a in spans], shape)
@@ -360,16 +360,21 @@ def create_image(
 ) -> tuple[Pyramid, list[int]]:
     """A group with the levels of an image and its metadata; the largest level is written by the run."""
     scale: Scale = options.get("scale") or default_scale(len(shape))
-    chunks = list(options.get("chunks") or _chunks_of(shape, scale.axes))
+    zarr_format = options.get("zarr_format") or 3
+    group: Any = None
+    if old:
+        group = zarr.open_group(str(partial), mode="r+")
+        chunks = list(group["0"].chunks)
+    else:
+        # Chunks that are halved are even.
+        chunks = chunks_of(options, _usual_chunks(shape, scale.axes), 2)
     shapes = level_shapes(shape, chunks, scale.axes, options["levels"])
     for axis, (n, c) in enumerate(zip(shape, chunks, strict=True)):
         halved = any(a[axis] != b[axis] for a, b in itertools.pairwise(shapes))
         if halved and c % 2 and c < n:
             message = f"chunks of {c} voxels along axis {axis} of a pyramid; give an even number"
             raise ValueError(message)
-    zarr_format = options.get("zarr_format") or 3
     if old:
-        group = zarr.open_group(str(partial), mode="r+")
         nodes = [group[str(level)] for level in range(len(shapes))]
     else:
         group = zarr.open_group(str(partial), mode="w", zarr_format=zarr_format)

@@ -4,7 +4,7 @@
 # pyright: reportUnknownParameterType=false
 # Targets and clients of many libraries come in.
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,21 +20,29 @@ from arrayloom._volumes.journal import (
     fingerprint,
     journal_of,
 )
-from arrayloom._volumes.limits import nbytes
+from arrayloom._volumes.limits import few_threads, nbytes, threads, workers
 from arrayloom._volumes.ome import Pyramid, Scale, check_units, default_scale
 from arrayloom._volumes.run import Run
 from arrayloom._volumes.stamp import ChangedError, check_read
 from arrayloom._volumes.stream import align_of, stream
 from arrayloom._volumes.targets import check_target, is_overwritten, written_together
 from arrayloom._volumes.tiff_scale import unit_of
-from arrayloom._volumes.volume import Volume, leaves
+from arrayloom._volumes.volume import Build, Volume, leaves
 from arrayloom._volumes.zarr_target import ZarrTarget
 from arrayloom.errors import BudgetError, CancelledError
 
 if TYPE_CHECKING:
     from arrayloom._volumes.cluster import Cluster
 
-__all__ = ["begun_as", "cluster_of", "earlier_of", "save_to", "save_to_object", "scale_of"]
+__all__ = [
+    "begun_as",
+    "cluster_of",
+    "earlier_of",
+    "fits_of",
+    "save_to",
+    "save_to_object",
+    "scale_of",
+]
 
 _Limit = int | str | None
 
@@ -54,6 +62,27 @@ def cluster_of(
 
     cluster = Cluster.of(client, None if memory_limit is None else nbytes(memory_limit))
     return cluster if source.ndim and source.size else None
+
+
+def fits_of(source: Volume, run: Run) -> Callable[[Sequence[int], int], bool]:
+    """What tells whether blocks of whole chunks of some extents fit the memory of `run`, or a half, a third of it."""
+    build = Build()
+    build.add(source)
+    count, room = threads(), run.limit
+    if run.cluster is not None:
+        count, room = run.cluster.threads, run.cluster.limit
+    elif run.devices is not None:
+        room = min(share for share, *_ in workers(run.devices, run.limit))
+
+    def fits(chunks: Sequence[int], share: int) -> bool:
+        with few_threads(count):
+            try:
+                build.expr.plan(room // share, threads(), align_of(chunks, source.ndim))
+            except BudgetError:
+                return False
+        return True
+
+    return fits
 
 
 def begun_as(source: Volume, said: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import itertools
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 __all__ = [
     "ZarrTarget",
     "check_there",
+    "chunks_of",
     "create_zarr",
     "grown",
     "parts",
@@ -29,6 +30,8 @@ __all__ = [
 
 # Voxels of a chunk, at least, if the array has as many: each is a file. As many along an axis are enough at first.
 _LEAST, _EDGE = 64 * 64, 64
+# Chunks of fewer voxels are not made smaller for want of memory.
+_FEWEST = 16 * 16
 # Seconds for what was begun; a write of one chunk that takes longer hangs.
 _PATIENCE = 60.0
 # Copies of a chunk while zarr encodes it, and how many the threads that did so keep.
@@ -74,6 +77,46 @@ def grown(chunks: Sequence[int], shape: Sequence[int]) -> list[int]:
             times = -(-_LEAST // max(math.prod(found), 1))
             found[d] = max(found[d], min(shape[d], most, found[d] * times))
     return found
+
+
+def shrunk(
+    chunks: Sequence[int], fits: Callable[[Sequence[int], int], bool] | None, least: int = 1
+) -> list[int]:
+    """Chunks that are made shorter along their longest axis, to powers of two from `least` on, if they do not fit.
+
+    Parameters
+    ----------
+    chunks
+        What is usual.
+    fits
+        Whether blocks of whole chunks fit the memory, or a half, a third of it; None if all do.
+    least
+        The shortest extent.
+
+    Examples
+    --------
+    >>> shrunk([60, 64, 64], lambda chunks, share: math.prod(chunks) < 100_000 // share)
+    [32, 32, 32]
+    >>> shrunk([2, 1000], lambda chunks, share: False, 2)
+    [2, 128]
+    """
+    found = list(chunks)
+    if fits is None or fits(found, 1):
+        return found
+    # Encoding takes up to half of the memory.
+    while math.prod(found) > _FEWEST and not fits(found, 2):
+        longest = found.index(max(found))
+        if found[longest] <= least:
+            break
+        found[longest] = 1 << (found[longest] - 1).bit_length() - 1
+    return found
+
+
+def chunks_of(options: Mapping[str, Any], usual: Sequence[int], least: int = 1) -> list[int]:
+    """The chunks that are given, or the usual ones, as far as they fit; those of shards are written together."""
+    if options.get("chunks"):
+        return list(options["chunks"])
+    return shrunk(usual, None if options.get("shards") else options.get("fits"), least)
 
 
 class ZarrTarget:
@@ -122,7 +165,8 @@ def create_zarr(
         node = zarr.open(str(partial), mode="r+")
     else:
         edge = 64 if len(shape) > 2 else 512
-        chunks = options.get("chunks") or grown([min(n, edge) for n in shape], shape)
+        usual = grown([min(n, edge) for n in shape], shape)
+        chunks = chunks_of(options, usual)
         extra: dict[str, Any] = (
             {"shards": tuple(options["shards"])} if options.get("shards") else {}
         )
