@@ -11,7 +11,7 @@ the CPU.
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from types import ModuleType
 from typing import Any, TypeVar, overload
@@ -19,7 +19,7 @@ from typing import Any, TypeVar, overload
 from arrayloom import _ext
 from arrayloom.bridge import casting, oom, recovery, registry, stacking, streams
 from arrayloom.bridge.calls import Call, Parameters, is_traced
-from arrayloom.bridge.containers import leaves, replaced
+from arrayloom.bridge.containers import held, leaves, mapped, replaced
 from arrayloom.bridge.conversion import convert, home_of
 from arrayloom.bridge.errors import OutOfMemory
 from arrayloom.bridge.registry import Array, FrameworkSpec, Options
@@ -83,7 +83,7 @@ class Runner:
         with streams.own_order(self.spec, place) as (caller, _):
             result = self.function(*args, **kwargs)
         keep, wait = self.spec.hooks.keep, self.spec.hooks.synchronize
-        for leaf in _arrays_of(result):
+        for leaf in held(result):
             if _ext.bridge.kind(leaf) != self.spec.name or is_traced(leaf):
                 continue
             if caller is not None and keep is not None:
@@ -136,14 +136,20 @@ class Runner:
 
     def _finish(self, result: Any, call: Call) -> Any:  # noqa: ANN401
         """Cast and convert the main result, and convert the other arrays of the function's framework."""
-        if isinstance(result, dict):
-            return replaced(result, (self._other(value, call) for value in result.values()))
-        if isinstance(result, tuple) and result:
-            rest = (self._other(value, call) for value in result[1:])
-            return replaced(result, (self._main(result[0], call), *rest))
-        if isinstance(result, list):
-            return replaced(result, (self._other(value, call) for value in result))
-        return self._main(result, call)
+        if not isinstance(result, (dict, list, tuple)):
+            return self._main(result, call)
+        if isinstance(result, tuple) and _ext.bridge.kind(next(iter(result), None)) is not None:
+            main, *rest = result
+            done = {id(result): result}
+            others = (self._others(value, call, done) for value in rest)
+            return replaced(result, (self._main(main, call), *others))
+        return self._others(result, call, {})
+
+    def _others(self, value: Any, call: Call, done: dict[int, Any]) -> Any:  # noqa: ANN401
+        """Convert what is no main result, at any depth; see `mapped`."""
+        if call.use.output is None and call.own == self.spec.name:
+            return value
+        return mapped(value, lambda each: self._other(each, call), done)
 
     def _main(self, main: Any, call: Call) -> Any:  # noqa: ANN401
         kind = _ext.bridge.kind(main)
@@ -212,16 +218,6 @@ class Runner:
         return casting.cast(main, first.hooks.dtype(call.first), use)
 
 
-def _arrays_of(result: Any) -> Iterator[Any]:  # noqa: ANN401
-    """Yield a result, or what a tuple, list or dict of results holds."""
-    if isinstance(result, dict):
-        yield from result.values()
-    elif isinstance(result, (list, tuple)):
-        yield from result
-    else:
-        yield result
-
-
 def _refuse(function: Any) -> None:  # noqa: ANN401
     """Say what cannot be decorated."""
     if not callable(function) or isinstance(function, type):
@@ -253,8 +249,8 @@ def uses(kind: str | ModuleType, **words: Any) -> Callable[[Function], Function]
         Parameters that are converted; all arrays if absent, also in lists and tuples, and defaults.
     output : str or module, optional
         Kind of the main result; the function's own if absent, so that chains stay there. Other arrays of the
-        function's framework, in a tuple, a list or a dict of results, go to that kind as well; everything else
-        stays as it is, such as tables of NumPy.
+        function's framework, in tuples, lists and dicts of results at any depth, go to that kind as well; everything
+        else stays as it is, such as tables of NumPy.
     dtype : str, optional
         'preserve': the main result, an array or the first of a tuple, gets the element type of the first
         array, as far as both are numbers. Integers that do not fit exactly are an error. Results of True and False

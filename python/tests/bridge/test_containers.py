@@ -111,3 +111,80 @@ def test_types_of_c_that_make_theirs_themselves():
     status = os.stat("/")  # noqa: PTH116 - a tuple with names
     made = replaced(status, range(10))
     assert (type(made), made.st_size) == (type(status), 6)
+
+
+def converted(made, **words):
+    return b.uses("arrayloom", output="numpy", **words)(lambda _x: made)(ours())
+
+
+@pytest.mark.parametrize("outer", CONTAINERS)
+@pytest.mark.parametrize("inner", CONTAINERS)
+def test_results_in_results(outer, inner):
+    made = CONTAINERS[outer]((1, CONTAINERS[inner](ours())))
+    found = converted(made)
+    deep, kept = (next(iter(x.values() if isinstance(x, dict) else x))[1] for x in (found, made))
+    assert (type(found), type(deep)) == (type(made), type(kept))
+    for value, kind in ((deep, "numpy"), (kept, "arrayloom")):
+        values = list(value.values() if isinstance(value, dict) else value)
+        assert b.kind(values[0]) == kind
+    assert b.uses("arrayloom")(lambda _x: made)(ours()) is made
+
+
+def test_results_at_any_depth():
+    x, table = ours(), np.arange(2)
+    found = converted({"a": [(x, {"b": Pair([x], table)})], "c": ["text", 1, None]})
+    pair = found["a"][0][1]["b"]
+    assert [b.kind(v) for v in (found["a"][0][0], pair.left[0])] == ["numpy"] * 2
+    assert pair.right is table
+    assert found["c"] == ["text", 1, None]
+    # A main result is an array; what stands first in lists is not cast.
+    main, (other,) = b.uses("arrayloom", output="numpy")(lambda _x: (x, [x]))(x.astype("f4"))
+    assert (main.dtype, other.dtype) == ("f4", "f8")
+    (first,), second = converted(([x], x))
+    assert [b.kind(v) for v in (first, second)] == ["numpy"] * 2
+
+
+def test_results_without_arrays_stay():
+    inner, texts = [np.arange(3)], {"a": ("b", [1])}
+    made = (ours(), inner, texts)
+    found = converted(made)
+    assert found[1] is inner
+    assert found[2] is texts
+    assert converted(made[1:]) == made[1:]
+    assert converted(texts) is texts
+
+
+def test_results_that_hold_themselves_or_one_list_twice():
+    twice = [ours()]
+    ring = [twice, {"again": twice}]
+    ring.append(ring)
+    found = converted(ring)
+    assert b.kind(found[0][0]) == "numpy"
+    assert found[1]["again"] is found[0]
+    assert found[2] is ring
+    deep = [ours()]
+    for _ in range(60):
+        deep = [deep, deep]
+    deep = converted(deep)
+    for _ in range(60):
+        assert deep[0] is deep[1]
+        deep = deep[0]
+    assert b.kind(deep[0]) == "numpy"
+    own = []
+    own.append(own)
+    assert converted(own) is own
+
+
+def test_results_of_slices_and_of_versions_for_the_cpu():
+    def parts(x):
+        return x + 1, {"all": [x]}
+
+    main, each = b.uses("arrayloom", output="numpy", slices=0)(parts)(np.ones((2, 3)))
+    assert b.kind(main) == "numpy"
+    assert [b.kind(one["all"][0]) for one in each] == ["numpy"] * 2
+
+    def fails(_x):
+        raise MemoryError
+
+    main, each = b.uses("arrayloom", cpu=parts)(fails)(np.ones(3))
+    assert [b.kind(x) for x in (main, each["all"][0])] == ["arrayloom"] * 2
