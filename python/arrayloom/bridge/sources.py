@@ -20,6 +20,9 @@ __all__ = ["device_number", "found_memory", "memory_of", "of_capsule"]
 
 Memory: TypeAlias = HostArray | DeviceArray
 
+# Placeholders of values that a model gets later, by the packages that have them, and their names.
+_SYMBOLIC = {("keras", "KerasTensor"), ("tf_keras", "KerasTensor"), ("tensorflow", "KerasTensor")}
+
 
 def _scalar(x: object) -> HostArray | None:
     if not isinstance(x, (bool, int, float, complex, np.generic, list, tuple, range)):
@@ -41,14 +44,29 @@ def found_memory(x: object) -> tuple[Memory, str] | None:
     """Return the memory of an object as an array, and why that is a copy, or nothing.
 
     Memory is shared where there is a protocol for it. Numbers and lists are copied.
+
+    Raises
+    ------
+    TypeError
+        The object is symbolic, and has no values.
     """
     if isinstance(x, DeviceArray):
         return x, ""
+    _refuse_symbolic(type(x))
     made = _scalar(x)
     if made is not None:
         return made, "numbers and lists have no memory that can be shared"
     shared = _shared(x)
     return _by_array(x) if shared is None else (shared, "")
+
+
+def _refuse_symbolic(kind: type) -> None:
+    if any((k.__module__.partition(".")[0], k.__name__) in _SYMBOLIC for k in kind.__mro__):
+        msg = (
+            f"this {kind.__module__.partition('.')[0]} {kind.__name__} is symbolic: it has no value outside of its "
+            "model; convert what the model returns"
+        )
+        raise TypeError(msg)
 
 
 def _by_array(x: Any) -> tuple[HostArray, str] | None:  # noqa: ANN401 - any object

@@ -65,6 +65,56 @@ def test_symbolic_tensors():
     assert len(seen) == 10
 
 
+def placeholder(module):
+    """Return a symbolic tensor as Keras has them, which says itself that it has no values."""
+
+    def values(_self, dtype=None):
+        msg = f"a KerasTensor is symbolic, also as {dtype}"
+        raise ValueError(msg)
+
+    words = {"__module__": module, "__array__": values, "shape": (None, 3), "dtype": "float32"}
+    return type("KerasTensor", (), words)()
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "keras.src.backend.common.keras_tensor",
+        "tf_keras.src.engine.keras_tensor",
+        "tensorflow.python.keras.engine.keras_tensor",
+    ],
+)
+def test_placeholders_of_keras(module):
+    x = placeholder(module)
+    derived = type("Ragged", (type(x),), {})()
+    for each in (x, derived):
+        calls = everywhere(each)
+        # These need a kind or a capsule first.
+        for name in ("copy", "cast", "like", "from_dlpack"):
+            del calls[name]
+        calls |= {to: lambda to=to, each=each: b.convert(each, to) for to in ("numpy", "arrayloom")}
+        for name, call in calls.items():
+            with pytest.raises(
+                TypeError, match="is symbolic: it has no value outside of its model"
+            ):
+                raise AssertionError(name, call())
+    assert b.uses("numpy", dtype=None)(lambda each: each)(x) is x
+    # The name alone says nothing.
+    with pytest.raises(ValueError, match="a KerasTensor is symbolic"):
+        b.to_numpy(placeholder("mine"))
+
+
+@pytest.mark.frameworks("tensorflow")
+def test_inputs_of_keras():
+    tf = importlib.import_module("tensorflow")
+    x = tf.keras.Input((3,))
+    for to in HOST:
+        with pytest.raises(TypeError, match="symbolic"):
+            b.convert(x, to)
+    with pytest.raises(TypeError, match="symbolic"):
+        b.plan(x, "numpy")
+
+
 @pytest.mark.frameworks("jax")
 def test_arrays_of_jax_that_are_gone_or_not_there_yet():
     jax = importlib.import_module("jax")
