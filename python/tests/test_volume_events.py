@@ -248,6 +248,36 @@ def test_what_is_no_run_has_no_report(tmp_path, text):
         v.report(tmp_path / "x")
 
 
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [(b"", "is empty"), (b"junk", "has no whole line"), (b"\x00" * 99, "has no whole line")],
+)
+def test_files_without_events_have_no_report(tmp_path, capsys, content, text):
+    (tmp_path / "x").write_bytes(content)
+    with pytest.raises(ValueError, match=f"x {text}, and so no event of a run; give a file"):
+        v.report(tmp_path / "x")
+    assert _cli.main(["report", str(tmp_path / "x")]) == 1
+    assert f"x {text}" in capsys.readouterr().err
+
+
+def test_other_files_have_no_report(tmp_path, capsys):
+    np.save(tmp_path / "x.npy", X)
+    assert _cli.main(["report", str(tmp_path / "x.npy")]) == 1
+    assert "x.npy is no event of a run" in capsys.readouterr().err
+    assert _cli.main(["report", str(tmp_path / "none")]) == 1
+    assert "none" in capsys.readouterr().err
+
+
+def test_a_run_that_was_killed_early_has_a_report(tmp_path, capsys):
+    v.save(tmp_path / "o.npy", v.open(X) * 2, events=tmp_path / "run.jsonl")
+    first, *rest = (tmp_path / "run.jsonl").read_bytes().splitlines(keepends=True)
+    for content in (first, first + rest[0][:9], first + rest[0] + rest[1][:1]):
+        (tmp_path / "x").write_bytes(content)
+        assert _cli.main(["report", str(tmp_path / "x")]) == 0
+        assert "o.npy: (" in (out := capsys.readouterr().out)
+        assert "interrupted" in out
+
+
 def test_nothing_is_recorded_unless_somebody_wants_it(tmp_path, monkeypatch):
     def refused(*_):
         raise AssertionError

@@ -144,7 +144,7 @@ def report(path: str | os.PathLike[str]) -> RunReport:
     Raises
     ------
     ValueError
-        If something else is in the file.
+        If something else is in the file, or no event.
 
     Examples
     --------
@@ -171,4 +171,10 @@ def report(path: str | os.PathLike[str]) -> RunReport:
             message = f"line {number} of {file} is no event of a run; give a file that save(..., events=) wrote"
             raise ValueError(message)
         events.append(cast("dict[str, Any]", event))
+    if not events:
+        what = "has no whole line" if lines else "is empty"
+        message = (
+            f"{file} {what}, and so no event of a run; give a file that save(..., events=) wrote"
+        )
+        raise ValueError(message)
     return RunReport(events)
