@@ -9,6 +9,7 @@ __all__ = [
     "BudgetError",
     "CancelledError",
     "DeviceError",
+    "DtypeError",
     "EscapedError",
     "FallbackError",
     "FallbackWarning",
@@ -72,6 +73,15 @@ class BudgetError(ArrayloomError, MemoryError):
     """A memory limit in which not even the smallest block of a volume fits.
 
     Cure: the message says the least that works; smaller windows and smaller file chunks need less.
+    """
+
+
+class DtypeError(ArrayloomError, TypeError, RuntimeError):
+    """Elements that volumes and filters do not have, such as objects, times and long doubles.
+
+    NumPy would raise a `TypeError`, and filters of SciPy raise a `RuntimeError`.
+
+    Cure: convert them with ``astype`` first.
     """
 
 

@@ -11,6 +11,8 @@ from arrayloom import errors
         (errors.SettingError, ValueError),
         (errors.UnsupportedError, NotImplementedError),
         (errors.DeviceError, RuntimeError),
+        (errors.DtypeError, TypeError),
+        (errors.DtypeError, RuntimeError),
         (errors.OutOfMemoryError, MemoryError),
         (errors.InternalError, RuntimeError),
     ],

@@ -94,6 +94,16 @@ REFUSED = {
     "border of minima": lambda m, x: m.minimum_filter(x, 3, mode="constant", cval="1"),
     "shape of the output": lambda m, x: m.gaussian_filter(x, 1, output=np.zeros(3)),
     "output that is read only": lambda m, x: m.sobel(x, output=np.broadcast_to(0.0, x.shape)),
+    "objects": lambda m, x: m.gaussian_filter(x.astype(object), 1),
+    "times": lambda m, x: m.median_filter(x.astype("i8").astype("M8[s]"), 3),
+    "long doubles": lambda m, x: m.minimum_filter(x.astype("g"), 3),
+    "complex long doubles": lambda m, x: m.median_filter(x.astype("G"), 3),
+    "texts": lambda m, x: m.uniform_filter(x.astype("U"), 3),
+    "fields": lambda m, x: m.binary_erosion(np.zeros((3, 3), [("a", "f4")])),
+    "negative size of medians": lambda m, x: m.median_filter(x, -1),
+    "negative size of ranks": lambda m, x: m.rank_filter(x, 0, (3, -1)),
+    "negative size of percentiles": lambda m, x: m.percentile_filter(x, 50, -2),
+    "text as output": lambda m, x: m.median_filter(x, 3, output="nope"),
     "list as output": lambda m, x: m.minimum_filter(x, 3, output=[1, 2]),
 }
 
@@ -126,6 +136,36 @@ TAKEN = {
 def test_what_scipy_takes_is_taken(name):
     x = np.random.default_rng(0).normal(size=(5, 6))
     np.testing.assert_allclose(TAKEN[name](f, x), TAKEN[name](nd, x), rtol=1e-12)
+
+
+class Tensor:
+    """An array of another framework."""
+
+    shape, dtype = (5, 6), "f8"
+
+    def __array__(self, dtype=None, copy=None):
+        raise AssertionError(dtype, copy)
+
+
+class Elements(Tensor):
+    """One whose element type is no dtype."""
+
+    dtype = object()
+
+
+class Wrapped(Tensor):
+    """One whose element type is NumPy's."""
+
+    dtype = np.dtype("f8")
+
+
+@pytest.mark.parametrize("name", FILTERS)
+@pytest.mark.parametrize("output", [Tensor(), Elements(), Wrapped(), object(), 3])
+def test_outputs_that_are_no_arrays_of_numpy_are_refused(name, output):
+    x = np.ones((5, 6))
+    words = ([[1.0]],) if name == "correlate" else FILTERS[name]
+    with pytest.raises(TypeError, match="is neither a dtype nor an array of NumPy; give one"):
+        getattr(f, name)(x, *words, output=output)
 
 
 POINTS = np.ones((1, 3))

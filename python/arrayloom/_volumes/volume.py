@@ -20,6 +20,7 @@ from arrayloom._ext import VolumeExpr
 from arrayloom._volumes.manifest import ManifestSource
 from arrayloom._volumes.number import Numbers
 from arrayloom._volumes.stamp import Stamp, check_length
+from arrayloom.errors import DtypeError
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -150,7 +151,7 @@ class Volume(Numbers, np.lib.mixins.NDArrayOperatorsMixin):
                 break
         if self.dtype.char not in _LETTERS:
             message = f"volumes have no elements of dtype {self.dtype}; convert them first"
-            raise TypeError(message)
+            raise DtypeError(message)
         if any(v.dtype.kind == "c" for v in self.inputs):
             build(cast("VolumeExpr", _NoFilter()), [0] * len(self.inputs))
 

@@ -102,7 +102,7 @@ def wanted_dtype(output: Output, default: DTypeLike) -> np.dtype[Any]:
     if type(output) in {list, tuple}:
         message = f"output {output!r} is neither a dtype nor an array; give one of them"
         raise RuntimeError(message)
-    dtype = output.dtype if isinstance(output, np.ndarray) else np.dtype(output)
+    dtype = output.dtype if isinstance(output, np.ndarray) else _dtype_of(output)
     if default.kind == "c" and dtype.kind != "c":
         message = (
             f"output must have complex dtype for {default}, and {dtype} has none; "
@@ -110,6 +110,22 @@ def wanted_dtype(output: Output, default: DTypeLike) -> np.dtype[Any]:
         )
         raise RuntimeError(message)
     return dtype.newbyteorder("=")
+
+
+def _dtype_of(output: Any) -> np.dtype[Any]:
+    """The dtype that `output` names; arrays of other kinds name none, since they would stay as they are."""
+    kind = type(output)
+    try:
+        if not hasattr(kind, "__array__") or issubclass(kind, np.generic):
+            return np.dtype(output)
+    except (TypeError, ValueError):
+        if isinstance(output, str):
+            raise
+    message = (
+        f"output is a {kind.__module__}.{kind.__qualname__}, which is neither a dtype nor an array of NumPy; "
+        "give one of them"
+    )
+    raise TypeError(message)
 
 
 def float_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -316,7 +332,8 @@ def sizes_of(size: Any, count: int) -> list[int]:
     sizes = [index(s) for s in one_each("size", size, count)]
     if any(s < 1 for s in sizes):
         message = f"incorrect filter size {size}: at least 1 is needed"
-        raise RuntimeError(message)
+        # As SciPy, which builds an array of ones.
+        raise (ValueError if min(sizes) < 0 else RuntimeError)(message)
     return sizes
 
 
