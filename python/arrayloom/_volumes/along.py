@@ -20,7 +20,16 @@ from arrayloom._volumes.sources import as_volume
 from arrayloom._volumes.volume import Box, Volume, in_native_bytes
 from arrayloom._volumes.whole import REDUCTIONS
 
-__all__ = ["along", "along_ufunc", "axes_of", "broadcast", "no_out", "quiet", "reduced"]
+__all__ = [
+    "along",
+    "along_ufunc",
+    "axes_of",
+    "broadcast",
+    "no_out",
+    "quiet",
+    "reduced",
+    "whole_lines",
+]
 
 Array = NDArray[Any]
 Need = tuple[int, int, int] | None
@@ -100,10 +109,10 @@ def along(
         return expr.call(run, name, of, [needs] * len(of), shape, dtype.char, work)
 
     lines = Volume(shape, dtype, volumes, build).named(volume, result)
-    return _parts(lines, own) if made > 1 else lines
+    return whole_lines(lines, own) if made > 1 else lines
 
 
-def _parts(lines: Volume, own: list[int]) -> Volume:
+def whole_lines(lines: Volume, own: list[int]) -> Volume:
     """`lines`, which are computed whole along the axes `own` wherever a part of them is wanted."""
     dtype, axes = lines.dtype, range(lines.ndim)
     needs: list[Need] = [None if d in own else (d, 1, 0) for d in axes]

@@ -134,11 +134,17 @@ def _usage() -> Generator[None]:
         raise _UsageError(str(error)) from error
 
 
+# What no text can be.
+_FUNCTIONS = {"function", "derivative", "derivative2"}
+
+
 def _parameters(name: str) -> dict[str, inspect.Parameter]:
-    """What a function of `arrayloom.filters` takes beside one array; nothing if it takes none."""
+    """What a function of `arrayloom.filters` takes beside one array; nothing if it takes none, or functions."""
     found = inspect.signature(getattr(filters, name)).parameters
+    if "input" not in found or not _FUNCTIONS.isdisjoint(found):
+        return {}
     others = {"input", "memory_limit", "devices"}
-    return {k: p for k, p in found.items() if k not in others} if "input" in found else {}
+    return {k: p for k, p in found.items() if k not in others}
 
 
 def _setting(text: str) -> tuple[str, Any]:

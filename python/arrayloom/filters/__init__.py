@@ -58,6 +58,12 @@ from arrayloom.filters._gaussian import (
     high_pass,
     unsharp_mask,
 )
+from arrayloom.filters._generic import (
+    generic_filter,
+    generic_filter1d,
+    generic_gradient_magnitude,
+    generic_laplace,
+)
 from arrayloom.filters._linear import (
     convolve,
     convolve1d,
@@ -123,6 +129,10 @@ __all__ = [
     "gaussian_gradient_magnitude",
     "gaussian_laplace",
     "generate_binary_structure",
+    "generic_filter",
+    "generic_filter1d",
+    "generic_gradient_magnitude",
+    "generic_laplace",
     "grey_closing",
     "grey_dilation",
     "grey_erosion",

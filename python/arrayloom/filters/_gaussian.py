@@ -36,7 +36,7 @@ from arrayloom.filters._common import (
 )
 from arrayloom.filters._kept import kept
 from arrayloom.filters._named import Spacing, in_voxels
-from arrayloom.filters._sums import Taps, laplacian_sums, linear_sums, sum_of
+from arrayloom.filters._sums import Taps, laplacian_sums, length_of, linear_sums, sum_of
 
 
 def _gaussian_taps(sigma: float, order: int, radius: int) -> list[float]:
@@ -321,18 +321,8 @@ def gaussian_gradient_magnitude(
         _gaussian(volume, sigma, o, m, cval, truncate, radius, which, wide)
         for o, m in zip(orders, modes, strict=True)
     ]
-    result = _length(parts, dtype) if parts else rounded(volume, dtype)
+    result = rounded(length_of(parts) if parts else volume, dtype)
     return finish(input, result, output, memory_limit, devices)
-
-
-def _length(parts: list[Volume], dtype: np.dtype[Any]) -> Volume:
-    def length(*values: NDArray[Any]) -> NDArray[Any]:
-        total = values[0] * values[0]
-        for value in values[1:]:
-            total += value * value
-        return np.sqrt(total)
-
-    return rounded(blockwise(length, parts, parts[0].shape, parts[0].dtype, "length"), dtype)
 
 
 @kept

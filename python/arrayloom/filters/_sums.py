@@ -138,3 +138,15 @@ def sum_of(parts: list[Volume]) -> Volume:
         return total
 
     return blockwise(add, parts, parts[0].shape, parts[0].dtype, "add")
+
+
+def length_of(parts: list[Volume]) -> Volume:
+    """The root of the sum of squares of volumes, in order."""
+
+    def length(*values: NDArray[Any]) -> NDArray[Any]:
+        total = values[0] * values[0]
+        for value in values[1:]:
+            total += value * value
+        return np.sqrt(total)
+
+    return blockwise(length, parts, parts[0].shape, parts[0].dtype, "length")

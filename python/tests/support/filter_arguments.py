@@ -6,6 +6,12 @@ import numpy as np
 
 from arrayloom import filters
 
+
+def smooth(line: Any, out: Any) -> None:
+    """Sums of three values of a line."""
+    out[:] = line[:-2] + line[1:-1] + line[2:]
+
+
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "anisotropic_diffusion": (2, 30.0),
     "bilateral_filter": (30.0,),
@@ -22,6 +28,10 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "gaussian_filter1d": (1.5,),
     "gaussian_gradient_magnitude": (1.0,),
     "gaussian_laplace": (1.0,),
+    "generic_filter": (np.ptp, 3),
+    "generic_filter1d": (smooth, 3),
+    "generic_gradient_magnitude": (filters.sobel,),
+    "generic_laplace": (filters.prewitt,),
     "grey_closing": ((2, 3),),
     "grey_dilation": (3,),
     "grey_erosion": (3,),
