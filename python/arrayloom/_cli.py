@@ -16,7 +16,7 @@ from arrayloom._runner import Kind, Program, run
 from arrayloom.errors import FallbackWarning, SettingError
 
 if TYPE_CHECKING:
-    from arrayloom._doctor import Doctor
+    from arrayloom._doctor import Watched
 
 __all__ = ["main", "parse"]
 
@@ -35,7 +35,7 @@ _WITH_VALUE = frozenset(
 _COMMANDS = frozenset({"backends", "replay", "filter", "convert", "plan", "view", "report"})
 _DOCTOR = "doctor"
 # Options whose reports would come into the way of another report.
-_REPORTS = ("profile", "coverage", "html", "trace", "dump_kernels", "compare")
+_REPORTS = ("profile", "line_profile", "coverage", "html", "trace", "dump_kernels", "compare")
 _COMPARED = 3
 _USAGE = """python -m arrayloom [options] (script.py | -m module | -c code | -) [args ...]
        python -m arrayloom doctor [options] (script.py | -m module | -c code | -) [args ...]
@@ -49,6 +49,7 @@ class Options(argparse.Namespace):
     """Options of the runner, as parsed."""
 
     profile: bool
+    line_profile: bool
     json: bool
     output: str | None
     dump_kernels: str | None
@@ -114,11 +115,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--profile", action="store_true", help="report what was accelerated, on standard error")
+    add(
+        "--line-profile",
+        action="store_true",
+        help="report what each line did and how long it took, on standard error",
+    )
     add("--json", action="store_true", help="reports as JSON")
     add(
         "--output",
         metavar="FILE",
-        help="write the report of --profile, --compare or doctor to FILE instead",
+        help="write the report of --profile, --line-profile, --compare or doctor to FILE instead",
     )
     add(
         "--coverage",
@@ -218,6 +224,8 @@ def parse(argv: Sequence[str]) -> tuple[Options, Program | None]:
     options.doctor = is_doctor
     if is_doctor:
         _be_doctor(parser, options, head)
+    elif options.line_profile:
+        _stand_alone(parser, options, head, "--line-profile")
     if options.compare is not None:
         _stand_alone(parser, options, head, "--compare")
     if not rest:
@@ -290,10 +298,10 @@ def _info(options: Options) -> int:
     return 0 if found.healthy else 1
 
 
-def _doctor(options: Options, program: Program) -> "Doctor":
-    from arrayloom._doctor import Doctor  # noqa: PLC0415 - needs the native module
+def _watched(options: Options, program: Program) -> "Watched":
+    from arrayloom._doctor import Doctor, LineProfile  # noqa: PLC0415 - needs the native module
 
-    return Doctor(options, program)
+    return Doctor(options, program) if options.doctor else LineProfile(options, program)
 
 
 def _command(name: str, words: Sequence[str]) -> int:
@@ -340,7 +348,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         _hook.install(options.scope)
         _native.enable_runner_patches()
     _native.reset_stats()
-    reports = _doctor(options, program) if options.doctor else Reports(options)
+    is_watched = options.doctor or options.line_profile
+    reports = _watched(options, program) if is_watched else Reports(options)
     if not reports.begin():
         return 2
     status = run(program)

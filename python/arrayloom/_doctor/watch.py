@@ -1,4 +1,4 @@
-"""What ``doctor`` watches while a program runs: who reads large arrays piece by piece, and which lines take time.
+"""What ``doctor`` and ``--line-profile`` watch while a program runs: who reads large arrays piece by piece, and which lines take time.
 
 Methods of lazy arrays are looked up through descriptors that count. They give NumPy's own method to the
 caller, so no frame of ours is in a traceback and warnings keep their lines. A thread looks a few hundred
@@ -12,7 +12,7 @@ import inspect
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any, cast
@@ -133,6 +133,11 @@ class Watch:
                 site.lists += 1
                 site.operations += lists[at][1]
                 site.seconds += lists[at][2]
+
+    @property
+    def seconds(self) -> Mapping[tuple[str, int], float]:
+        """How long the program was in each line, by file and line; see `seconds_of`."""
+        return self._lines
 
     def seconds_of(self, file: str, lines: Iterable[int]) -> float:
         """Give how long the program was in some lines, calls included; from samples, and so roughly."""
