@@ -151,7 +151,8 @@ impl<'a> Chain<'a> {
             return false;
         };
         let ours = matches!(entry.home, Home::Guarded(_) | Home::Internal);
-        if !ours || self.writers(slot).iter().any(|&writer| writer > place) {
+        // What an operation reads and writes, such as new zeros that something is added to, is not there again.
+        if !ours || self.writers(slot).iter().any(|&writer| writer >= place) {
             return false;
         }
         if !entry.user && entry.writes > 0 {

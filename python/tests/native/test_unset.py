@@ -148,3 +148,69 @@ def test_what_is_not_written_of_late_memory_is_zero(xp, maker):
             numpy.arange(SIZE) % 3 == k % 3, 2 * numpy.sqrt(numpy.arange(SIZE)), 0
         )
         assert numpy.array_equal(plain_view(step(k)), expected)
+
+
+@pytest.mark.parametrize("maker", ["zeros", "zeros_like"])
+def test_sums_of_what_is_made_of_new_zeros(xp, maker):
+    def step(rows):
+        a = make(xp, maker)
+        a += rows
+        return xp.sqrt(a)
+
+    for k in range(8):
+        b = step(xp.arange(float(SIZE)) + k)
+        wanted = numpy.sqrt(numpy.arange(float(SIZE)) + k)
+        assert xp.sum(b) == wanted.sum()
+        assert xp.max(b) == wanted.max()
+        assert xp.sum(b * 0.5) == (wanted * 0.5).sum()
+        assert numpy.array_equal(plain_view(b), wanted)
+
+
+def new(m, shape):
+    """New zeros, always made at the same place of the program."""
+    return m.zeros(shape)
+
+
+def changed(m, a, draw, rows):
+    """A new array after a random step."""
+    at, other = draw.integers(0, 200, 2)
+    changes = [
+        lambda: a.__iadd__(rows),
+        lambda: a.__setitem__(slice(at, None), rows),
+        lambda: a[:, other:].__iadd__(2),
+        lambda: m.add(a, rows, out=a, where=rows > at),
+        lambda: a.__setitem__(slice(50), a[100:150] + 1),
+        lambda: m.sqrt(m.abs(a)),
+        lambda: a[1:].__isub__(a[:-1]),
+        lambda: a[::-1] * 2 + 1,
+    ]
+    result = changes[draw.integers(0, len(changes))]()
+    return a if result is None or result.shape != a.shape else result
+
+
+def steps(m, seed):
+    """What some random steps on new arrays give, looked at behind all of them or never."""
+    draw = numpy.random.default_rng(seed)
+    rows = m.array(numpy.arange(200.0) + seed)
+    kept, seen = [], []
+    for _ in range(draw.integers(2, 9)):
+        a = new(m, (250, 200))
+        for _ in range(draw.integers(0, 4)):
+            a = changed(m, a, draw, rows)
+        end = draw.integers(0, 5)
+        if end == 0:
+            seen.append(float(m.sum(m.abs(a))))
+        elif end == 1:
+            seen.append(float(a[tuple(draw.integers(0, 200, 2))]))
+        elif end == 2:
+            kept.append(a)
+        elif end == 3:
+            kept.append(m.roll(a, 3, 0) + a)
+    return [numpy.array(k) for k in kept], seen
+
+
+def test_random_steps_on_new_arrays(xp):
+    for seed in range(300):
+        (arrays, numbers), (wanted, expected) = steps(xp, seed), steps(numpy, seed)
+        assert numbers == expected, seed
+        assert all(map(numpy.array_equal, arrays, wanted)), seed
