@@ -2,17 +2,17 @@
 //!
 //! Of a plain array they give the array itself, and code relies on it: `asarray(x) is x` tells whether there is a
 //! copy, `y is x` whether two signals are one. A lazy array is of a derived type, of which NumPy makes a view instead.
-//! So the C functions are ours: they call NumPy's, and give the array back where it gave a view of the whole. Some
-//! packages get the view, NumPy's own above all, since it is NumPy's code for computed values that they want.
+//! So the C functions are ours: they give NumPy's a plain view, and the array where that comes back. Some packages get
+//! views, NumPy's own above all, since it is NumPy's code for computed values that they want.
 #![expect(unsafe_code, reason = "C functions of NumPy's namespace")]
 
-use crate::creation::viewed;
 use crate::slot::{lend, object, owned};
 use crate::{delegate, state};
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
+use smallvec::SmallVec;
 use std::sync::OnceLock;
 
 type Function = ffi::PyCFunctionFastWithKeywords;
@@ -23,6 +23,13 @@ const NAMES: [&str; 4] = ["asarray", "ascontiguousarray", "asfortranarray", "arr
 /// Packages that get views: those whose code is for computed values, one that hands arrays to compiled code which
 /// takes `numpy.ndarray` and no derived type (`EXACT` of the import layer), and one that asserts this type.
 const PLAIN: [&str; 4] = ["numpy", "arrayloom", "scipy.fft", "matplotlib"];
+
+/// Functions of NumPy that give back what they got, by their modules; what is defined in them counts as they do.
+const GIVE_BACK: [(&str, &str); 3] = [
+    ("numpy._core._asarray", "require"),
+    ("numpy.lib._function_base_impl", "asarray_chkfinite"),
+    ("numpy.lib._stride_tricks_impl", "broadcast_arrays"),
+];
 
 /// NumPy's functions, in the order of [`NAMES`].
 static THEIRS: OnceLock<[Function; 4]> = OnceLock::new();
@@ -80,81 +87,115 @@ unsafe extern "C" fn call<const WHICH: usize>(
     )]
     let theirs = THEIRS.get().expect("conversions::init ran at import")[WHICH];
     // SAFETY: the interpreter passes `count` arguments, the values of keywords, and their names or null.
-    if let Some(mut all) = unsafe { of_limited_depth(NAMES[WHICH], args, count, names) } {
-        return object(|py| {
-            // SAFETY: the interpreter lends the arguments for the call.
-            let plain = delegate::plain(&unsafe { lend(py, all[0]) })?;
-            all[0] = plain.as_ptr();
-            // SAFETY: as they came, but for the first one, which lives during the call.
-            owned(py, unsafe { theirs(module, all.as_ptr(), count, names) })
-        });
-    }
-    // SAFETY: NumPy's function with the arguments as they came.
-    let result = unsafe { theirs(module, args, count, names) };
-    if result.is_null() || count == 0 {
-        return result;
-    }
-    // SAFETY: the interpreter passes `count` objects.
-    let first = unsafe { *args };
+    let all = unsafe { arguments(args, count, names) };
+    let Some(&first) = all.first().filter(|_| count > 0) else {
+        // SAFETY: NumPy's function with the arguments as they came.
+        return unsafe { theirs(module, args, count, names) };
+    };
     // SAFETY: a live object.
-    if unsafe { ffi::Py_TYPE(first) } != state::lazy_type() || first == result {
-        return result;
+    if unsafe { ffi::Py_TYPE(first) } != state::lazy_type() {
+        // SAFETY: as above.
+        return unsafe { theirs(module, args, count, names) };
     }
     object(|py| {
-        let view = owned(py, result)?;
+        // SAFETY: the interpreter lends its names for the call.
+        if wants_plain(py)? && !unsafe { limits_depth(NAMES[WHICH], names) } {
+            // SAFETY: as above.
+            return owned(py, unsafe { theirs(module, args, count, names) });
+        }
         // SAFETY: the interpreter lends the arguments for the call.
         let first = unsafe { lend(py, first) };
-        match viewed(&view) {
-            Some(whole) if whole.is(&first) && !wants_plain(py) => Ok(whole),
-            _ => Ok(view),
-        }
+        let plain = delegate::plain(&first)?;
+        let mut all: SmallVec<[_; 6]> = all.into();
+        all[0] = plain.as_ptr();
+        // SAFETY: as they came, but for the first one, which lives during the call.
+        let result = owned(py, unsafe { theirs(module, all.as_ptr(), count, names) })?;
+        Ok(if result.is(&plain) { first } else { result })
     })
 }
 
-/// The arguments of `array(lazy, ndmax=...)`: NumPy counts the axes of an array that is not exactly of its type as those
-/// of nested lists, and refuses it where they are too many.
+/// All arguments of a call, those with names at the end.
 ///
 /// # Safety
 /// `args` points to `count` objects and those of the keywords in the tuple `names`, which may be null.
-unsafe fn of_limited_depth(
-    name: &str,
+unsafe fn arguments<'a>(
     args: *const *mut PyObject,
     count: isize,
     names: *mut PyObject,
-) -> Option<Vec<*mut PyObject>> {
-    if name != "array" || count == 0 || names.is_null() {
-        return None;
+) -> &'a [*mut PyObject] {
+    let named = if names.is_null() {
+        0
+    } else {
+        // SAFETY: promised by the caller.
+        unsafe { ffi::PyTuple_GET_SIZE(names) }
+    };
+    match usize::try_from(count + named) {
+        // SAFETY: promised by the caller.
+        Ok(given) if given > 0 => unsafe { std::slice::from_raw_parts(args, given) },
+        _ => &[],
+    }
+}
+
+/// True for `array(..., ndmax=...)`: NumPy counts the axes of an array that is not exactly of its type as those of nested
+/// lists, and refuses it where they are too many.
+///
+/// # Safety
+/// `names` is a tuple of names, or null.
+unsafe fn limits_depth(name: &str, names: *mut PyObject) -> bool {
+    if name != "array" || names.is_null() {
+        return false;
     }
     // SAFETY: promised by the caller.
     let keywords = unsafe { ffi::PyTuple_GET_SIZE(names) };
-    let given = usize::try_from(count + keywords).ok()?;
-    // SAFETY: promised by the caller.
-    let all = unsafe { std::slice::from_raw_parts(args, given) };
-    // SAFETY: live objects.
-    let lazy = unsafe { ffi::Py_TYPE(all[0]) } == state::lazy_type();
-    let limits = |at: isize| {
+    (0..keywords).any(|at| {
         // SAFETY: a keyword of the tuple.
         let keyword = unsafe { ffi::PyTuple_GET_ITEM(names, at) };
         // SAFETY: keywords are strings.
         unsafe { ffi::PyUnicode_CompareWithASCIIString(keyword, c"ndmax".as_ptr()) == 0 }
-    };
-    (lazy && (0..keywords).any(limits)).then(|| all.to_vec())
+    })
 }
 
-/// True if a module of one of the packages [`PLAIN`] calls.
-fn wants_plain(py: Python<'_>) -> bool {
+/// True if a module of one of the packages [`PLAIN`] calls, but for the functions of [`GIVE_BACK`].
+fn wants_plain(py: Python<'_>) -> PyResult<bool> {
     // SAFETY: the interpreter is attached.
     let globals = unsafe { ffi::PyEval_GetGlobals() };
     // SAFETY: they are lent as long as the caller runs.
     let globals = unsafe { Bound::from_borrowed_ptr_or_opt(py, globals) };
-    let name = globals.and_then(|globals| {
-        let name = globals.cast::<PyDict>().ok()?.get_item("__name__").ok()??;
-        let name = name.cast::<PyString>().ok()?.to_str().ok()?;
-        let within = |package: &&str| {
-            name.strip_prefix(*package)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        };
-        Some(PLAIN.iter().any(within))
-    });
-    name.unwrap_or(false)
+    let Some(globals) = globals else {
+        return Ok(false);
+    };
+    let Some(name) = globals.cast::<PyDict>()?.get_item("__name__")? else {
+        return Ok(false);
+    };
+    let Ok(name) = name.cast::<PyString>() else {
+        return Ok(false);
+    };
+    let name = name.to_str()?;
+    let within = |package: &&str| {
+        name.strip_prefix(*package)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    if !PLAIN.iter().any(within) {
+        return Ok(false);
+    }
+    match GIVE_BACK.iter().find(|(module, _)| *module == name) {
+        Some((_, function)) => Ok(!is_within(py, function)?),
+        None => Ok(true),
+    }
+}
+
+/// True if the code that runs is this function, or is defined in it.
+fn is_within(py: Python<'_>, function: &str) -> PyResult<bool> {
+    // SAFETY: the interpreter is attached; the frame is borrowed.
+    let frame = unsafe { ffi::PyEval_GetFrame() };
+    if frame.is_null() {
+        return Ok(false);
+    }
+    // SAFETY: a live frame.
+    let code = unsafe { ffi::PyFrame_GetCode(frame) };
+    // SAFETY: a new reference, never null.
+    let code = unsafe { Bound::from_owned_ptr(py, code.cast()) };
+    let name = code.getattr("co_qualname")?;
+    let rest = name.cast::<PyString>()?.to_str()?.strip_prefix(function);
+    Ok(rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
 }

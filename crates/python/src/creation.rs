@@ -5,7 +5,7 @@
 
 use crate::assign::copy_row;
 use crate::birth;
-use crate::lift::lift;
+use crate::lift::{is_new, lift};
 use crate::map::Outcome;
 use crate::np::{self, Arr};
 use crate::operand::{Input, Reason, classify};
@@ -234,23 +234,25 @@ fn converted_by_numpy<'py>(
     if let Ok(object) = args.get_item(0)
         && let Some(array) = Arr::of(&object)
     {
-        if name == "asarray" && object.get_type_ptr() == state::lazy_type() {
-            // Of a derived class NumPy would make a view that forgets the metadata of `dtype=`.
+        if object.get_type_ptr() == state::lazy_type() {
+            // Of a derived class NumPy would make a view, which forgets the metadata of `dtype=` and what `order="A"` means.
             let items: Vec<_> = args.iter().collect();
             let function = numpy(args.py(), name)?;
             return delegate::call(&function, &items, kwargs, 0..0, (name, Reason::Library));
         }
         sync::read(args.py(), array)?;
+        return in_numpy(name, args, kwargs);
     }
     let result = in_numpy(name, args, kwargs)?;
     Ok(viewed(&result).unwrap_or(result))
 }
 
-/// The lazy array that `view` is a view of as a whole: NumPy makes one where it would have given a
-/// plain array as it is.
-pub(crate) fn viewed<'py>(view: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+/// The lazy array that an object had for NumPy (`__array__`), if `view` is a view of it as a whole: NumPy makes one
+/// where it would have given a plain array as it is.
+fn viewed<'py>(view: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     let kind = view.get_type_ptr();
-    if kind != np::array_type() && kind != state::lazy_type() {
+    // A view that others hold is what the object had.
+    if !is_new(view) || kind != np::array_type() && kind != state::lazy_type() {
         return None;
     }
     let array = Arr::of(view)?;

@@ -2,6 +2,7 @@
 
 use crate::lift::lift;
 use crate::np::{self, Arr};
+use crate::numbers::stranger;
 use crate::operand::Reason;
 use crate::{fallback, state, sync};
 use pyo3::prelude::*;
@@ -110,6 +111,7 @@ impl<'py> Plain<'py> {
         {
             // A view of an argument: its base is what the program knows.
             let whole = Arr::of(&user).and_then(|user| user.base(result.py()));
+            let whole = whole.filter(|base| !stranger(base));
             array.rebase(whole.unwrap_or(user));
         }
         if let Ok(tuple) = result.cast_exact::<PyTuple>() {

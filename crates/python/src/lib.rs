@@ -158,6 +158,7 @@ fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     buffer::init(py)?;
     plain_index::init()?;
     conversions::init(modules::numpy(py)?)?;
+    seeming::init(py)?;
     builtins::init(module)?;
     memory::init(module)?;
     super_ufunc::init(py)?;

@@ -12,11 +12,15 @@ use pyo3::prelude::*;
 /// Only an array that nobody else holds is changed: both types have the same layout, so the one moment
 /// where the type matters is when the object is looked at by others.
 pub(crate) fn lift(object: &Bound<'_, PyAny>) {
-    // SAFETY: a live object.
-    let holders = unsafe { ffi::Py_REFCNT(object.as_ptr()) };
-    if holders == 1 {
+    if is_new(object) {
         lift_held(object);
     }
+}
+
+/// True for an object that nobody else holds.
+pub(crate) fn is_new(object: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: a live object.
+    unsafe { ffi::Py_REFCNT(object.as_ptr()) == 1 }
 }
 
 /// Does so for an array that a function of NumPy has just made and still holds.
