@@ -95,7 +95,7 @@ fn call_here(
 ) -> *mut PyObject {
     let (args, count) = (operands.as_ptr(), operands.len());
     // SAFETY: NumPy's function with its own arguments.
-    let own = || unsafe { function(ufunc, args, count, ptr::null_mut()) };
+    let own = |_: Python<'_>| unsafe { function(ufunc, args, count, ptr::null_mut()) };
     let temporary = elision::temporaries(operands);
     record_or(own, |py| {
         // SAFETY: the interpreter lends the ufunc.
@@ -179,16 +179,19 @@ unsafe extern "C" fn outer(
     if !is_large_product(a, b) {
         return own();
     }
-    record_or(own, move |py| {
-        // SAFETY: the interpreter lends the ufunc.
-        let this = unsafe { lend(py, ufunc) };
-        // SAFETY: and both operands.
-        let (left, right) = (unsafe { lend(py, a) }, unsafe { lend(py, b) });
-        match ops::by_ufunc(&this) {
-            Some(entry) => array_ufunc::outer(py, entry, [&left, &right], &Keywords::default()),
-            None => Ok(Outcome::Numpy(Reason::Operation)),
-        }
-    })
+    record_or(
+        |_| own(),
+        move |py| {
+            // SAFETY: the interpreter lends the ufunc.
+            let this = unsafe { lend(py, ufunc) };
+            // SAFETY: and both operands.
+            let (left, right) = (unsafe { lend(py, a) }, unsafe { lend(py, b) });
+            match ops::by_ufunc(&this) {
+                Some(entry) => array_ufunc::outer(py, entry, [&left, &right], &Keywords::default()),
+                None => Ok(Outcome::Numpy(Reason::Operation)),
+            }
+        },
+    )
 }
 
 /// True if the pairs of elements of two plain arrays take enough bytes to be recorded.

@@ -6,11 +6,12 @@
 #![expect(unsafe_code, reason = "looks at operands before they are held")]
 
 use crate::np::{self, Arr};
-use crate::numbers::Elides;
-use crate::state;
+use crate::numbers::{Binary, Elides};
+use crate::{long_long, state};
 use arrayloom_types::{DType, can_cast_safely};
 use numpy::npyffi::flags;
 use pyo3::ffi::{self, PyObject};
+use pyo3::prelude::*;
 use smallvec::SmallVec;
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
@@ -46,13 +47,44 @@ pub(crate) fn placed(a: *mut PyObject, b: *mut PyObject, elides: Elides) -> Opti
     }
     let of = |temporary: Option<(Arr, DType)>, other: Arr| {
         let (array, dtype) = temporary?;
-        let casts = other
-            .dtype()
-            .is_some_and(|from| can_cast_safely(from, dtype));
+        let from = other.dtype().or_else(|| long_long::dtype(other));
+        let casts = from.is_some_and(|from| can_cast_safely(from, dtype));
         casts.then(|| (dtype, array.strides().into()))
     };
     let second = || of(temporary(b).filter(|_| elides == Elides::Either), left);
     of(temporary(a), right).or_else(second)
+}
+
+/// The operand in whose memory NumPy computes the result of an operator, where it does so itself. `temporary` tells
+/// which of them only the interpreter's stack held.
+pub(crate) fn taken(
+    operands: [&Bound<'_, PyAny>; 2],
+    temporary: [bool; 2],
+    operator: &Binary,
+) -> Option<usize> {
+    let [left, right] = [exact(operands[0].as_ptr())?, exact(operands[1].as_ptr())?];
+    let fits = |which: usize, array: Arr, other: Arr| {
+        temporary[which]
+            && operator.keeps_dtype(array.type_number())
+            && lends_memory(array)
+            && other.casts_safely(operands[0].py(), array)
+    };
+    if left.shape() != right.shape() || operator.elides == Elides::None {
+        None
+    } else if fits(0, left, right) {
+        Some(0)
+    } else {
+        (operator.elides == Elides::Either && fits(1, right, left)).then_some(1)
+    }
+}
+
+/// True for a large array of numbers with memory of its own that may be written.
+fn lends_memory(array: Arr) -> bool {
+    /// Type numbers of `longdouble`'s complex numbers and of `float16`, the last ones of numbers.
+    const NUMBERS: [c_int; 2] = [16, 23];
+    let number = array.type_number() < NUMBERS[0] || array.type_number() == NUMBERS[1];
+    let own = array.has(flags::NPY_ARRAY_OWNDATA | flags::NPY_ARRAY_WRITEABLE);
+    number && own && !array.has(flags::NPY_ARRAY_WRITEBACKIFCOPY) && array.nbytes() >= LEAST
 }
 
 /// A large array with memory of its own that only the interpreter's stack holds.

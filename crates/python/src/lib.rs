@@ -34,6 +34,7 @@ mod leaving;
 mod lift;
 mod lifting;
 mod lone;
+mod long_long;
 mod map;
 mod masked;
 mod masks;

@@ -7,7 +7,7 @@ use crate::np::{self, Arr};
 use crate::operand::{Input, Reason, View, classify};
 use crate::ops::OpEntry;
 use crate::record::{self, Draft};
-use crate::{ops, picked, power, site, state, sync};
+use crate::{long_long, ops, picked, power, site, state, sync};
 use arrayloom_ir::{Action, LoopSig};
 use arrayloom_types::{DType, Kind, Operand, Scalar, Shape, broadcast_many, can_cast_safely};
 use pyo3::prelude::*;
@@ -80,6 +80,7 @@ pub(crate) fn call<'py>(
     for (number, arg) in args.iter().enumerate() {
         match classify(py, arg)? {
             Some(input) => inputs.push(input),
+            None if long_long::is_one(arg) => return long_long::call(py, entry, args, options),
             None => match np::listed(arg)? {
                 Some(array) => {
                     let mut args: SmallVec<[_; 3]> = args.iter().copied().collect();

@@ -281,6 +281,22 @@ impl Arr {
         dtype_of(self.descr())
     }
 
+    /// NumPy's number of the type of its elements.
+    pub(crate) fn type_number(self) -> c_int {
+        // SAFETY: the descriptor of a live array is alive.
+        let descr = unsafe { &*self.descr().cast::<DescrHead>() };
+        descr.type_num
+    }
+
+    /// True if all values of its dtype are values of the other's.
+    pub(crate) fn casts_safely(self, py: Python<'_>, to: Arr) -> bool {
+        let safe = npyffi::NPY_CASTING::NPY_SAFE_CASTING;
+        // SAFETY: a live array and the descriptor of another.
+        let casts =
+            unsafe { PY_ARRAY_API.PyArray_CanCastArrayTo(py, self.0.cast(), to.descr(), safe) };
+        casts != 0
+    }
+
     /// Number of elements.
     pub(crate) fn len(self) -> usize {
         self.shape().iter().product()

@@ -46,6 +46,16 @@ impl Binary {
     pub(crate) fn own_in_place(&self, numbers: &PyNumberMethods) -> Option<ffi::binaryfunc> {
         (self.in_place)(numbers)
     }
+
+    /// True if the result of elements of this type, by NumPy's number, has their dtype.
+    pub(crate) fn keeps_dtype(&self, type_number: c_int) -> bool {
+        match (self.name, type_number) {
+            // Integers come before the floats, truth values before the integers.
+            ("divide", number) => number > 10,
+            ("floor_divide" | "left_shift" | "right_shift", number) => number > 0,
+            _ => true,
+        }
+    }
 }
 
 macro_rules! binary {
@@ -191,6 +201,14 @@ pub(crate) unsafe extern "C" fn binary<const WHICH: usize>(
             && let Some(result) = right_first(py, [&a, &b], BINARY[WHICH].plain)?
         {
             return Ok(result);
+        }
+        if let Some(which) = elision::taken([&a, &b], temporary, &BINARY[WHICH])
+            && let Some(ufunc) = &table().binary[WHICH].ufunc
+        {
+            let (target, other) = if which == 0 { (&a, &b) } else { (&b, &a) };
+            let args = [target.clone(), other.clone(), target.clone()];
+            let why = (BINARY[WHICH].name, reason);
+            return delegate::call(ufunc.bind(py), &args, None, 2..3, why);
         }
         let own = (BINARY[WHICH].plain)(&table().numbers);
         in_numpy(py, BINARY[WHICH].name, reason, [&a, &b], |a, b| match own {

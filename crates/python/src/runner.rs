@@ -4,7 +4,7 @@
 
 use crate::map::{self, Options, Outcome};
 use crate::np::{self, Arr};
-use crate::numbers::{BINARY, MULTIPLY, few, table};
+use crate::numbers::{BINARY, Binary, MULTIPLY, few, table};
 use crate::slot::{lend, object, owned};
 use crate::{direct, elision, modules, state};
 use pyo3::ffi::{self, PyObject};
@@ -56,12 +56,12 @@ pub(crate) fn plain(object: *mut PyObject) -> Option<Arr> {
 
 /// Records a call, or does what NumPy does.
 pub(crate) fn record_or(
-    own: impl FnOnce() -> *mut PyObject,
+    own: impl FnOnce(Python<'_>) -> *mut PyObject,
     record: impl for<'py> FnOnce(Python<'py>) -> PyResult<Outcome<'py>>,
 ) -> *mut PyObject {
     object(|py| match record(py)? {
         Outcome::Done(result) => Ok(result),
-        Outcome::Numpy(_) => owned(py, own()),
+        Outcome::Numpy(_) => owned(py, own(py)),
     })
 }
 
@@ -123,18 +123,48 @@ fn defers_to_nobody(operand: *mut PyObject) -> bool {
 fn operate(which: usize, [a, b]: [*mut PyObject; 2], own: ffi::binaryfunc) -> *mut PyObject {
     let swaps = which == MULTIPLY && elision::swaps_factors(a, b);
     let placed = elision::placed(a, b, BINARY[which].elides);
-    // SAFETY: `ndarray`'s own slot with its own arguments.
-    let own = || unsafe { own(a, b) };
-    record_or(own, |py| {
+    let temporary = elision::temporaries(&[a, b]);
+    let numpys = |py: Python<'_>| in_numpy(py, &BINARY[which], [a, b], temporary, own);
+    record_or(numpys, |py| {
         // SAFETY: the interpreter lends both operands.
         let (x, y) = (unsafe { lend(py, a) }, unsafe { lend(py, b) });
-        let args = if swaps { [&y, &x] } else { [&x, &y] };
+        let (args, temporary) = if swaps {
+            ([&y, &x], [temporary[1], temporary[0]])
+        } else {
+            ([&x, &y], temporary)
+        };
         let options = Options {
             placed,
+            temporary,
             ..Options::default()
         };
         map::call(py, table().row(which), &args, &options)
     })
+}
+
+/// What NumPy does. It asks who calls the slot before it writes to a temporary, and sees us.
+fn in_numpy(
+    py: Python<'_>,
+    operator: &Binary,
+    [a, b]: [*mut PyObject; 2],
+    temporary: [bool; 2],
+    own: ffi::binaryfunc,
+) -> *mut PyObject {
+    let taken = || {
+        // SAFETY: the interpreter lends both operands.
+        let (x, y) = (unsafe { lend(py, a) }, unsafe { lend(py, b) });
+        elision::taken([&x, &y], temporary, operator)
+    };
+    let in_place = operator.own_in_place(&table().numbers);
+    let lends = temporary != [false; 2];
+    match (lends.then(taken).flatten(), in_place) {
+        // SAFETY: `ndarray`'s own slot; only the interpreter's stack holds the array that is written.
+        (Some(0), Some(own)) => unsafe { own(a, b) },
+        // SAFETY: as above.
+        (Some(_), Some(own)) => unsafe { own(b, a) },
+        // SAFETY: `ndarray`'s own slot with its own arguments.
+        _ => unsafe { own(a, b) },
+    }
 }
 
 /// Lets operators and ufuncs of plain arrays reach the engine, and NumPy's large results lie in the arena. Operators

@@ -450,3 +450,29 @@ def test_bounds_with_a_part_that_is_no_number(xp, dtype):
 
         check(failures, str(bound), body, xp)
     report(failures)
+
+
+def mixed_with_long_long(m):
+    a, q = m.arange(40_000.0) + 1, m.arange(40_000).astype("q")
+    big = q.astype("Q")
+    found = [
+        a + q,
+        q * a,
+        q / 3,
+        q > 7,
+        np.sqrt(q),
+        big != q,
+        a - big[::-1],
+        m.less(q, big[:1]),
+        q % a,
+    ]
+    found += [q + q, q + 1, q + m.arange(40_000), -q, q // 2, big + m.arange(40_000), q & 3, q << 1]
+    a += q
+    with np.errstate(all="ignore"):
+        return [(str(x.dtype.char), x) for x in (*found, a, *m.divmod(q, 3.0), m.arctan2(q, a))]
+
+
+def test_longlong_is_an_operand_like_others(xp_both):
+    assert not differences(
+        observe(mixed_with_long_long, np), observe(mixed_with_long_long, xp_both)
+    )

@@ -359,6 +359,11 @@ def test_small_views_of_large_arrays_become_contiguous(xp_default):
     )
 
 
+def raising(a, f):
+    with np.errstate(all="raise"):
+        return f * 2 + a
+
+
 def test_results_lie_in_large_temporaries_as_numpys_do(xp_default):
     """NumPy puts a result into the memory of a temporary of 256 KiB or more, in whose order its elements lie."""
     forms = {
@@ -377,6 +382,15 @@ def test_results_lie_in_large_temporaries_as_numpys_do(xp_default):
         "narrower": lambda a, f: f * 2 + a.astype("f4"),
         "one row": lambda a, f: (f + 1)[:1] + a,
         "integers": lambda a, f: f.astype(int) * 2 // a.astype(int),
+        "integers divided": lambda a, f: f.astype(int) * 2 / a.astype(int),
+        "byte order": lambda a, f: f * 2 + a.astype(">f8"),
+        "byte order, right": lambda a, f: a.astype(">f8") + f * 2,
+        "byte order of the result": lambda a, f: f.astype(">f8") + a,
+        "byte order, not exchanged": lambda a, f: a.astype(">f8") - f * 2,
+        "longlong": lambda a, f: f * 2 - a.astype("q"),
+        "longlong of both": lambda a, f: f.astype("q") * 2 + a.astype("q"),
+        "truth": lambda a, f: (f > 1) | a.astype("?"),
+        "all conditions raise": raising,
     }
     for label, form in forms.items():
         for n in (300, 100):
