@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from arrayloom import _ext
 from arrayloom._transforms import TRANSFORMS
 
 __all__ = ["FUNCTIONS"]
@@ -61,6 +62,10 @@ def _cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None) -> Any:
     dtype = np.promote_types(a.dtype, b.dtype)
     a0, a1, a2 = (a[..., i].astype(dtype, copy=False) for i in range(3))
     b0, b1, b2 = (b[..., i].astype(dtype, copy=False) for i in range(3))
+    # NumPy's own products would warn of this file.
+    large = np.broadcast(a0, b0).size * dtype.itemsize >= _ext.min_bytes()
+    if not large or all(type(part) is np.ndarray for part in (a0, b0)):
+        return NotImplemented
     product = (a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0)
     # NumPy fills an array in C order.
     return np.moveaxis(np.ascontiguousarray(np.stack(product, axis=-1)), -1, axisc)

@@ -7,7 +7,9 @@ use crate::map::Outcome;
 use crate::methods::Call;
 use crate::np::{self, Arr};
 use crate::operand::Reason;
-use crate::{creation, delegate, functions, journal, operations, parts, quantiles, state, sync};
+use crate::{
+    creation, delegate, functions, journal, operations, parts, quantiles, site, state, sync,
+};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
@@ -198,7 +200,11 @@ fn composed<'py>(
     if !only_arrays(types)? {
         return Ok(None);
     }
-    let result = function.call(args, Some(kwargs))?;
+    // Where somebody wants to know at once, NumPy's own lines tell.
+    let Some(caller) = site::capture(py)? else {
+        return Ok(None);
+    };
+    let result = site::called_from(caller, || function.call(args, Some(kwargs)))?;
     Ok(Some(result).filter(|result| !result.is(py.NotImplemented().bind(py))))
 }
 

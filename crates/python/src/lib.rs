@@ -112,7 +112,7 @@ mod ext {
     #[pymodule_export]
     use super::site::warn_at_once;
     #[pymodule_export]
-    use super::stats::{configure, devices, flush, is_lazy, reset_stats, stats, trim};
+    use super::stats::{configure, devices, flush, is_lazy, min_bytes, reset_stats, stats, trim};
 
     #[pymodule_export]
     use super::volume::VolumeExpr;

@@ -216,7 +216,8 @@ impl Call<'_> {
         };
         let bytes = birth::nbytes(self.sig.outs[0], &self.shape).unwrap_or(usize::MAX);
         let at_once = record::at_once(self.pending, bytes, site);
-        if at_once && options.placed.is_none() && self.is_numpys() {
+        // Within a function of ours NumPy would warn of our files.
+        if at_once && options.placed.is_none() && !site::is_called() && self.is_numpys() {
             leave!(Small)
         }
         let Some(draft) = self.draft(py)? else {

@@ -31,21 +31,33 @@ pub(crate) struct Place {
     pub(crate) module: Option<Py<PyAny>>,
 }
 
-#[derive(Clone, Copy, Default, PartialEq)]
-struct Key {
-    code: usize,
-    at: c_int,
-    warn: u8,
-    number: u32,
+/// What a number is given for.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    /// The address of the code object.
+    pub(crate) code: usize,
+    /// The instruction.
+    pub(crate) at: c_int,
+    /// The conditions that warn, as bits.
+    pub(crate) warn: u8,
+    /// The number of the place that called a function of ours, which this place is in; zero elsewhere.
+    pub(crate) caller: u32,
+}
+
+/// A place that has a number.
+struct Given {
+    place: Place,
+    /// Keeps the code object of the key alive, so that its address stays its name.
+    _code: Py<PyAny>,
 }
 
 struct Places {
-    halves: [Vec<Place>; 2],
+    halves: [Vec<Given>; 2],
     /// The half that is being given out.
     current: usize,
     /// Numbers of the current half, for what the cache has lost.
-    numbers: BTreeMap<(usize, c_int, u8), u32>,
-    cache: Box<[Key]>,
+    numbers: BTreeMap<Key, u32>,
+    cache: Box<[(Key, u32)]>,
 }
 
 fn places() -> MutexGuard<'static, Places> {
@@ -55,7 +67,7 @@ fn places() -> MutexGuard<'static, Places> {
             halves: [Vec::new(), Vec::new()],
             current: 0,
             numbers: BTreeMap::new(),
-            cache: vec![Key::default(); CACHE].into(),
+            cache: vec![<(Key, u32)>::default(); CACHE].into(),
         })
     });
     places.lock().unwrap_or_else(PoisonError::into_inner)
@@ -66,42 +78,29 @@ pub(crate) fn nowhere(warn: u8) -> u32 {
     u32::from(warn & ALL_WARN)
 }
 
-/// The number of a place; none if the current half is used up and does not know it.
+/// The number of a place in this code; none if the current half is used up and does not know it. A new place is what
+/// `describe` says.
 pub(crate) fn number_of(
     code: &Bound<'_, PyAny>,
-    at: c_int,
-    warn: u8,
-    module: impl FnOnce() -> Option<Py<PyAny>>,
+    key: Key,
+    describe: impl FnOnce() -> Place,
 ) -> Option<u32> {
-    let address = code.as_ptr() as usize;
-    let spread =
-        (address >> 4) ^ (at.cast_unsigned() as usize).wrapping_mul(31) ^ usize::from(warn);
-    let known = places().cache[spread % CACHE];
-    if (known.code, known.at, known.warn) == (address, at, warn) {
-        return Some(known.number);
+    let mixed = (key.at.cast_unsigned() as usize).wrapping_mul(31);
+    let spread = (key.code >> 4) ^ mixed ^ usize::from(key.warn) ^ key.caller as usize;
+    let (known, number) = places().cache[spread % CACHE];
+    if known == key {
+        return Some(number);
     }
-    let module = module();
+    let place = describe();
     let mut places = places();
-    let number = places.give(code, at, warn, module)?;
-    places.cache[spread % CACHE] = Key {
-        code: address,
-        at,
-        warn,
-        number,
-    };
+    let number = places.give(code, key, place)?;
+    places.cache[spread % CACHE] = (key, number);
     Some(number)
 }
 
 impl Places {
     /// The number of a place, given now if it is new.
-    fn give(
-        &mut self,
-        code: &Bound<'_, PyAny>,
-        at: c_int,
-        warn: u8,
-        module: Option<Py<PyAny>>,
-    ) -> Option<u32> {
-        let key = (code.as_ptr() as usize, at, warn);
+    fn give(&mut self, code: &Bound<'_, PyAny>, key: Key, place: Place) -> Option<u32> {
         if let Some(&number) = self.numbers.get(&key) {
             return Some(number);
         }
@@ -110,12 +109,9 @@ impl Places {
             return None;
         }
         let number = u32::try_from(NOWHERE + self.current * HALF + half.len()).ok()?;
-        // The place keeps the code object alive, so its address stays its name.
-        half.push(Place {
-            code: Some(code.clone().unbind()),
-            at,
-            warn,
-            module,
+        half.push(Given {
+            place,
+            _code: code.clone().unbind(),
         });
         self.numbers.insert(key, number);
         Some(number)
@@ -124,14 +120,14 @@ impl Places {
 
 /// Starts the other half anew, if the current one is used up. The caller has had everything run that
 /// was recorded before; it drops the old places, without our lock, as that may run Python code.
-pub(crate) fn turn() -> Vec<Place> {
+pub(crate) fn turn() -> impl Sized {
     let mut places = places();
     if places.halves[places.current].len() < HALF {
         return Vec::new();
     }
     places.current = 1 - places.current;
     places.numbers.clear();
-    places.cache.fill(Key::default());
+    places.cache.fill(Default::default());
     let current = places.current;
     std::mem::take(&mut places.halves[current])
 }
@@ -151,7 +147,7 @@ pub(crate) fn place(py: Python<'_>, number: u32) -> Place {
     let places = places();
     let half = places.halves.get(index / HALF);
     match half.and_then(|half| half.get(index % HALF)) {
-        Some(place) => Place {
+        Some(Given { place, .. }) => Place {
             code: place.code.as_ref().map(|code| code.clone_ref(py)),
             module: place.module.as_ref().map(|name| name.clone_ref(py)),
             ..*place

@@ -1,7 +1,7 @@
 //! Lines of the user's program: where operations were recorded, and the warnings that belong there.
 #![expect(unsafe_code, reason = "reads the current frame through C functions")]
 
-use crate::places::{self, Place};
+use crate::places::{self, Key, Place};
 use crate::{journal, modules, state, sync};
 use arrayloom_engine::FpEvent;
 use arrayloom_ir::FpFlags;
@@ -9,6 +9,7 @@ use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::ptr;
@@ -39,6 +40,14 @@ static SEEN: Mutex<Seen> = Mutex::new(Seen {
 static ERRSTATE: OnceLock<Py<PyAny>> = OnceLock::new();
 /// Set while filters of `warnings` want a warning at the line of its operation.
 static AT_ONCE: AtomicBool = AtomicBool::new(false);
+
+/// How the names of our modules begin.
+const OURS: &str = "arrayloom.";
+
+thread_local! {
+    /// The number of the place that called a function of NumPy which ours stands for; zero if none runs.
+    static CALLER: Cell<u32> = const { Cell::new(0) };
+}
 
 /// Whether floating-point warnings must come at the line of their operation.
 pub(crate) fn at_once() -> bool {
@@ -83,29 +92,71 @@ pub(crate) fn capture(py: Python<'_>) -> PyResult<Option<u32>> {
     let code = unsafe { Bound::from_owned_ptr(py, code.cast()) };
     // SAFETY: a live frame.
     let at = unsafe { ffi::PyFrame_GetLasti(frame) };
-    let module = || {
+    let key = Key {
+        code: code.as_ptr() as usize,
+        at,
+        warn,
+        caller: CALLER.get(),
+    };
+    let describe = || {
         // SAFETY: a live frame, borrowed.
         let frame = unsafe { Bound::from_borrowed_ptr(py, frame.cast()) };
-        module_of(&frame).ok()
+        described(&frame, &code, key)
     };
-    number_of(py, &code, at, warn, module).map(Some)
+    number_of(py, &code, key, describe).map(Some)
 }
 
 fn number_of(
     py: Python<'_>,
     code: &Bound<'_, PyAny>,
-    at: c_int,
-    warn: u8,
-    module: impl Fn() -> Option<Py<PyAny>>,
+    key: Key,
+    describe: impl Fn() -> Place,
 ) -> PyResult<u32> {
-    if let Some(number) = places::number_of(code, at, warn, &module) {
+    if let Some(number) = places::number_of(code, key, &describe) {
         return Ok(number);
     }
     sync::flush(py)?;
     journal::settle(py)?;
     drop(places::turn());
-    let number = places::number_of(code, at, warn, module);
-    Ok(number.unwrap_or(places::nowhere(warn)))
+    let number = places::number_of(code, key, describe);
+    Ok(number.unwrap_or(places::nowhere(key.warn)))
+}
+
+/// The place of a frame. Code of ours that stands for a function of NumPy is at the place that called the function.
+fn described(frame: &Bound<'_, PyAny>, code: &Bound<'_, PyAny>, key: Key) -> Place {
+    let py = frame.py();
+    let module = module_of(frame).ok();
+    let name = module.as_ref().and_then(|name| name.extract(py).ok());
+    let ours = name.is_some_and(|name: String| name.starts_with(OURS));
+    if ours && key.caller != 0 {
+        return places::place(py, key.caller);
+    }
+    Place {
+        code: Some(code.clone().unbind()),
+        at: key.at,
+        warn: key.warn,
+        module,
+    }
+}
+
+/// Runs a function of ours that stands for one of NumPy. What it records is recorded at `caller`, which has called it.
+pub(crate) fn called_from<T>(caller: u32, work: impl FnOnce() -> T) -> T {
+    let _before = Before(CALLER.replace(caller));
+    work()
+}
+
+/// True within [`called_from`].
+pub(crate) fn is_called() -> bool {
+    CALLER.get() != 0
+}
+
+/// What [`CALLER`] is to be in the end.
+struct Before(u32);
+
+impl Drop for Before {
+    fn drop(&mut self) {
+        CALLER.set(self.0);
+    }
 }
 
 /// The name of a frame's module.

@@ -113,6 +113,12 @@ pub(crate) fn configure(
     true
 }
 
+/// Bytes from which results are lazy.
+#[pyfunction]
+pub(crate) fn min_bytes() -> usize {
+    state::min_bytes()
+}
+
 /// Whether new results may be lazy.
 #[pyfunction]
 pub(crate) fn is_lazy() -> bool {

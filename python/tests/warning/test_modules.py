@@ -37,6 +37,21 @@ PROGRAMS = {
 }
 
 
+# A function of NumPy's that stands in other words here warns at the line that calls it.
+OURS = """
+def crossed():
+    a = np.full((40000, 3), 1e200)
+    return np.cross(a, a[::-1] * -1)
+for _ in range(9):
+    float(crossed()[0, 0])
+b = np.full((400, 3), 1e200)
+np.cross(b, -b)
+c = np.full((9000, 3), 1e200)
+np.cross(c, c + c)
+np.cross(np.full(3, 1e200), c + c)
+"""
+
+
 def errors_of(tmp_path, program, *runner):
     path = tmp_path / "program.py"
     path.write_text("import numpy as np\n" + textwrap.dedent(program))
@@ -51,3 +66,13 @@ def test_warnings_are_told_as_often_as_numpys(tmp_path, name):
     expected = errors_of(tmp_path, PROGRAMS[name])
     assert errors_of(tmp_path, PROGRAMS[name], "-m", "arrayloom") == expected
     assert ("RuntimeWarning" in expected) == (name != "ignored by module")
+
+
+@pytest.mark.parametrize("runner", [True, False])
+def test_no_warning_names_a_file_of_ours(tmp_path, runner):
+    program = OURS if runner else "import arrayloom as np\n" + OURS
+    told = errors_of(tmp_path, program, *(["-m", "arrayloom"] if runner else []))
+    warned = [line for line in told.splitlines() if "RuntimeWarning" in line]
+    assert any("program.py" in line and "multiply" in line for line in warned)
+    assert any("program.py" in line and "subtract" in line for line in warned)
+    assert not [line for line in warned if "arrayloom" in line], told
