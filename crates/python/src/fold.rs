@@ -10,7 +10,9 @@ use crate::ops::OpEntry;
 use crate::record::Draft;
 use crate::{masked, parts, site, state};
 use arrayloom_ir::{Action, AxisMask, LoopSig, ReduceOp, SlotId};
-use arrayloom_types::{DType, Kind, Layout, Scalar, Shape, Strides, fold_strides, result_strides};
+use arrayloom_types::{
+    DType, Kind, Layout, Scalar, Shape, Strides, can_cast_safely, fold_strides, result_strides,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use smallvec::{SmallVec, smallvec};
@@ -328,6 +330,10 @@ pub(crate) fn accumulate<'py>(
     let dtype = sig.outs[0];
     if view.layout.is_empty() || !(view.pending || birth::worth_it(dtype, &view.layout.shape)) {
         leave!(Small)
+    }
+    // NumPy tells what it met in the conversion from what it met in the operation.
+    if !can_cast_safely(view.layout.dtype, sig.ins[0]) {
+        leave!(Delegated)
     }
     let Some(site) = site::capture(py)? else {
         leave!(ErrState)

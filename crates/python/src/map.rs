@@ -273,6 +273,11 @@ impl Call<'_> {
         if result.is_complex() && !target.layout.dtype.is_complex() {
             leave!(Mismatch)
         }
+        // Beside a mask NumPy reads the array in the dtype of the loop, and warns of values that it lacks.
+        let reads = options.mask.is_some() && !self.is_copy();
+        if reads && !can_cast_safely(target.layout.dtype, *result) {
+            leave!(Delegated)
+        }
         let fits = broadcast_many([self.shape.as_slice(), target.layout.shape.as_slice()]);
         if fits.ok().as_ref() != Some(&target.layout.shape) {
             leave!(Mismatch)

@@ -401,6 +401,34 @@ def test_filters_that_want_warnings_at_once(runner):
     assert want.count("caught") == 7
 
 
+def read_beside_a_mask(m):
+    mask = m.arange(40_000) % 2 == 0
+    one, out = m.ones(40_000), m.full(40_000, 1e300)
+    a = m.add(one, 1, where=mask, out=m.zeros(40_000, "D"))
+    b = m.add(one.astype("f"), one.astype("f"), where=mask, out=out)
+    c = m.add(one.astype(int), 1, where=mask, out=m.full(40_000, np.nan))
+    return [x[5] for x in (a, b, c)]
+
+
+def test_what_is_read_beside_a_mask_is_cast_as_by_numpy(xp_both):
+    want, got = collect(read_beside_a_mask, np), collect(read_beside_a_mask, xp_both)
+    assert len(want) == 3
+    assert got == want
+
+
+def running_in_half(m):
+    v = m.full((300, 300), 1e6, "f")
+    a = m.maximum.accumulate(v, axis=0, dtype="e")
+    b = m.add.accumulate(m.full((300, 300), 1e300), axis=0, dtype="f")
+    return [x[5, 5] for x in (a, b)]
+
+
+def test_running_folds_tell_the_cast_from_the_operation(xp_both):
+    want, got = collect(running_in_half, np), collect(running_in_half, xp_both)
+    assert len(want) >= 2
+    assert got == want
+
+
 def running_integers(m):
     a = m.full(20000, np.nan)
     b = m.cumsum(a, dtype="u2")
