@@ -6,7 +6,7 @@ use crate::map::{self, Options, Outcome};
 use crate::np::{self, Arr};
 use crate::operand::Reason;
 use crate::ops::{self, OpEntry};
-use crate::{delegate, fold, operations, parts, state};
+use crate::{delegate, fold, numbers, operations, parts, state};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyEllipsis, PyList, PyString, PyTuple};
 
@@ -95,6 +95,10 @@ pub(crate) fn outer<'py>(
     }
     if first.ndim() + other.ndim() > NUMPY_RANKS {
         return Ok(Outcome::Numpy(Reason::Mismatch));
+    }
+    // An index would take classes such as `recarray` off.
+    if numbers::stranger(left) || numbers::stranger(right) {
+        return Ok(Outcome::Numpy(Reason::Operand));
     }
     let none = py.None().into_bound(py);
     let mut key = vec![PyEllipsis::get(py).to_owned().into_any()];

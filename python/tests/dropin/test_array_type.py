@@ -492,6 +492,20 @@ def test_subclasses_that_ask_super(xp_both, name):
     check(body, xp_both)
 
 
+def test_outer_keeps_the_class_of_an_operand(xp_both):
+    def body(m):
+        big, few = made(m, 40000) + 1, np.arange(3.0)
+        kinds = []
+        for kind in (np.recarray, np.memmap, Measured):
+            for pair in ((few.view(kind), big), (big, few.view(kind))):
+                for name in ("add", "less_equal"):
+                    found = getattr(m, name).outer(*pair)
+                    kinds.append((type(found).__name__, found.shape, found.dtype, found[-1, -1]))
+        return repr(kinds)
+
+    check(body, xp_both)
+
+
 def test_who_owns_a_buffer_gives_it_again(xp_default):
     array = made(xp_default)
     owner = memoryview(array).obj
