@@ -11,6 +11,7 @@ use crate::{bridge, seeming, state, sync};
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
@@ -106,6 +107,17 @@ impl BufferExport {
     #[getter]
     fn array(&self, py: Python<'_>) -> Py<PyAny> {
         self.array.clone_ref(py)
+    }
+
+    /// Whatever else code asks the owner of a buffer for, such as its `dtype`, the array has.
+    fn __getattr__<'py>(&self, name: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
+        self.array.bind(name.py()).getattr(name)
+    }
+
+    /// A copy of the owner, or its pickle, is one of the array.
+    fn __reduce_ex__<'py>(&self, protocol: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let array = self.array.bind(protocol.py());
+        array.call_method1("__reduce_ex__", (protocol,))
     }
 
     /// A buffer of the same memory, for who asks the owner of one, as `pickle.PickleBuffer` does.

@@ -506,6 +506,17 @@ def test_outer_keeps_the_class_of_an_operand(xp_both):
     check(body, xp_both)
 
 
+def test_the_owner_of_a_buffer_is_as_good_as_the_array(xp_default):
+    a = made(xp_default, 40000) + 1
+    owner = memoryview(a).obj
+    assert np.asarray(owner).base is not None
+    assert owner.shape == a.shape
+    assert owner.dtype is a.dtype
+    for copied in (copy.copy(owner), copy.deepcopy(owner), pickle.loads(pickle.dumps(owner))):
+        assert np.array_equal(copied, a)
+        assert not np.may_share_memory(copied, a)
+
+
 def test_who_owns_a_buffer_gives_it_again(xp_default):
     array = made(xp_default)
     owner = memoryview(array).obj
