@@ -16,8 +16,8 @@
 
 use crate::engine::unknown;
 use crate::put_off;
-use crate::run::Wanted;
 use crate::table::{Home, Table, accesses, outs};
+use crate::wanted::Wanted;
 use crate::{Engine, EngineError};
 use arrayloom_fuse::split;
 use arrayloom_ir::{Action, Node, SlotId};

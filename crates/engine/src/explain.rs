@@ -5,8 +5,9 @@
 
 use crate::Engine;
 use crate::engine::lock;
-use crate::run::{Batch, Wanted};
+use crate::run::Batch;
 use crate::stats::{Traffic, bytes, name_of};
+use crate::wanted::Wanted;
 use arrayloom_fuse::{Cache, Fused, Group, Pass, Routes, Slots as _, Sweep, Why};
 use arrayloom_ir::{Operand, SlotId};
 use arrayloom_plan::Route;

@@ -1,7 +1,7 @@
 //! Memory of the caller as a slot.
 
-use crate::run::Wanted;
 use crate::table::{Home, Table, accesses};
+use crate::wanted::Wanted;
 use crate::{Engine, EngineError};
 use arrayloom_device::{Buf, End, Queue};
 use arrayloom_ir::SlotId;

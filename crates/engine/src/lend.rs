@@ -5,8 +5,8 @@
 //! first, the slot gets the pages themselves back.
 
 use crate::engine::Due;
-use crate::run::Wanted;
 use crate::table::{Entry, Home, Leftover, Table};
+use crate::wanted::Wanted;
 use crate::{Engine, EngineError};
 use arrayloom_guard::Block;
 use arrayloom_ir::{Action, LoopSig, Node, Operand, SlotId, ops};

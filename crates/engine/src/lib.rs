@@ -41,6 +41,7 @@ mod sync;
 mod table;
 mod turn;
 mod unset;
+mod wanted;
 mod warm;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What the guard's service thread asks for when the program touches memory.
 
 use crate::Engine;
-use crate::run::Wanted;
+use crate::wanted::Wanted;
 use arrayloom_guard::{Owner, Slot};
 use std::sync::atomic::Ordering;
 

@@ -7,8 +7,8 @@
 //! dropped with the array, or run when somebody wants the array after all. No operation is put off twice.
 
 use crate::Engine;
-use crate::run::Wanted;
 use crate::table::{Home, Leftover, Table, accesses};
+use crate::wanted::Wanted;
 use arrayloom_fuse::{Slots, covers, dead};
 use arrayloom_guard::{Guard, State};
 use arrayloom_ir::{Action, Node, Operand, SlotId};

@@ -7,6 +7,7 @@ use crate::explain;
 use crate::put_off::{self, PutOff};
 use crate::stats::name_of;
 use crate::table::{Entry, Home, Leftover, Table, accesses, outs};
+use crate::wanted::Wanted;
 use crate::{Engine, EngineError};
 use arrayloom_device::{Arg, Buf, DeviceError, Launch, ReduceArgs};
 use arrayloom_fuse::{Cache, Fold, Fused, Group, Options, Pass, Slots, fuse, propagate};
@@ -120,32 +121,6 @@ impl Slots for Apart<'_> {
 
     fn nbytes(&self, slot: SlotId) -> usize {
         self.0.nbytes(slot)
-    }
-}
-
-/// Why a list runs.
-#[derive(Clone, Copy)]
-pub(crate) enum Wanted {
-    /// For the sake of all that it does.
-    All,
-    /// Its last operation writes to memory that the program sees.
-    Seen,
-    /// It is full: so many operations at its start run.
-    First(usize),
-    /// Somebody reads a slot.
-    Value(SlotId),
-    /// The last operation runs as soon as it is called, and what makes its operands with it.
-    End,
-    /// Somebody writes to a slot, so that nothing may be left that reads its old value.
-    Memory(SlotId),
-}
-
-impl Wanted {
-    fn slot(self) -> Option<SlotId> {
-        match self {
-            Wanted::All | Wanted::Seen | Wanted::First(_) | Wanted::End => None,
-            Wanted::Value(slot) | Wanted::Memory(slot) => Some(slot),
-        }
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::engine::{lock, unknown};
 use crate::holdings::Owner;
 use crate::ladder::Rung;
-use crate::run::Wanted;
 use crate::table::Home;
+use crate::wanted::Wanted;
 use crate::{Engine, EngineError};
 use arrayloom_ir::SlotId;
 

@@ -1,8 +1,8 @@
 //! Makes the bytes at a slot's address what the program expects, before it reads or writes them.
 
 use crate::engine::unknown;
-use crate::run::Wanted;
 use crate::table::Home;
+use crate::wanted::Wanted;
 use crate::{Engine, EngineError};
 use arrayloom_device::{Buf, End, Queue};
 use arrayloom_guard::{Block, Guard, Slot, State};
