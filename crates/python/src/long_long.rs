@@ -12,31 +12,30 @@ use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyTuple};
 use smallvec::SmallVec;
 use std::ffi::c_int;
 
-/// NumPy's numbers of the types `longlong` and `ulonglong`.
-const TYPE_NUMBERS: [c_int; 2] = [9, 10];
+/// NumPy's numbers of the types `longlong` and `ulonglong`, NumPy's letters of those with the same elements, and ours.
+const TYPES: [(c_int, &str, DType); 2] = [(9, "l", DType::I64), (10, "L", DType::U64)];
 
-/// NumPy's letters of the types with the same elements.
-const SAME: [&str; 2] = ["l", "L"];
+/// The letter and our dtype of the type with the same elements, of an array of such integers in any byte order.
+fn known(array: Arr) -> Option<(&'static str, DType)> {
+    let found = TYPES
+        .iter()
+        .find(|(number, ..)| *number == array.type_number());
+    found.map(|&(_, letter, dtype)| (letter, dtype))
+}
 
 /// The letter of the type with the same elements, of an array of such integers in native order.
 fn same(object: &Bound<'_, PyAny>) -> Option<&'static str> {
     let array = Arr::of(object).filter(|_| !stranger(object))?;
-    let at = TYPE_NUMBERS
-        .iter()
-        .position(|&number| number == array.type_number())?;
+    let (letter, _) = known(array)?;
     let native = object
         .getattr("dtype")
         .and_then(|d| d.getattr("isnative")?.is_truthy());
-    native.is_ok_and(|native| native).then_some(SAME[at])
+    native.is_ok_and(|native| native).then_some(letter)
 }
 
 /// Our dtype with the same numbers, of an array of such integers in any byte order.
 pub(crate) fn dtype(array: Arr) -> Option<DType> {
-    match array.type_number() {
-        9 => Some(DType::I64),
-        10 => Some(DType::U64),
-        _ => None,
-    }
+    known(array).map(|(_, dtype)| dtype)
 }
 
 /// True for an array of such integers.
@@ -70,7 +69,7 @@ pub(crate) fn call<'py>(
     };
     for at in given..given + results {
         let number: c_int = kinds.get_item(at)?.getattr("num")?.extract()?;
-        if TYPE_NUMBERS.contains(&number) && options.out.is_none() {
+        if TYPES.iter().any(|(own, ..)| *own == number) && options.out.is_none() {
             leave!(Delegated)
         }
     }
