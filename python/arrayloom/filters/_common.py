@@ -84,11 +84,7 @@ def finish(
         raise RuntimeError(message)
     build = Build()
     array = compute(result, out=out, memory_limit=memory_limit, devices=devices, build=build)
-    if out is not None:
-        if memory_limit is None and devices is None:
-            _kept.built(result, build.expr, out)
-        return out
-    named = array.dtype if output is None else np.dtype(output)
+    named = result.dtype if out is not None or output is None else np.dtype(output)
     if memory_limit is None and devices is None and named.isnative:
         _kept.built(result, build.expr, array)
     return array if named.isnative else array.astype(named)
