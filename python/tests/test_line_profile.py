@@ -8,7 +8,11 @@ import textwrap
 
 import pytest
 
-from arrayloom._doctor.lines import Line, lines_json, lines_text
+from arrayloom._doctor.lines import Line, lines_json, lines_of, lines_text
+from arrayloom._doctor.source import Source
+from arrayloom._doctor.watch import Site, Watch
+from arrayloom._journal import Event, Journal
+from arrayloom._native import Fallback, Stats
 
 TEXT = """\
 import numpy as np
@@ -46,17 +50,44 @@ def run(tmp_path):
 def test_lines_have_their_calls_lists_and_reasons(run):
     status, out, err = run("--line-profile", "--json")
     assert (status, float(out)) == (0, sum(360_000.0 * (2 + i) for i in range(30)))
-    found = {each["line"]: each for each in json.loads(err)["line_profile"]["lines"]}
+    report = json.loads(err)["line_profile"]
+    found = {each["line"]: each for each in report["lines"]}
     assert (found[5]["calls"], found[5]["accelerated"]) == (90, 90)
     assert found[5]["text"] == "b = np.sqrt(a) * 2 + i"
     assert found[5]["computed"] > 0
     assert found[6]["calls"] == 30
-    assert 0 < found[6]["lists"] <= 30
-    assert found[6]["wanted"] == ["sum"]
+    # On a busy machine a list may begin too late to be joined with what wanted it.
+    assert found[6]["lists"] <= 30
+    assert found[6]["wanted"] == ["sum"] * (found[6]["lists"] > 0)
     assert (found[7]["calls"], found[7]["accelerated"]) == (30, 0)
     assert "without native support" in found[7]["reasons"][0]
     assert found[7]["seconds"] > 0
-    assert not {3, 4, 8} & found.keys()
+    least = report["seconds"] / 100
+    assert all(
+        each["calls"] or each["lists"] or each["seconds"] >= least for each in found.values()
+    )
+
+
+def test_calls_lists_and_passes_are_joined_by_line():
+    code = compile("x = 1\na.sum()\n", "/a/app.py", "exec")
+    # The only call is on the second line.
+    at = next(2 * n for n, place in enumerate(code.co_positions()) if place[0] == 2)
+    watch = Watch()
+    watch.sites[0, at, "sum"] = Site(code, at, "sum", lists=3)
+    watch.sites[0, at, "max"] = Site(code, at, "max", lists=0)
+    named = (("add", "/a/app.py", 1), ("multiply", "/a/app.py", 1), ("sum", "/a/app.py", 2))
+    events = (
+        Event(0.0, 0.5, 1, 3, named),
+        Event(0.5, 0.25, 0, 3, ()),
+        Event(0.5, 0.125, 1, 1, named[2:]),
+    )
+    watch.journal = Journal((("add", "/a/app.py", 1, 4), ("_copy", "/a/app.py", 1, 2)), events)
+    fallback = Fallback("sin", "why", "/a/app.py", 1, 5)
+    stats = Stats(fallbacks=(fallback,))
+    first, second = lines_of(watch, stats, {"/a/app.py": Source("x = 1\na.sum()\n")}, 1.0)
+    assert (first.line, first.calls, first.accelerated, first.reasons) == (1, 11, 6, ("why",))
+    assert (first.computed, second.computed) == (0.5, 0.625)
+    assert (second.line, second.text, second.lists, second.wanted) == (2, "a.sum()", 3, ("sum",))
 
 
 def test_a_report_for_people_goes_to_a_file(run, tmp_path):

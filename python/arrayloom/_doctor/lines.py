@@ -86,6 +86,11 @@ def lines_of(
             count, methods = lists.get(place, (0, ()))
             named = () if site.method in methods else (site.method,)
             lists[place] = (count + site.lists, (*methods, *named))
+    computed: dict[_Place, float] = {}
+    for event in watch.journal.events:
+        if event.kernels:
+            for place in {(file, line) for _, file, line in event.named}:
+                computed[place] = computed.get(place, 0.0) + event.seconds
     slow = {place for place, took in watch.seconds.items() if took >= _LEAST * seconds}
     found: list[Line] = []
     for file, line in sorted({*calls, *lists, *slow}):
@@ -100,7 +105,7 @@ def lines_of(
                 calls=seen,
                 accelerated=accelerated,
                 seconds=watch.seconds_of(file, (line,)),
-                computed=watch.computed(file, (line,)),
+                computed=computed.get((file, line), 0.0),
                 lists=count,
                 wanted=methods,
                 reasons=reasons,
