@@ -271,7 +271,7 @@ impl<'a> Lower<'a> {
         }
         let (found, from, splat) = self.operands(&want, ops)?;
         let to = self.fresh(want.to.size());
-        let verb = (!want.toward_half && found.scale == 1).then_some(Verb {
+        let verb = (!want.toward_half).then_some(Verb {
             prim: want.prim,
             first: want.first,
             second: want.second,

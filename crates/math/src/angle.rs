@@ -72,14 +72,27 @@ fn turn(x: f64) -> Turned {
     }
 }
 
-/// The sine, `quarters` of a turn further.
+impl Turned {
+    /// The sine, `quarters` of a turn further.
+    #[inline(always)]
+    fn wave(&self, quarters: u64) -> f64 {
+        let quadrant = self.quadrant.wrapping_add(quarters);
+        let (sin, cos) = (self.sin.0 + self.sin.1, self.cos.0 + self.cos.1);
+        let value = choose(quadrant & 1 == 0, sin, cos);
+        f64::from_bits(value.to_bits() ^ ((quadrant & 2) << 62))
+    }
+
+    #[inline(always)]
+    fn sine_of(&self, x: f64) -> f64 {
+        choose(x.abs() < 1e-9, x, self.wave(0))
+    }
+}
+
+/// Sine and cosine of what is not [`far`].
 #[inline(always)]
-fn wave(x: f64, quarters: u64) -> f64 {
-    let Turned { quadrant, sin, cos } = turn(x);
-    let quadrant = quadrant.wrapping_add(quarters);
-    let (sin, cos) = (sin.0 + sin.1, cos.0 + cos.1);
-    let value = choose(quadrant & 1 == 0, sin, cos);
-    f64::from_bits(value.to_bits() ^ ((quadrant & 2) << 62))
+pub(crate) fn sin_cos(x: f64) -> (f64, f64) {
+    let turned = turn(x);
+    (turned.sine_of(x), turned.wave(1))
 }
 
 /// Sine.
@@ -88,7 +101,7 @@ pub struct Sin;
 impl Unary for Sin {
     #[inline(always)]
     fn easy(x: f64) -> f64 {
-        choose(x.abs() < 1e-9, x, wave(x, 0))
+        turn(x).sine_of(x)
     }
 
     #[inline(always)]
@@ -107,7 +120,7 @@ pub struct Cos;
 impl Unary for Cos {
     #[inline(always)]
     fn easy(x: f64) -> f64 {
-        wave(x, 1)
+        turn(x).wave(1)
     }
 
     #[inline(always)]

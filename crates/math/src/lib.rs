@@ -25,6 +25,7 @@
 )]
 
 mod angle;
+pub mod complex;
 mod exponential;
 mod hyperbolic;
 mod inverse;
@@ -106,4 +107,15 @@ pub trait Binary {
             Self::easy(a, b)
         }
     }
+}
+
+/// A function of one complex number, `re + i im`.
+pub trait ComplexUnary {
+    /// Both parts of the value, if the number is not [`hard`](ComplexUnary::hard); numbers without
+    /// meaning otherwise.
+    fn easy(re: f64, im: f64) -> (f64, f64);
+
+    /// True for what [`easy`](ComplexUnary::easy) cannot do. Parts of the value that are no normal
+    /// numbers may be wrong as well, but for a zero of an argument on an axis.
+    fn hard(re: f64, im: f64) -> bool;
 }

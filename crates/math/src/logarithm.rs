@@ -149,6 +149,17 @@ impl Unary for Log10 {
     }
 }
 
+/// The natural logarithm of `sum + low`, two parts of a normal number above zero.
+#[inline(always)]
+pub(crate) fn of_sum(sum: f64, low: f64) -> f64 {
+    let Split { k, f } = split(sum);
+    let (near, near_low) = near_one(f);
+    // log(sum + low) = log(sum) + low / sum, as the low part is small.
+    let rest = low / sum;
+    let (high, low) = fast_two_sum(k * LN_2_SHORT[0], near);
+    high + (low + (k.mul_add(LN_2_SHORT[1], near_low) + rest))
+}
+
 /// Natural logarithm of one plus x.
 pub struct Log1p;
 
@@ -156,12 +167,7 @@ impl Unary for Log1p {
     #[inline(always)]
     fn easy(x: f64) -> f64 {
         let (one, lost) = two_sum(1.0, x);
-        let Split { k, f } = split(one);
-        let (near, near_low) = near_one(f);
-        // log(one + lost) = log(one) + lost / one, as the loss is small.
-        let lost = lost / one;
-        let (high, low) = fast_two_sum(k * LN_2_SHORT[0], near);
-        let value = high + (low + (k.mul_add(LN_2_SHORT[1], near_low) + lost));
+        let value = of_sum(one, lost);
         choose(x.abs() < 1e-17, x, value)
     }
 

@@ -1,7 +1,7 @@
 //! Every device by name: the one place that knows them all.
 
 use crate::error::to_python;
-use crate::host_loops::{self, Replaced};
+use crate::host_loops;
 use crate::pydevice::{Callers, PyDevice};
 use arrayloom_cpu::{Cpu, CpuConfig, Isa};
 use arrayloom_cuda::{self as cuda, Cuda};
@@ -188,19 +188,10 @@ fn open_cpu(py: Python<'_>, settings: &Settings) -> PyResult<Arc<Cpu>> {
         threads: settings.threads.0,
         sweep_rows: (settings.sweep_rows.0 > 0).then_some(settings.sweep_rows.0),
         jit: settings.jit,
-        loops: host_loops::collect(py, replaced(py, math)?)?,
+        loops: host_loops::collect(py, math)?,
         ..CpuConfig::default()
     };
     Ok(Cpu::open(config))
-}
-
-/// Whose loops the CPU device replaces, by the number of the choice among "numpy" and "own".
-fn replaced(py: Python<'_>, math: Option<usize>) -> PyResult<Replaced> {
-    match math {
-        None => Replaced::slow_ones(py),
-        Some(0) => Ok(Replaced::None),
-        Some(_) => Ok(Replaced::All),
-    }
 }
 
 static CPU: OnceLock<Arc<Cpu>> = OnceLock::new();

@@ -58,9 +58,9 @@ const NAMES: [(Prim, &str); 41] = [
     (Prim::LogAddExp2, "logaddexp2"),
 ];
 
-/// Which loops of NumPy give way to the device's own functions.
-#[derive(Clone, Copy)]
-pub(crate) enum Replaced {
+/// Which functions of NumPy give way to the device's own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Functions {
     /// None: the bits are NumPy's.
     None,
     /// The few that are slow although NumPy has vector loops for AVX-512.
@@ -71,29 +71,43 @@ pub(crate) enum Replaced {
     All,
 }
 
+/// Which loops of NumPy give way.
+#[derive(Clone, Copy)]
+struct Replaced {
+    functions: Functions,
+    /// Arithmetic of complex numbers: the device's has the bits of NumPy's loops with fused multiply-adds.
+    arithmetic: bool,
+}
+
 impl Replaced {
-    /// Those that are slower than the device's own on this processor, with this NumPy.
-    pub(crate) fn slow_ones(py: Python<'_>) -> PyResult<Replaced> {
-        // The device's functions need fused multiply-adds; elsewhere nothing was measured.
-        if Isa::detect() == Isa::Baseline {
-            return Ok(Replaced::None);
-        }
+    /// By the number of the choice among "numpy" and "own"; without one, what is slower than the device's
+    /// own on this processor, with this NumPy.
+    fn new(py: Python<'_>, choice: Option<usize>) -> PyResult<Replaced> {
         let features = py
             .import("numpy._core._multiarray_umath")?
             .getattr("__cpu_features__")?;
-        let mut vectors = false;
-        for name in ["AVX512_SKX", "X86_V4"] {
-            vectors |= features.call_method1("get", (name, false))?.is_truthy()?;
-        }
-        // Only its builds for Linux have those loops.
-        Ok(if vectors && cfg!(target_os = "linux") {
-            Replaced::Few
-        } else {
-            Replaced::Most
+        let has = |name: &str| {
+            features
+                .call_method1("get", (name, false))
+                .and_then(|there| there.is_truthy())
+        };
+        // The device's functions need fused multiply-adds; elsewhere nothing was measured.
+        let fused = Isa::detect() != Isa::Baseline;
+        // Only its builds for Linux have loops for AVX-512.
+        let vectors = cfg!(target_os = "linux") && (has("AVX512_SKX")? || has("X86_V4")?);
+        Ok(Replaced {
+            functions: match choice {
+                Some(0) => Functions::None,
+                Some(_) => Functions::All,
+                None if !fused => Functions::None,
+                None if vectors => Functions::Few,
+                None => Functions::Most,
+            },
+            arithmetic: fused && (has("FMA3")? || has("X86_V3")?),
         })
     }
 
-    /// True when the device's own function is to be taken.
+    /// True when the device's own is to be taken.
     fn has(self, prim: Prim, dtype: DType) -> bool {
         let few = matches!(prim, Prim::Sin | Prim::Cos | Prim::Tanh | Prim::Hypot);
         let function = matches!(
@@ -103,18 +117,43 @@ impl Replaced {
         // In single precision NumPy has vector loops for the commonest ones with AVX2 already.
         let common = few && prim != Prim::Hypot
             || matches!(prim, Prim::Exp | Prim::Log | Prim::Pow | Prim::FloatPow);
-        match (self, dtype) {
-            (Replaced::All, DType::F32 | DType::F64) | (Replaced::Most, DType::F64) => function,
-            (Replaced::Most, DType::F32) => function && !common,
-            (Replaced::Few, DType::F64) => few,
-            (Replaced::Few, DType::F32) => prim == Prim::Hypot,
+        match (self.functions, dtype) {
+            (functions, DType::C64 | DType::C128) => match prim {
+                Prim::Mul | Prim::Square | Prim::Div | Prim::Reciprocal | Prim::Abs => {
+                    self.arithmetic
+                }
+                _ => functions != Functions::None && COMPLEX.contains(&prim),
+            },
+            (Functions::All, DType::F32 | DType::F64) | (Functions::Most, DType::F64) => function,
+            (Functions::Most, DType::F32) => function && !common,
+            (Functions::Few, DType::F64) => few,
+            (Functions::Few, DType::F32) => prim == Prim::Hypot,
             _ => false,
         }
     }
 }
 
-/// Collects the loops whose operands are all of one dtype, but for those that are replaced.
-pub(crate) fn collect(py: Python<'_>, replaced: Replaced) -> PyResult<HostLoops> {
+/// Functions of complex numbers that the device has. NumPy's are the C library's on every processor, one
+/// element at a time.
+const COMPLEX: [Prim; 12] = [
+    Prim::Exp,
+    Prim::Log,
+    Prim::Log2,
+    Prim::Log10,
+    Prim::Sqrt,
+    Prim::Sin,
+    Prim::Cos,
+    Prim::Tan,
+    Prim::Sinh,
+    Prim::Cosh,
+    Prim::Tanh,
+    Prim::Pow,
+];
+
+/// Collects the loops whose operands are all of one dtype, but for those that are replaced, by the number
+/// of the choice of `ARRAYLOOM_MATH`.
+pub(crate) fn collect(py: Python<'_>, choice: Option<usize>) -> PyResult<HostLoops> {
+    let replaced = Replaced::new(py, choice)?;
     let umath = py.import("numpy._core.umath")?;
     let kind = modules::numpy(py)?.getattr("ufunc")?;
     let mut loops = HostLoops::new();

@@ -70,10 +70,82 @@ for name in (*RANGES, *PAIRS):
         assert float(far) <= 0.501, name
 
 
+def test_complex_functions_are_within_their_bounds():
+    code = """
+import arrayloom
+from support.math_proof import COMPLEX, complex_worst
+for name, (_, _, bound) in COMPLEX.items():
+    for dtype in "DF":
+        far, where = complex_worst(arrayloom, name, 10_000, dtype)
+        print(name, far, where)
+        assert far <= bound, (name, dtype, far, where)
+"""
+    lines = run(code).splitlines()
+    assert len(lines) == 22
+    assert max(float(line.split()[1]) for line in lines) > 1
+
+
+_COMPLEX_CORNERS = """
+import numpy, arrayloom
+from support.heard import all_warnings
+from support.math_proof import COMPLEX
+PARTS = [0.0, -0.0, 1.0, -1.0, 0.5, numpy.inf, -numpy.inf, numpy.nan, 5e-324, 1e-310, 1e-200, 1e308, -1e308, 700.0, 2e9]
+POWERS = [0, 1, 2, 3, 4, 7, 99, -1, -2, -5]
+def met(module, name, z, *more):
+    with all_warnings() as heard, numpy.errstate(all="warn", under="ignore"):
+        found = numpy.array(getattr(module, name)(module.array([z] * 40), *more))
+    assert len(set(found.tobytes()[i : i + found.itemsize] for i in range(0, found.nbytes, found.itemsize))) == 1
+    return found[0], sorted(str(one.message).split(" enc")[0] for one in heard)
+def alike(a, b):
+    close = lambda x, y: x == y and numpy.signbit(x) == numpy.signbit(y) or abs(x - y) < 1e-14 * abs(x)
+    return all(numpy.isnan(x) and numpy.isnan(y) or close(x, y) for x, y in [(a.real, b.real), (a.imag, b.imag)])
+def exactly(a, b):
+    return all(numpy.isnan(x) and numpy.isnan(y) or x.tobytes() == y.tobytes() for x, y in [(a.real, b.real), (a.imag, b.imag)])
+for z in [complex(x, y) for x in PARTS for y in PARTS]:
+    for name, more, same in [
+        *((name, (), alike) for name in COMPLEX),
+        *(("power", (n,), exactly) for n in POWERS),
+        *((name, (), exactly) for name in ("square", "reciprocal", "absolute")),
+        *((name, (z,), exactly) for name in ("multiply", "divide", "add", "subtract")),
+        ("divide", (1 + 2j,), exactly), ("divide", (0j,), exactly), ("multiply", (1 - 0j,), exactly),
+    ]:
+        (want, warned), (got, noted) = met(numpy, name, z, *more), met(arrayloom, name, z, *more)
+        if not same(want, got) or warned != noted:
+            print(name, z, more, want, got, warned, noted)
+"""
+
+
+def test_corners_of_complex_functions_are_those_of_numpy():
+    assert run(_COMPLEX_CORNERS) == ""
+
+
+def test_arithmetic_of_complex_numbers_has_the_bits_of_numpy():
+    code = """
+import numpy, arrayloom
+draw = numpy.random.default_rng(2)
+for dtype in "DF":
+    z, w = ((draw.standard_normal(999) + 1j * draw.standard_normal(999)).astype(dtype) for _ in "zw")
+    x = draw.standard_normal(999).astype("df"[dtype == "F"])
+    def all_of(module):
+        z2, w2, x2 = module.array(z), module.array(w), module.array(x)
+        yield z2 * w2 + x2
+        yield (z2 - w2).conj() * 2 / w2
+        yield z2**2 - z2**3 * w2 + 1 / z2
+        yield module.where(x2 > 0, z2 * 1j, -w2)
+        yield abs(z2 * w2)
+        yield (z2 * w2.astype("F")).astype("D") * x2
+    for found, expected in zip(all_of(arrayloom), all_of(numpy)):
+        assert numpy.array(found).tobytes() == numpy.array(expected).tobytes(), dtype
+print("equal")
+"""
+    for settings in ({}, {"ARRAYLOOM_JIT": "0"}, {"ARRAYLOOM_MATH": "numpy"}, {"ARRAYLOOM_TILE": "3"}):
+        assert run(code, **settings) == "equal\n"
+
+
 _EVERYTHING = """
 import hashlib
 import arrayloom, numpy
-from support.math_proof import PAIRS, RANGES, operands
+from support.math_proof import COMPLEX, PAIRS, RANGES, complex_operands, operands
 numpy.seterr(all="ignore")
 draw = numpy.random.default_rng(5)
 for dtype in "df":
@@ -82,6 +154,10 @@ for dtype in "df":
         found = numpy.array(getattr(arrayloom, name)(*args) * 2 + 1)
         # Only the bits of a NaN may differ.
         found[numpy.isnan(found)] = 0
+        print(name, hashlib.sha256(found.tobytes()).hexdigest())
+    for name in COMPLEX:
+        z = arrayloom.array(complex_operands(name, 3000, draw).astype(dtype.upper()))
+        found = numpy.array(getattr(arrayloom, name)(z) * z + 1)
         print(name, hashlib.sha256(found.tobytes()).hexdigest())
 """
 
@@ -166,9 +242,8 @@ def test_half_precision_and_other_dtypes_stay():
     code = """
 import numpy, arrayloom
 x = numpy.linspace(-3, 3, 5000)
-for dtype in "eD":
-    a = x.astype(dtype)
-    assert numpy.array(arrayloom.exp(arrayloom.array(a))).tobytes() == numpy.exp(a).tobytes()
+a = x.astype("e")
+assert numpy.array(arrayloom.exp(arrayloom.array(a))).tobytes() == numpy.exp(a).tobytes()
 found = numpy.array(arrayloom.sin(arrayloom.arange(5000)))
 assert found.dtype == "d" and abs(found - numpy.sin(numpy.arange(5000))).max() < 3e-16
 print(len(x))

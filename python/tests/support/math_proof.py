@@ -32,6 +32,13 @@ RANGES = {
 }  # fmt: skip
 PAIRS = ("arctan2", "power", "hypot")
 
+# Functions of complex numbers, the range of both parts, and how far a part may be from the exact one.
+COMPLEX = {
+    "exp": (-300, 300, 2), "log": (-5, 5, 2), "log2": (-5, 5, 3), "log10": (-5, 5, 3),
+    "sqrt": (-5, 5, 2.5), "sin": (-50, 50, 2.5), "cos": (-50, 50, 2.5), "tan": (-9, 9, 6),
+    "sinh": (-50, 50, 2.5), "cosh": (-50, 50, 2.5), "tanh": (-9, 9, 6),
+}  # fmt: skip
+
 
 def operands(name, count, draw):
     """Operands of a function: edges, all bits, its own range, near zero, near one, large."""
@@ -90,13 +97,52 @@ def worst(module, name, count, seed=0):
     return float(far[at]), [arg[at].item() for arg in args]
 
 
+def complex_operands(name, count, draw):
+    """Operands of a function of complex numbers: its range, wide and small parts, near the unit circle."""
+    low, high, _ = COMPLEX[name]
+
+    def even():
+        return draw.uniform(low, high, (2, count))
+
+    angle, near = draw.uniform(-np.pi, np.pi, count), 1 + 2.0 ** draw.uniform(-40, -1, count)
+    parts = [
+        even(),
+        even() / high,
+        even() / high * 2.0 ** draw.uniform(-40, 2, (2, count)),
+        np.array([near * np.cos(angle), near * np.sin(angle)]),
+        even() * np.array([[1], [0]]),
+        even() * np.array([[0], [1]]),
+    ]
+    real, imaginary = np.concatenate(parts, axis=1)
+    z = np.empty(len(real), complex)
+    z.real, z.imag = real, imaginary
+    return z
+
+
+def complex_worst(module, name, count, dtype="D", seed=0):
+    """The largest distance of either part of a function of ``module``, and its operand."""
+    z = complex_operands(name, count, np.random.default_rng(seed)).astype(dtype)
+    with np.errstate(all="ignore"):
+        found = np.array(getattr(module, name)(module.array(z)))
+        exact = getattr(np, name)(z.astype(np.clongdouble if dtype == "D" else "D"))
+    far = np.maximum(
+        distances(found.real, exact.real),
+        distances(found.imag, exact.imag),
+    )
+    at = int(far.argmax())
+    return float(far[at]), z[at].item()
+
+
 def main(words):
-    """Print the table."""
+    """Print the tables."""
     count = int(words[0]) if words else 1_000_000
     module = importlib.import_module("arrayloom")
     for name in (*RANGES, *PAIRS):
         far, where = worst(module, name, count)
         print(f"| {name} | {far:.3f} | {', '.join(map(repr, where))} |", flush=True)
+    for name in COMPLEX:
+        double, single = (complex_worst(module, name, count, dtype)[0] for dtype in "DF")
+        print(f"| {name} | {double:.2f} | {single:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ fn folds(code: &Code, user: usize, leaf: usize) -> bool {
         && !first
         && alike
         && leaf_ty != Ty::Bool
-        && (!repeated || (!code.wide_truth && leaf_ty.size() >= 4))
+        && (!repeated || (!code.wide_truth && leaf_ty.size() >= 4 && !leaf_ty.is_complex()))
 }
 
 /// The order of the body when the values in `hoisted` are at hand.

@@ -36,17 +36,17 @@ pub(super) fn z(register: usize) -> AsmRegisterZmm {
     const ALL: [AsmRegisterZmm; 32] = registers!(zmm: zmm0 zmm1 zmm2 zmm3 zmm4 zmm5 zmm6 zmm7 zmm8 zmm9 zmm10 zmm11 zmm12 zmm13 zmm14 zmm15 zmm16 zmm17 zmm18 zmm19 zmm20 zmm21 zmm22 zmm23 zmm24 zmm25 zmm26 zmm27 zmm28 zmm29 zmm30 zmm31);
     ALL[register]
 }
-/// `op to, a, b` of one width.
+/// `op to, a, b` of one width, with more operands behind.
 macro_rules! three {
-    ($s:ident, $op:ident, $w:expr, $to:expr, $a:expr, $b:expr) => {{
+    ($s:ident, $op:ident, $w:expr, $to:expr, $a:expr, $b:expr $(, $more:expr)*) => {{
         let (to, a): (usize, usize) = ($to, $a);
         match ($w, $b) {
-            (Width::X, Rm::Register(b)) => $s.a.$op($s.xd(to), x(a), x(b)),
-            (Width::Y, Rm::Register(b)) => $s.a.$op($s.yd(to), y(a), y(b)),
-            (Width::Z, Rm::Register(b)) => $s.a.$op($s.zd(to), z(a), z(b)),
-            (Width::X, Rm::Memory(b)) => $s.a.$op($s.xd(to), x(a), b),
-            (Width::Y, Rm::Memory(b)) => $s.a.$op($s.yd(to), y(a), b),
-            (Width::Z, Rm::Memory(b)) => $s.a.$op($s.zd(to), z(a), b),
+            (Width::X, Rm::Register(b)) => $s.a.$op($s.xd(to), x(a), x(b) $(, $more)*),
+            (Width::Y, Rm::Register(b)) => $s.a.$op($s.yd(to), y(a), y(b) $(, $more)*),
+            (Width::Z, Rm::Register(b)) => $s.a.$op($s.zd(to), z(a), z(b) $(, $more)*),
+            (Width::X, Rm::Memory(b)) => $s.a.$op($s.xd(to), x(a), b $(, $more)*),
+            (Width::Y, Rm::Memory(b)) => $s.a.$op($s.yd(to), y(a), b $(, $more)*),
+            (Width::Z, Rm::Memory(b)) => $s.a.$op($s.zd(to), z(a), b $(, $more)*),
         }
     }};
 }

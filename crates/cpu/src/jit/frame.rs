@@ -6,11 +6,11 @@
 
 use super::alloc::{Action, Home, Plan, argument_uses};
 use super::ops::Asm;
-use super::ssa::{Code, KONSTS, Node, Source, Ty};
+use super::ssa::{Code, KONSTS, Node, Source};
 use crate::Isa;
 use iced_x86::IcedError;
 use iced_x86::code_asm::{
-    AsmMemoryOperand, AsmRegister64, CodeAssembler, CodeLabel, k1, qword_ptr, r8, r9, r10, r11,
+    AsmMemoryOperand, AsmRegister64, CodeAssembler, CodeLabel, k1, k3, qword_ptr, r8, r9, r10, r11,
     r12, r13, r14, r15, rax, rbp, rbx, rcx, rdi, rdx, rsi, rsp,
 };
 
@@ -70,6 +70,7 @@ pub(crate) fn assemble(
             lanes: lanes(isa, code),
             widest: code.widest(),
             masked: false,
+            parts: false,
             scratch: [0, 1, 2].map(|i| registers(isa) + i),
         },
         addresses,
@@ -188,6 +189,12 @@ impl Frame<'_> {
         self.asm.a.mov(rcx, -1i64)?;
         self.asm.a.bzhi(rcx, rcx, rax)?;
         self.asm.a.kmovq(k1, rcx)?;
+        if self.code.has_complex() {
+            self.asm.a.add(rax, rax)?;
+            self.asm.a.mov(rcx, -1i64)?;
+            self.asm.a.bzhi(rcx, rcx, rax)?;
+            self.asm.a.kmovq(k3, rcx)?;
+        }
         self.asm.a.xor(rcx, rcx)?;
         self.asm.masked = true;
         self.body(0)?;
@@ -204,6 +211,13 @@ impl Frame<'_> {
         self.asm.a.mov(rax, -1i64)?;
         self.asm.a.bzhi(rax, rax, rsi)?;
         self.asm.a.kmovq(k1, rax)?;
+        if self.code.has_complex() {
+            self.asm.a.add(rsi, rsi)?;
+            self.asm.a.mov(rax, -1i64)?;
+            self.asm.a.bzhi(rax, rax, rsi)?;
+            self.asm.a.kmovq(k3, rax)?;
+            self.asm.a.shr(rsi, 1)?;
+        }
         self.asm.masked = true;
         self.body(0)?;
         self.asm.masked = false;
@@ -213,9 +227,7 @@ impl Frame<'_> {
     /// Asks for lines that later turns read.
     fn fetch_ahead(&mut self, turn: i32) -> Result<(), IcedError> {
         for (arg, size) in self.code.ahead.clone() {
-            let size = offset(size);
-            let ahead = turn * offset(self.asm.lanes) * size + AHEAD;
-            let place = self.address(arg)? + rcx * size + ahead;
+            let place = self.element(arg, size, turn)? + AHEAD;
             self.asm.a.prefetcht0(place)?;
         }
         Ok(())
@@ -251,11 +263,21 @@ impl Frame<'_> {
         Ok(rax)
     }
 
-    /// The element of an argument that lane 0 of this turn works on.
-    fn element(&mut self, arg: usize, ty: Ty, turn: i32) -> Result<AsmMemoryOperand, IcedError> {
-        let size = offset(ty.size());
-        let ahead = turn * offset(self.asm.lanes) * size;
-        Ok(self.address(arg)? + rcx * size + ahead)
+    /// The element, of `size` bytes, of an argument that lane 0 of this turn works on.
+    fn element(
+        &mut self,
+        arg: usize,
+        size: usize,
+        turn: i32,
+    ) -> Result<AsmMemoryOperand, IcedError> {
+        let ahead = turn * offset(self.asm.lanes * size);
+        let address = self.address(arg)?;
+        if size <= 8 {
+            return Ok(address + rcx * offset(size) + ahead);
+        }
+        // An index counts eight bytes at most.
+        self.asm.a.lea(rax, address + rcx * 8)?;
+        Ok(rax + rcx * offset(size - 8) + ahead)
     }
 
     /// Where a single value lies.
@@ -274,7 +296,7 @@ impl Frame<'_> {
         let (to, ty) = (self.register(value), self.code.values[value].ty);
         match self.code.values[value].node {
             Node::Load(arg) => {
-                let from = self.element(arg, ty, turn)?;
+                let from = self.element(arg, ty.size(), turn)?;
                 self.asm.load(ty, to, from)
             }
             Node::Splat(source) => {
@@ -306,7 +328,7 @@ impl Frame<'_> {
                     self.fetch(operand, turn)?;
                     None
                 }
-                Node::Load(arg) => Some((self.element(arg, leaf.ty, turn)?, false)),
+                Node::Load(arg) => Some((self.element(arg, leaf.ty.size(), turn)?, false)),
                 Node::Splat(source) => Some((self.single(source)?, true)),
                 Node::Op(..) => None,
             };
@@ -320,7 +342,7 @@ impl Frame<'_> {
     fn store(&mut self, number: usize, turn: i32) -> Result<(), IcedError> {
         let store = self.code.stores[number];
         let (from, ty) = (self.register(store.value), self.code.values[store.value].ty);
-        let to = self.element(store.arg, ty, turn)?;
+        let to = self.element(store.arg, ty.size(), turn)?;
         self.asm.store(ty, to, from, store.around)
     }
 }

@@ -11,7 +11,7 @@ use super::ssa::{Mop, Pred, Ty};
 use iced_x86::IcedError;
 use iced_x86::code_asm::{
     AsmMemoryOperand, AsmRegisterK, AsmRegisterXmm, AsmRegisterYmm, AsmRegisterZmm, CodeAssembler,
-    dword_bcst, k2, qword_bcst,
+    dword_bcst, eax, k2, qword_bcst,
 };
 
 /// The assembler and what it works for.
@@ -24,6 +24,8 @@ pub(super) struct Asm {
     pub(super) widest: usize,
     /// In the tail.
     pub(super) masked: bool,
+    /// The instruction counts parts of complex numbers, and so does its mask.
+    pub(super) parts: bool,
     /// Registers for the work inside of operations; the last one holds operands of the tail.
     pub(super) scratch: [usize; 3],
 }
@@ -55,13 +57,25 @@ fn integer_pred(pred: Pred) -> i32 {
 
 impl Asm {
     pub(super) fn xd(&self, to: usize) -> AsmRegisterXmm {
-        if self.masked { x(to).k1().z() } else { x(to) }
+        match (self.masked, self.parts) {
+            (false, _) => x(to),
+            (true, false) => x(to).k1().z(),
+            (true, true) => x(to).k3().z(),
+        }
     }
     pub(super) fn yd(&self, to: usize) -> AsmRegisterYmm {
-        if self.masked { y(to).k1().z() } else { y(to) }
+        match (self.masked, self.parts) {
+            (false, _) => y(to),
+            (true, false) => y(to).k1().z(),
+            (true, true) => y(to).k3().z(),
+        }
     }
     pub(super) fn zd(&self, to: usize) -> AsmRegisterZmm {
-        if self.masked { z(to).k1().z() } else { z(to) }
+        match (self.masked, self.parts) {
+            (false, _) => z(to),
+            (true, false) => z(to).k1().z(),
+            (true, true) => z(to).k3().z(),
+        }
     }
 
     /// Bytes of an element in a register.
@@ -102,13 +116,20 @@ impl Asm {
                 1 => spread!(self, vmovdqu8, w, to, from),
                 2 => spread!(self, vmovdqu16, w, to, from),
                 4 => spread!(self, vmovdqu32, w, to, from),
-                _ => spread!(self, vmovdqu64, w, to, from),
+                8 => spread!(self, vmovdqu64, w, to, from),
+                _ => {
+                    self.parts = true;
+                    let done = spread!(self, vmovdqu64, w, to, from);
+                    self.parts = false;
+                    done
+                }
             };
         }
-        if self.lanes * ty.size() == 8 {
-            return self.a.vmovq(x(to), from);
+        match self.lanes * ty.size() {
+            4 => self.a.vmovd(x(to), from),
+            8 => self.a.vmovq(x(to), from),
+            _ => spread!(self, vmovupd, w, to, from),
         }
-        spread!(self, vmovupd, w, to, from)
     }
 
     /// Fills a register with one value.
@@ -126,7 +147,9 @@ impl Asm {
             1 => spread!(self, vpbroadcastb, w, to, from),
             2 => spread!(self, vpbroadcastw, w, to, from),
             4 => spread!(self, vpbroadcastd, w, to, from),
-            _ => spread!(self, vpbroadcastq, w, to, from),
+            8 => spread!(self, vpbroadcastq, w, to, from),
+            _ if self.masks => self.a.vbroadcastf64x2(z(to), from),
+            _ => self.a.vbroadcastf128(y(to), from),
         };
         self.masked = masked;
         done?;
@@ -149,7 +172,7 @@ impl Asm {
         }
         let w = self.width(ty);
         if self.masked {
-            let to = to.k1();
+            let to = if ty.size() == 16 { to.k3() } else { to.k1() };
             return match (ty.size(), w) {
                 (1, Width::X) => self.a.vmovdqu8(to, x(from)),
                 (1, Width::Y) => self.a.vmovdqu8(to, y(from)),
@@ -166,6 +189,7 @@ impl Asm {
             };
         }
         match (w, around) {
+            _ if self.lanes * ty.size() == 4 => self.a.vmovd(to, x(from)),
             _ if self.lanes * ty.size() == 8 => self.a.vmovq(to, x(from)),
             (Width::X, false) => self.a.vmovupd(to, x(from)),
             (Width::Y, false) => self.a.vmovupd(to, y(from)),
@@ -179,6 +203,20 @@ impl Asm {
     /// Computes a value of type `types.1` from operands of which the first has type `types.0`.
     /// `memory` is the last operand, if it is no register, and whether it is one value.
     pub(super) fn operation(
+        &mut self,
+        mop: Mop,
+        types: (Ty, Ty),
+        to: usize,
+        operands: &[usize],
+        memory: Option<(AsmMemoryOperand, bool)>,
+    ) -> Result<(), IcedError> {
+        self.parts = types.1.is_complex();
+        let done = self.instructions(mop, types, to, operands, memory);
+        self.parts = false;
+        done
+    }
+
+    fn instructions(
         &mut self,
         mop: Mop,
         types: (Ty, Ty),
@@ -233,7 +271,15 @@ impl Asm {
             Mop::Pick(pred, second) => plain::pick(self, (ty, pred, second), to, a, operands[1]),
             Mop::Select if self.masks => {
                 let w = self.width(Ty::Bool);
-                into_mask!(self, vptestmb, w, k2, a, Rm::Register(a))?;
+                let truth = if ty == Ty::C128 {
+                    // One for each part.
+                    let twice = self.scratch[0];
+                    self.a.vpunpcklbw(x(twice), x(a), x(a))?;
+                    twice
+                } else {
+                    a
+                };
+                into_mask!(self, vptestmb, w, k2, truth, Rm::Register(truth))?;
                 self.blend(ty, to, operands[2], operands[1])
             }
             Mop::Select => plain::select(self, ty, to, operands),
@@ -242,6 +288,17 @@ impl Asm {
                 self.blend(ty, to, operands[3], operands[2])
             }
             Mop::SelectCmp(pred) => plain::select_compare(self, (first, pred), ty, to, operands),
+            Mop::Twice(_) | Mop::Swap | Mop::Ends => self.shuffle(mop, ty, to, (a, last)),
+            Mop::MulSubAdd => {
+                let s = self.scratch[0];
+                let (c, b) = (Rm::Register(operands[2]), Rm::Register(operands[1]));
+                two!(self, vmovapd, w, s, c)?;
+                match ty.parts() {
+                    Ty::F64 => three!(self, vfmaddsub231pd, w, s, a, b)?,
+                    _ => three!(self, vfmaddsub231ps, w, s, a, b)?,
+                }
+                two!(self, vmovapd, w, to, Rm::Register(s))
+            }
         }
     }
 
@@ -253,7 +310,7 @@ impl Asm {
         a: usize,
         b: Rm,
     ) -> Result<(), IcedError> {
-        let w = self.width(ty);
+        let (w, ty) = (self.width(ty), ty.parts());
         match (mop, ty, ty.size()) {
             (Mop::Add, Ty::F64, _) => three!(self, vaddpd, w, to, a, b),
             (Mop::Add, Ty::F32, _) => three!(self, vaddps, w, to, a, b),
@@ -274,6 +331,21 @@ impl Asm {
             (_, _, 8) => three!(self, vpmullq, w, to, a, b),
             (_, _, 4) => three!(self, vpmulld, w, to, a, b),
             _ => three!(self, vpmullw, w, to, a, b),
+        }
+    }
+
+    /// Parts of complex numbers in other places.
+    fn shuffle(&mut self, mop: Mop, ty: Ty, to: usize, of: (usize, Rm)) -> Result<(), IcedError> {
+        let (a, last) = of;
+        let w = self.width(ty);
+        match (mop, ty.parts()) {
+            (Mop::Twice(false), Ty::F64) => two!(self, vmovddup, w, to, last),
+            (Mop::Twice(true), Ty::F64) => two!(self, vpermilpd, w, to, last, 0xff),
+            (Mop::Twice(false), _) => two!(self, vmovsldup, w, to, last),
+            (Mop::Twice(true), _) => two!(self, vmovshdup, w, to, last),
+            (Mop::Swap, Ty::F64) => two!(self, vpermilpd, w, to, last, 0x55),
+            (Mop::Swap, _) => two!(self, vpermilps, w, to, last, 0xb1),
+            _ => three!(self, vshufpd, w, to, a, last, 0xaa),
         }
     }
 
@@ -358,7 +430,8 @@ impl Asm {
             Ty::I16 => into_mask!(self, vpcmpw, w, k, a, b, whole),
             Ty::U16 => into_mask!(self, vpcmpuw, w, k, a, b, whole),
             Ty::I8 => into_mask!(self, vpcmpb, w, k, a, b, whole),
-            Ty::U8 | Ty::Bool => into_mask!(self, vpcmpub, w, k, a, b, whole),
+            // Bytes; there is no code that compares complex numbers.
+            _ => into_mask!(self, vpcmpub, w, k, a, b, whole),
         }
     }
 
@@ -397,8 +470,17 @@ impl Asm {
         let (w, old) = (self.width(ty), self.width(from));
         let same = Rm::Register(a);
         match (from, ty) {
-            (Ty::F32, Ty::F64) => widen!(self, vcvtps2pd, w, to, a),
-            (Ty::F64, Ty::F32) => narrow!(self, vcvtpd2ps, old, to, a),
+            (Ty::F32, Ty::C64) => {
+                self.parts = false;
+                widen!(self, vpmovzxdq, w, to, a)
+            }
+            (Ty::F64, Ty::C128) => {
+                self.a.mov(eax, 0x55)?;
+                self.a.kmovd(k2, eax)?;
+                self.a.vexpandpd(z(to).k2().z(), z(a))
+            }
+            (Ty::C64, Ty::C128) | (Ty::F32, Ty::F64) => widen!(self, vcvtps2pd, w, to, a),
+            (Ty::C128, Ty::C64) | (Ty::F64, Ty::F32) => narrow!(self, vcvtpd2ps, old, to, a),
             (Ty::I32, Ty::F64) => widen!(self, vcvtdq2pd, w, to, a),
             (Ty::U32, Ty::F64) => widen!(self, vcvtudq2pd, w, to, a),
             (Ty::I64, Ty::F64) => two!(self, vcvtqq2pd, w, to, same),

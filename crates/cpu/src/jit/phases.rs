@@ -69,7 +69,7 @@ impl Phases {
                     to: Place::Value(value),
                 } => {
                     let step = cutter.nest.step(lane);
-                    size <= 8
+                    size <= 16
                         && !cutter.span
                         && (step == 0 || step == size.cast_signed())
                         && readers[value].iter().all(|&reader| compiled[reader])

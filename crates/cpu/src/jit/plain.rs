@@ -204,8 +204,15 @@ pub(super) fn convert(
 ) -> Result<(), IcedError> {
     let small = asm.width(ty) == Width::X;
     match (from, ty) {
-        (Ty::F32, Ty::F64) => asm.a.vcvtps2pd(y(to), x(a)),
-        (Ty::F64, Ty::F32) => asm.a.vcvtpd2ps(x(to), y(a)),
+        (Ty::F32, Ty::C64) => asm.a.vpmovzxdq(y(to), x(a)),
+        (Ty::F64, Ty::C128) => {
+            let [s, zero, _] = asm.scratch;
+            asm.a.vpermpd(y(s), y(a), 0b0101_0000)?;
+            asm.a.vxorpd(y(zero), y(zero), y(zero))?;
+            asm.a.vblendpd(y(to), y(s), y(zero), 0b1010)
+        }
+        (Ty::F32, Ty::F64) | (Ty::C64, Ty::C128) => asm.a.vcvtps2pd(y(to), x(a)),
+        (Ty::F64, Ty::F32) | (Ty::C128, Ty::C64) => asm.a.vcvtpd2ps(x(to), y(a)),
         (Ty::I32, Ty::F64) => asm.a.vcvtdq2pd(y(to), x(a)),
         (Ty::F64, Ty::I32) => asm.a.vcvttpd2dq(x(to), y(a)),
         (Ty::I32, Ty::F32) if small => asm.a.vcvtdq2ps(x(to), x(a)),
@@ -234,6 +241,9 @@ pub(super) fn convert(
 pub(super) fn has(mop: Mop, first: Ty, ty: Ty) -> bool {
     let known = |ty: Ty| ty == Ty::Bool || ty.size() >= 4;
     let eight = |ty: Ty| matches!(ty, Ty::I64 | Ty::U64);
+    if first.is_complex() || ty.is_complex() {
+        return mop != Mop::Select;
+    }
     let unsigned = matches!(first, Ty::U32 | Ty::U64);
     known(first)
         && known(ty)

@@ -59,7 +59,7 @@ pub(crate) struct Scratch(Vec<[u64; 8]>);
 /// Elements done at a time.
 const CHUNK: usize = 128;
 /// Bytes of one scratch memory: a chunk of the largest elements.
-const BYTES: usize = CHUNK * 8;
+const BYTES: usize = CHUNK * 16;
 
 impl Replay {
     /// Bytes from one element to the next, for every argument.
@@ -129,7 +129,7 @@ unsafe fn one(
         } => {
             let [a, b, c] = from.map(&place);
             // SAFETY: promised by the caller; lowering chose operands that fit the kernel.
-            let answer = unsafe { (found.kern)(a, b, c, place(to), n) };
+            let answer = unsafe { (found.kern)(a, b, c, place(to), n * usize::from(found.scale)) };
             if let Some(flags) = flags {
                 note(flags, ins, found.raise, answer);
             }

@@ -193,7 +193,8 @@ impl Builder<'_> {
             self.step(&mut draft, at)?;
         }
         self.outputs(&mut draft, here);
-        if !masks && draft.code.widest() < 4 {
+        // Without masks, bools are as wide as the largest elements: four or eight bytes.
+        if !masks && (draft.code.widest() < 4 || draft.code.has_bools_of_16_bytes()) {
             return None;
         }
         draft.code.ahead = self.ahead(&draft);

@@ -22,6 +22,8 @@ pub(crate) enum Ty {
     U64,
     F32,
     F64,
+    C64,
+    C128,
 }
 
 impl Ty {
@@ -38,7 +40,9 @@ impl Ty {
             DType::U64 => Ty::U64,
             DType::F32 => Ty::F32,
             DType::F64 => Ty::F64,
-            DType::F16 | DType::C64 | DType::C128 => return None,
+            DType::C64 => Ty::C64,
+            DType::C128 => Ty::C128,
+            DType::F16 => return None,
         })
     }
 
@@ -47,12 +51,26 @@ impl Ty {
             Ty::Bool | Ty::I8 | Ty::U8 => 1,
             Ty::I16 | Ty::U16 => 2,
             Ty::I32 | Ty::U32 | Ty::F32 => 4,
-            Ty::I64 | Ty::U64 | Ty::F64 => 8,
+            Ty::I64 | Ty::U64 | Ty::F64 | Ty::C64 => 8,
+            Ty::C128 => 16,
         }
     }
 
     pub(crate) fn is_float(self) -> bool {
         matches!(self, Ty::F32 | Ty::F64)
+    }
+
+    pub(crate) fn is_complex(self) -> bool {
+        matches!(self, Ty::C64 | Ty::C128)
+    }
+
+    /// The type of the parts of a complex number; any other type itself.
+    pub(crate) fn parts(self) -> Ty {
+        match self {
+            Ty::C64 => Ty::F32,
+            Ty::C128 => Ty::F64,
+            other => other,
+        }
     }
 
     pub(crate) fn is_signed(self) -> bool {
@@ -105,7 +123,7 @@ pub(crate) enum Pred {
     Ordered,
 }
 
-/// An operation.
+/// An operation. On complex numbers, arithmetic and bits are those of the parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Mop {
     Add,
@@ -137,6 +155,14 @@ pub(crate) enum Mop {
     SelectCmp(Pred),
     /// From another type.
     Convert,
+    /// The real part in place of both, or the imaginary one if set.
+    Twice(bool),
+    /// The parts in each other's place.
+    Swap,
+    /// `a * b - c` for real parts and `a * b + c` for imaginary ones, rounded once.
+    MulSubAdd,
+    /// The real part of `a` and the imaginary one of `b`.
+    Ends,
 }
 
 /// Where a single value is.
@@ -223,6 +249,16 @@ impl Code {
         self.values.iter().map(|v| v.ty.size()).max().unwrap_or(1)
     }
 
+    /// True if masks of parts are needed beside those of elements.
+    pub(crate) fn has_complex(&self) -> bool {
+        self.values.iter().any(|v| v.ty.is_complex())
+    }
+
+    /// True if there are bools beside elements of 16 bytes.
+    pub(crate) fn has_bools_of_16_bytes(&self) -> bool {
+        self.widest() > 8 && self.values.iter().any(|v| v.ty == Ty::Bool)
+    }
+
     /// The arguments that are written around the caches, and their element sizes.
     pub(crate) fn streams(&self) -> impl Iterator<Item = (usize, usize)> {
         let around = self.stores.iter().filter(|store| store.around);
@@ -236,6 +272,8 @@ impl Code {
         match (verb.prim, operands) {
             (Prim::Cast, &[a]) => self.cast(from, to, a),
             (Prim::Select, &[a, b, c]) => Some(self.select(to, [a, b, c])),
+            (prim, &[a]) if from.is_complex() => self.complex_unary(prim, from, a),
+            (prim, &[a, b]) if from.is_complex() => self.complex_binary(prim, from, a, b),
             (prim, &[a]) if from == Ty::Bool => {
                 matches!(prim, Prim::Not).then(|| self.not(Ty::Bool, a))
             }
@@ -254,6 +292,7 @@ impl Code {
             node: Node::Op(Mop::Cmp(pred), [x, y, ..], 2),
             ..
         } = self.values[a]
+            && !to.is_complex()
         {
             return self.op(Mop::SelectCmp(pred), to, &[x, y, b, c]);
         }
@@ -405,7 +444,52 @@ impl Code {
         })
     }
 
+    fn complex_unary(&mut self, prim: Prim, ty: Ty, a: usize) -> Option<usize> {
+        let double = ty == Ty::C128;
+        let signs = if double { Konst::Sign64 } else { Konst::Sign32 };
+        Some(match prim {
+            Prim::Neg => {
+                let signs = self.konst(signs, ty);
+                self.op(Mop::Xor, ty, &[a, signs])
+            }
+            Prim::Conj => {
+                // The sign of eight bytes is that of the imaginary part in single precision.
+                let signs = self.konst(Konst::Sign64, ty);
+                let turned = self.op(Mop::Xor, ty, &[a, signs]);
+                if double {
+                    self.op(Mop::Ends, ty, &[a, turned])
+                } else {
+                    turned
+                }
+            }
+            Prim::Square => self.complex_product(ty, a, a),
+            _ => return None,
+        })
+    }
+
+    fn complex_binary(&mut self, prim: Prim, ty: Ty, a: usize, b: usize) -> Option<usize> {
+        Some(match prim {
+            Prim::Add => self.op(Mop::Add, ty, &[a, b]),
+            Prim::Sub => self.op(Mop::Sub, ty, &[a, b]),
+            Prim::Mul => self.complex_product(ty, a, b),
+            _ => return None,
+        })
+    }
+
+    /// The product, one of the two products of each part not rounded, as in the kernel of tiles.
+    fn complex_product(&mut self, ty: Ty, a: usize, b: usize) -> usize {
+        let real = self.op(Mop::Twice(false), ty, &[a]);
+        let imaginary = self.op(Mop::Twice(true), ty, &[a]);
+        let swapped = self.op(Mop::Swap, ty, &[b]);
+        let cross = self.op(Mop::Mul, ty, &[imaginary, swapped]);
+        self.op(Mop::MulSubAdd, ty, &[real, b, cross])
+    }
+
     fn cast(&mut self, from: Ty, to: Ty, a: usize) -> Option<usize> {
+        if from.is_complex() || to.is_complex() {
+            let direct = to.is_complex() && (from.is_complex() || from == to.parts());
+            return direct.then(|| self.op(Mop::Convert, to, &[a]));
+        }
         if to == Ty::Bool {
             let zero = self.konst(Konst::Zero, from);
             return Some(self.compare(Pred::Ne, a, zero));

@@ -32,12 +32,11 @@ pub(super) trait CLib: Sized {
     fn asinh_z(z: Complex<Self>) -> Complex<Self>;
     fn acosh_z(z: Complex<Self>) -> Complex<Self>;
     fn atanh_z(z: Complex<Self>) -> Complex<Self>;
-    /// e to the `w log z`, in double precision.
     fn pow_c(z: Complex<Self>, w: Complex<Self>) -> Complex<Self>;
 }
 
 macro_rules! clib {
-    ($t:ty, $real:ident, $pairs:ident, [$($r:ident = $rc:ident)*], [$($f:ident = $c:ident)*],) => {
+    ($t:ty, $real:ident, $pairs:ident, $pow:ident, [$($r:ident = $rc:ident)*], [$($f:ident = $c:ident)*],) => {
         mod $real {
             #[link(name = "m")]
             unsafe extern "C" {
@@ -49,6 +48,7 @@ macro_rules! clib {
             #[link(name = "m")]
             unsafe extern "C" {
                 $(pub(super) safe fn $c(z: Pair<$t>) -> Pair<$t>;)*
+                pub(super) safe fn $pow(z: Pair<$t>, w: Pair<$t>) -> Pair<$t>;
             }
         }
         impl CLib for $t {
@@ -58,30 +58,20 @@ macro_rules! clib {
                 Complex::new(w.re, w.im)
             })*
             fn pow_c(z: Complex<$t>, w: Complex<$t>) -> Complex<$t> {
-                let wide = |z: Complex<$t>| Complex::new(f64::from(z.re), f64::from(z.im));
-                let (log, w) = (f64::log_c(wide(z)), wide(w));
-                let power = f64::exp_c(Complex::new(
-                    w.re * log.re - w.im * log.im,
-                    w.re * log.im + w.im * log.re,
-                ));
-                #[expect(clippy::allow_attributes, reason = "f64 needs none of them")]
-                #[allow(
-                    trivial_numeric_casts,
-                    clippy::cast_possible_truncation,
-                    reason = "rounding to the type is meant"
-                )]
-                Complex::new(power.re as $t, power.im as $t)
+                let pair = |z: Complex<$t>| Pair { re: z.re, im: z.im };
+                let power = $pairs::$pow(pair(z), pair(w));
+                Complex::new(power.re, power.im)
             }
         }
     };
 }
 
-clib!(f64, double, doubles,
+clib!(f64, double, doubles, cpow,
     [asinh_c = asinh acosh_c = acosh atanh_c = atanh],
     [sqrt_c = csqrt exp_c = cexp log_c = clog sin_c = csin cos_c = ccos tan_c = ctan
      asin_c = casin acos_c = cacos atan_c = catan sinh_c = csinh cosh_c = ccosh tanh_c = ctanh
      asinh_z = casinh acosh_z = cacosh atanh_z = catanh],);
-clib!(f32, single, singles,
+clib!(f32, single, singles, cpowf,
     [asinh_c = asinhf acosh_c = acoshf atanh_c = atanhf],
     [sqrt_c = csqrtf exp_c = cexpf log_c = clogf sin_c = csinf cos_c = ccosf tan_c = ctanf
      asin_c = casinf acos_c = cacosf atan_c = catanf sinh_c = csinhf cosh_c = ccoshf tanh_c = ctanhf

@@ -10,8 +10,8 @@ use super::binary::{
 };
 use super::scalar::Real;
 use super::unary::{Un, once, one};
-use super::{Body, Kern, plain, tile, tile_mut};
-use crate::Isa;
+use super::{Body, Kern, pick, plain, tile, tile_mut};
+use crate::{Isa, mxcsr};
 use arrayloom_ir::{FpFlags, Prim};
 use arrayloom_types::DType;
 use num_complex::Complex;
@@ -41,7 +41,7 @@ bin!(MulAlone Complex<T>, |a, b| Complex::new(
 ));
 bin!(FirstFmin Complex<T>, |a, b| if a.re.is_unset() { b } else { Fmin::f(a, b) });
 bin!(FirstFmax Complex<T>, |a, b| if a.re.is_unset() { b } else { Fmax::f(a, b) });
-bin!(Div Complex<T>, |a, b| divide(a, b));
+bin!(Div Complex<T>, |a, b| divide_by_any(a, b));
 bin!(Eq u8, |a, b| u8::from((a.re == b.re) & (a.im == b.im)));
 bin!(Ne u8, |a, b| u8::from((a.re != b.re) | (a.im != b.im)));
 bin!(Lt u8, |a, b| u8::from(less(a, b)));
@@ -51,8 +51,8 @@ bin!(Max Complex<T>, |a, b| if less_or_equal(b, a) || no_number(a) { a } else { 
 bin!(Fmin Complex<T>, |a, b| if less_or_equal(a, b) || no_number(b) { a } else { b });
 bin!(Fmax Complex<T>, |a, b| if less_or_equal(b, a) || no_number(b) { a } else { b });
 
-fn no_number<T: Real>(z: Complex<T>) -> bool {
-    z.re.is_nan() || z.im.is_nan()
+pub(super) fn no_number<T: Real>(z: Complex<T>) -> bool {
+    z.re.is_nan() | z.im.is_nan()
 }
 
 fn less<T: Real>(a: Complex<T>, b: Complex<T>) -> bool {
@@ -94,49 +94,118 @@ pub(super) struct FirstFmin;
 pub(super) struct FirstFmax;
 
 /// The modulus in NumPy's loops over arrays.
+#[inline(always)]
 fn modulus<T: Real>(z: Complex<T>) -> T {
     let (x, y) = (z.re.abs(), z.im.abs());
-    if x.is_infinite() || y.is_infinite() {
-        return T::infinity();
-    }
-    if x.is_nan() || y.is_nan() {
-        return T::nan();
-    }
-    let (large, small) = if x > y { (x, y) } else { (y, x) };
-    if large == T::zero() {
-        return T::zero();
-    }
+    let (large, small) = choose(x > y, x, y);
+    let zero = large == T::zero();
+    let ratio = small / choose(zero, T::one(), large).0;
+    let size = ratio.mul_add(ratio, T::one()).sqrt() * large;
+    let endless = x.is_infinite() | y.is_infinite();
+    choose(endless, T::infinity(), size).0
+}
+
+/// Both, the second one first unless `as_they_are`.
+#[inline(always)]
+fn choose<T: Copy>(as_they_are: bool, a: T, b: T) -> (T, T) {
+    (
+        if as_they_are { a } else { b },
+        if as_they_are { b } else { a },
+    )
+}
+
+/// Smith's division: the larger part of the divisor is divided by.
+#[inline(always)]
+pub(super) fn divide<T: Real>(a: Complex<T>, b: Complex<T>) -> Complex<T> {
+    let right = b.re.abs() >= b.im.abs();
+    let (large, small) = choose(right, b.re, b.im);
     let ratio = small / large;
-    ratio.mul_add(ratio, T::one()).sqrt() * large
+    let scale = T::one() / (large + small * ratio);
+    let (u, v) = choose(right, a.re, a.im);
+    let (plus, minus) = choose(right, v, u * ratio);
+    Complex::new((u + v * ratio) * scale, (plus - minus) * scale)
 }
 
-/// Smith's division.
-fn divide<T: Real>(a: Complex<T>, b: Complex<T>) -> Complex<T> {
-    let one = T::from_small(1.0);
-    if b.re.abs() >= b.im.abs() {
-        if b.re.abs() == T::from_small(0.0) && b.im.abs() == T::from_small(0.0) {
-            return Complex::new(a.re / b.re.abs(), a.im / b.re.abs());
-        }
-        let ratio = b.im / b.re;
-        let scale = one / (b.re + b.im * ratio);
-        Complex::new((a.re + a.im * ratio) * scale, (a.im - a.re * ratio) * scale)
+#[inline(always)]
+fn reciprocal<T: Real>(z: Complex<T>) -> Complex<T> {
+    let right = z.re.abs() >= z.im.abs();
+    let (large, small) = choose(right, z.re, z.im);
+    let ratio = small / large;
+    let down = large + small * ratio;
+    let (re, im) = choose(right, T::one(), ratio);
+    Complex::new(re / down, -im / down)
+}
+
+/// Smith's division where a divisor may be zero.
+pub(super) fn divide_by_any<T: Real>(a: Complex<T>, b: Complex<T>) -> Complex<T> {
+    if b.re == T::zero() && b.im == T::zero() {
+        divide_by_zero(a, b)
     } else {
-        let ratio = b.re / b.im;
-        let scale = one / (b.im + b.re * ratio);
-        Complex::new((a.re * ratio + a.im) * scale, (a.im * ratio - a.re) * scale)
+        divide_by_other(a, b)
     }
 }
 
-fn reciprocal<T: Real>(z: Complex<T>) -> Complex<T> {
-    let one = T::from_small(1.0);
-    if z.re.abs() >= z.im.abs() {
-        let ratio = z.im / z.re;
-        let down = z.re + z.im * ratio;
-        Complex::new(one / down, -ratio / down)
-    } else {
-        let ratio = z.re / z.im;
-        let down = z.re * ratio + z.im;
-        Complex::new(ratio / down, -one / down)
+// Each is a call: the compiler must not compute both, as both meet conditions.
+#[inline(never)]
+fn divide_by_zero<T: Real>(a: Complex<T>, b: Complex<T>) -> Complex<T> {
+    Complex::new(a.re / b.re.abs(), a.im / b.re.abs())
+}
+
+#[inline(never)]
+fn divide_by_other<T: Real>(a: Complex<T>, b: Complex<T>) -> Complex<T> {
+    divide(a, b)
+}
+
+/// The condition that comparing the parts of a divisor meets.
+#[inline(always)]
+pub(super) fn unordered<T: Real>(z: Complex<T>) -> u8 {
+    u8::from(no_number(z)) * FpFlags::INVALID.0
+}
+
+/// Quotients.
+struct Quotient<T>(PhantomData<T>);
+
+impl<T: Real> Body for Quotient<T> {
+    #[inline(always)]
+    unsafe fn run(a: *const u8, b: *const u8, _: *const u8, out: *mut u8, n: usize) -> u8 {
+        // SAFETY: promised by the caller of `Body::run`.
+        let a = unsafe { tile::<Complex<T>>(a, n) };
+        // SAFETY: as above.
+        let b = unsafe { tile::<Complex<T>>(b, n) };
+        // SAFETY: as above.
+        let out = unsafe { tile_mut::<Complex<T>>(out, n) };
+        let (mut met, mut zero) = (0, 0);
+        for ((o, &x), &y) in out.iter_mut().zip(a).zip(b) {
+            *o = divide(x, y);
+            met |= unordered(y);
+            zero |= u8::from((y.re == T::zero()) & (y.im == T::zero()));
+        }
+        if zero != 0 {
+            mxcsr::take();
+            for ((o, &x), &y) in out.iter_mut().zip(a).zip(b) {
+                *o = divide_by_any(x, y);
+            }
+        }
+        met
+    }
+}
+
+/// Reciprocals.
+struct Inverse<T>(PhantomData<T>);
+
+impl<T: Real> Body for Inverse<T> {
+    #[inline(always)]
+    unsafe fn run(a: *const u8, _: *const u8, _: *const u8, out: *mut u8, n: usize) -> u8 {
+        // SAFETY: promised by the caller of `Body::run`.
+        let a = unsafe { tile::<Complex<T>>(a, n) };
+        // SAFETY: as above.
+        let out = unsafe { tile_mut::<Complex<T>>(out, n) };
+        let mut met = 0;
+        for (o, &z) in out.iter_mut().zip(a) {
+            *o = reciprocal(z);
+            met |= unordered(z);
+        }
+        met
     }
 }
 
@@ -163,50 +232,12 @@ fn sign<T: Real>(z: Complex<T>) -> Complex<T> {
     }
 }
 
-/// `x` to the power `y`; small whole exponents by multiplication, as NumPy does.
-fn power<T: Real>(x: Complex<T>, y: Complex<T>) -> Complex<T> {
-    let (zero, one) = (T::from_small(0.0), T::from_small(1.0));
-    if y.re == zero && y.im == zero {
-        return Complex::new(one, zero);
-    }
-    if x.re == zero && x.im == zero {
-        return if y.re > zero {
-            Complex::new(zero, zero)
-        } else {
-            Complex::new(T::from_small(f64::NAN), T::from_small(f64::NAN))
-        };
-    }
-    let mul = <MulAlone as Bin<Complex<T>>>::f;
-    if y.im == zero && y.re == y.re.floor() && y.re.abs() < T::from_small(100.0) {
-        let mut left = y.re.abs().small_to_usize();
-        let (mut base, mut all) = (x, Complex::new(one, zero));
-        loop {
-            if left & 1 == 1 {
-                all = mul(all, base);
-            }
-            left >>= 1;
-            if left == 0 {
-                break;
-            }
-            base = mul(base, base);
-        }
-        return if y.re < zero {
-            divide(Complex::new(one, zero), all)
-        } else {
-            all
-        };
-    }
-    T::pow_c(x, y)
-}
-
-struct Pow;
-bin!(Pow Complex<T>, |a, b| power(a, b));
-
 macro_rules! un {
     ($($op:ident $r:ty, |$z:ident| $e:expr;)*) => { $(
         struct $op;
         impl<T: Real> Un<Complex<T>> for $op {
             type R = $r;
+            #[inline(always)]
             fn f($z: Complex<T>) -> $r { $e }
         }
     )* };
@@ -219,11 +250,8 @@ un! {
     Abs T, |z| modulus(z);
     Sign Complex<T>, |z| sign(z);
     Square Complex<T>, |z| <Mul as Bin<Complex<T>>>::f(z, z);
-    Reciprocal Complex<T>, |z| reciprocal(z);
     Truth u8, |z| u8::from((z.re != T::from_small(0.0)) | (z.im != T::from_small(0.0)));
     Rint Complex<T>, |z| Complex::new(z.re.rint(), z.im.rint());
-    Sqrt Complex<T>, |z| T::sqrt_c(z);
-    Exp Complex<T>, |z| T::exp_c(z);
     Exp2 Complex<T>, |z| T::exp_c(z * T::from_small(std::f64::consts::LN_2));
     Expm1 Complex<T>, |z| {
         let half = (z.im * T::from_small(0.5)).sin();
@@ -232,28 +260,19 @@ un! {
             z.re.exp() * z.im.sin(),
         )
     };
-    Log Complex<T>, |z| T::log_c(z);
-    Log2 Complex<T>, |z| T::log_c(z) * T::from_small(std::f64::consts::LOG2_E);
-    Log10 Complex<T>, |z| T::log_c(z) * T::from_small(std::f64::consts::LOG10_E);
     Log1p Complex<T>, |z| {
         let shifted = z.re + T::from_small(1.0);
         Complex::new(shifted.hypot(z.im).ln(), z.im.atan2(shifted))
     };
-    Sin Complex<T>, |z| T::sin_c(z);
-    Cos Complex<T>, |z| T::cos_c(z);
-    Tan Complex<T>, |z| T::tan_c(z);
     Asin Complex<T>, |z| T::asin_c(z);
     Acos Complex<T>, |z| T::acos_c(z);
     Atan Complex<T>, |z| T::atan_c(z);
-    Sinh Complex<T>, |z| T::sinh_c(z);
-    Cosh Complex<T>, |z| T::cosh_c(z);
-    Tanh Complex<T>, |z| T::tanh_c(z);
     Asinh Complex<T>, |z| T::asinh_z(z);
     Acosh Complex<T>, |z| T::acosh_z(z);
     Atanh Complex<T>, |z| T::atanh_z(z);
     IsNan u8, |z| u8::from(no_number(z));
-    IsInf u8, |z| u8::from(z.re.is_infinite() || z.im.is_infinite());
-    IsFinite u8, |z| u8::from(z.re.is_finite() && z.im.is_finite());
+    IsInf u8, |z| u8::from(z.re.is_infinite() | z.im.is_infinite());
+    IsFinite u8, |z| u8::from(z.re.is_finite() & z.im.is_finite());
 }
 
 /// A complex number from two tiles of reals.
@@ -292,40 +311,28 @@ impl<T: Real> Body for Widen<T> {
 
 fn typed<T: Real>(prim: Prim, isa: Isa) -> Option<Kern> {
     match prim {
-        Prim::Real => Some(once::<RealPart, Complex<T>>()),
-        Prim::Imag => Some(once::<ImagPart, Complex<T>>()),
-        Prim::Conj => Some(once::<Conj, Complex<T>>()),
-        Prim::Abs => Some(once::<Abs, Complex<T>>()),
+        Prim::Real => Some(one::<RealPart, Complex<T>>(isa)),
+        Prim::Imag => Some(one::<ImagPart, Complex<T>>(isa)),
+        Prim::Conj => Some(one::<Conj, Complex<T>>(isa)),
+        Prim::Abs => Some(one::<Abs, Complex<T>>(isa)),
         Prim::Sign => Some(once::<Sign, Complex<T>>()),
         Prim::Square => Some(one::<Square, Complex<T>>(isa)),
-        Prim::Reciprocal => Some(once::<Reciprocal, Complex<T>>()),
-        Prim::Rint => Some(once::<Rint, Complex<T>>()),
-        Prim::Sqrt => Some(once::<Sqrt, Complex<T>>()),
-        Prim::Exp => Some(once::<Exp, Complex<T>>()),
+        Prim::Reciprocal => Some(pick::<Inverse<T>>(isa)),
+        Prim::Rint => Some(one::<Rint, Complex<T>>(isa)),
         Prim::Exp2 => Some(once::<Exp2, Complex<T>>()),
         Prim::Expm1 => Some(once::<Expm1, Complex<T>>()),
-        Prim::Log => Some(once::<Log, Complex<T>>()),
-        Prim::Log2 => Some(once::<Log2, Complex<T>>()),
-        Prim::Log10 => Some(once::<Log10, Complex<T>>()),
         Prim::Log1p => Some(once::<Log1p, Complex<T>>()),
-        Prim::Sin => Some(once::<Sin, Complex<T>>()),
-        Prim::Cos => Some(once::<Cos, Complex<T>>()),
-        Prim::Tan => Some(once::<Tan, Complex<T>>()),
         Prim::Asin => Some(once::<Asin, Complex<T>>()),
         Prim::Acos => Some(once::<Acos, Complex<T>>()),
         Prim::Atan => Some(once::<Atan, Complex<T>>()),
-        Prim::Sinh => Some(once::<Sinh, Complex<T>>()),
-        Prim::Cosh => Some(once::<Cosh, Complex<T>>()),
-        Prim::Tanh => Some(once::<Tanh, Complex<T>>()),
         Prim::Asinh => Some(once::<Asinh, Complex<T>>()),
         Prim::Acosh => Some(once::<Acosh, Complex<T>>()),
         Prim::Atanh => Some(once::<Atanh, Complex<T>>()),
-        Prim::IsNan => Some(once::<IsNan, Complex<T>>()),
-        Prim::IsInf => Some(once::<IsInf, Complex<T>>()),
-        Prim::IsFinite => Some(once::<IsFinite, Complex<T>>()),
+        Prim::IsNan => Some(one::<IsNan, Complex<T>>(isa)),
+        Prim::IsInf => Some(one::<IsInf, Complex<T>>(isa)),
+        Prim::IsFinite => Some(one::<IsFinite, Complex<T>>(isa)),
         Prim::Mul => tiles::<Mul, Complex<T>>(isa, Splat::No),
-        Prim::Div => once2::<Div, Complex<T>>(Splat::No),
-        Prim::Pow => once2::<Pow, Complex<T>>(Splat::No),
+        Prim::Div => Some(pick::<Quotient<T>>(isa)),
         Prim::Min => once2::<Min, Complex<T>>(Splat::No),
         Prim::Max => once2::<Max, Complex<T>>(Splat::No),
         Prim::Fmin => once2::<Fmin, Complex<T>>(Splat::No),

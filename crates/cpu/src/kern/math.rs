@@ -17,7 +17,7 @@ use arrayloom_types::DType;
 use std::marker::PhantomData;
 
 /// `f32` and `f64`: both are computed in `f64`.
-trait Element: Copy {
+pub(super) trait Element: Copy {
     /// The smallest normal number and the largest number.
     const RANGE: (f64, f64);
     fn wide(self) -> f64;

@@ -16,6 +16,8 @@ mod binary;
 mod cast;
 mod clib;
 mod complex;
+mod complex_math;
+mod complex_power;
 mod divide;
 mod exponent;
 mod fold;

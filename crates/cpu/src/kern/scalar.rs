@@ -4,7 +4,6 @@
 
 #![expect(
     clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
     clippy::float_cmp,
     reason = "floats are taken apart into bit fields of known width; comparisons are exact by intent"
 )]
@@ -21,8 +20,6 @@ use num_traits::Float;
 pub(super) trait Real: Float + CLib + 'static {
     /// A constant.
     fn from_small(x: f64) -> Self;
-    /// A small whole number that is not negative.
-    fn small_to_usize(self) -> usize;
     /// True for the NaN that stands for no value in a fold.
     fn is_unset(self) -> bool;
     /// To the nearest whole number, halves to even.
@@ -37,10 +34,6 @@ macro_rules! real {
             #[inline(always)]
             fn from_small(x: f64) -> $t {
                 x as $t
-            }
-
-            fn small_to_usize(self) -> usize {
-                self as usize
             }
 
             #[inline(always)]

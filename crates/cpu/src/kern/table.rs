@@ -3,7 +3,10 @@
 use super::binary::{self, Bin, Splat};
 use super::pair::Plain;
 use super::unary::{self, Un, one};
-use super::{Kern, cast, complex, divide, exponent, half, integer, math, scalar, select};
+use super::{
+    Kern, cast, complex, complex_math, complex_power, divide, exponent, half, integer, math,
+    scalar, select,
+};
 use crate::Isa;
 use arrayloom_ir::Prim;
 use arrayloom_types::DType;
@@ -296,18 +299,26 @@ pub(crate) fn find(
         _ => {}
     }
     if first.is_complex() {
-        let part = matches!(prim, Prim::Real | Prim::Imag | Prim::Conj);
+        // NumPy clears what its loop of sizes has met.
+        let part = matches!(prim, Prim::Real | Prim::Imag | Prim::Conj | Prim::Abs);
         let quiet = part || prim.is_extreme() || to == DType::Bool;
         let raise = if quiet {
             Raise::Answer
         } else {
             Raise::Register
         };
-        return as_reals(prim, first, isa).filter(|_| tiles).or_else(|| {
-            complex::find(prim, first, isa)
-                .filter(|_| tiles)
-                .map(|k| found(k, raise))
-        });
+        if !tiles {
+            return None;
+        }
+        let function = || {
+            let kern = match prim {
+                Prim::Pow => complex_power::find(first, isa),
+                _ => complex_math::find(prim, first, isa),
+            };
+            kern.map(|k| found(k, Raise::Answer))
+        };
+        let other = || complex::find(prim, first, isa).map(|k| found(k, raise));
+        return as_reals(prim, first, isa).or_else(function).or_else(other);
     }
     real_unary(prim, first, isa)
         .or_else(|| real_binary(prim, first, isa, splat))
