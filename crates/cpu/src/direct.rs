@@ -99,7 +99,9 @@ pub(crate) fn plan(
             _ => None,
         };
     }
-    let way = way?;
+    // The other ways would fold the bytes of truth values, of which any but zero is true.
+    let way =
+        way.filter(|way| code.dtype != DType::Bool || widens || matches!(way, Way::Truth(_)))?;
     let rows = in_place(nest, false, from, size);
     let results = match way {
         Way::Across(..) | Way::Down(_) | Way::Along(_) => {

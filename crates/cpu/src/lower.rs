@@ -58,6 +58,10 @@ pub(crate) fn in_place(nest: &Nest, span: bool, lane: usize, size: usize) -> boo
     contiguous && nest.is_aligned(lane, tile_align(size))
 }
 
+fn number(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
 /// The walk over the instructions.
 pub(crate) struct Lower<'a> {
     facts: Facts<'a>,
@@ -66,6 +70,8 @@ pub(crate) struct Lower<'a> {
     vals: Vec<Option<Val>>,
     /// Row lanes that stand in a tile already.
     spread: Vec<(usize, Place)>,
+    /// Bools in memory, by their instructions, as bytes of 0 and 1.
+    truths: Vec<(u32, Val)>,
     out: Lowered,
 }
 
@@ -76,6 +82,7 @@ impl<'a> Lower<'a> {
             span,
             vals: vec![None; facts.kernel.code.len()],
             spread: Vec::new(),
+            truths: Vec::new(),
             out: Lowered::default(),
         }
     }
@@ -100,20 +107,25 @@ impl<'a> Lower<'a> {
         let val = match ins.prim.arity() {
             Arity::Leaf => return Ok(()),
             Arity::Unary if ins.prim == Prim::Gather => {
-                let by = self.value(ins.a)?;
+                let by = self.operand(ins.a)?;
                 let by = self.tile(by, DType::I64.size());
                 self.reach(&ins, by)?
             }
             Arity::Unary => {
-                let a = self.value(ins.a)?;
+                let a = self.operand(ins.a)?;
                 self.emit(Want::new(ins.prim, (first, first), ins.dtype, at), &[a])?
             }
             Arity::Binary => {
-                let ops = [self.value(ins.a)?, self.value(ins.b)?];
+                let ops = [self.operand(ins.a)?, self.operand(ins.b)?];
                 self.emit(Want::new(ins.prim, (first, second), ins.dtype, at), &ops)?
             }
             Arity::Ternary => {
-                let ops = [self.value(ins.a)?, self.value(ins.b)?, self.value(ins.c)?];
+                // Any byte but zero chooses.
+                let ops = [
+                    self.value(ins.a)?,
+                    self.operand(ins.b)?,
+                    self.operand(ins.c)?,
+                ];
                 self.emit(Want::new(ins.prim, (first, second), ins.dtype, at), &ops)?
             }
         };
@@ -138,10 +150,18 @@ impl<'a> Lower<'a> {
     /// As for [`Lower::instruction`].
     pub(crate) fn tile_as(&mut self, at: usize, dtype: DType) -> Result<Place, String> {
         let own = self.facts.kernel.code[at].dtype;
-        let number = u32::try_from(at).unwrap_or(u32::MAX);
-        let val = self.value(number)?;
+        let val = self.operand(number(at))?;
         let val = self.cast(val, own, dtype, at)?;
         Ok(self.tile(val, dtype.size()))
+    }
+
+    /// A value in a tile, byte for byte.
+    ///
+    /// # Errors
+    /// As for [`Lower::instruction`].
+    pub(crate) fn copied(&mut self, at: usize) -> Result<Place, String> {
+        let val = self.value(number(at))?;
+        Ok(self.tile(val, self.facts.kernel.code[at].dtype.size()))
     }
 
     /// The tile itself if it is a value of this program; a copy of it if it is memory.
@@ -152,6 +172,27 @@ impl<'a> Lower<'a> {
         let to = self.fresh(size);
         self.push(Step::Gather { lane, size, to });
         to
+    }
+
+    /// A value to compute with. In memory any byte but zero is true; kernels know the byte 1 only.
+    fn operand(&mut self, number: u32) -> Result<Val, String> {
+        let val = self.value(number)?;
+        let ins = self.facts.kernel.code[number as usize];
+        let memory = matches!(ins.prim, Prim::Input | Prim::Gather);
+        if ins.dtype != DType::Bool || !memory || matches!(val, Val::Uniform(_)) {
+            return Ok(val);
+        }
+        if let Some(&(_, truth)) = self.truths.iter().find(|(of, _)| *of == number) {
+            return Ok(truth);
+        }
+        let mut one = Cell::default();
+        one.0[0] = 1;
+        let one = self.uniform(one);
+        let bytes = (DType::U8, DType::U8);
+        let want = Want::new(Prim::Min, bytes, DType::Bool, number as usize);
+        let truth = self.emit(want, &[val, one])?;
+        self.truths.push((number, truth));
+        Ok(truth)
     }
 
     fn value(&mut self, number: u32) -> Result<Val, String> {

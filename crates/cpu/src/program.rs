@@ -115,7 +115,7 @@ fn build_as(
             }
             let dtype = kernel.code[at].dtype;
             let (lane, size) = (setup.outs[output], dtype.size());
-            let from = lower.tile_as(at, dtype)?;
+            let from = lower.copied(at)?;
             if overlaps_input(kernel, setup, lane, size) {
                 let from = lower.own(from, size);
                 late.push(Step::Store {
