@@ -33,9 +33,10 @@ class Shell(Protocol):
 def load_ipython_extension(shell: Shell) -> None:
     """Serve the cells of a shell: ``%load_ext arrayloom``.
 
-    ``%%arrayloom.profile`` runs a cell and reports what was accelerated, ``%arrayloom.off`` leaves
-    everything to NumPy from then on, and ``%arrayloom.on`` takes it back. Both change what cells get
-    that import NumPy later, and whether operations are recorded.
+    ``%%arrayloom.profile`` runs a cell and reports what was accelerated, ``%%arrayloom.line_profile``
+    tells it line by line. ``%arrayloom.off`` leaves everything to NumPy from then on, and
+    ``%arrayloom.on`` takes it back. Both change what cells get that import NumPy later, and whether
+    operations are recorded.
 
     Examples
     --------
@@ -46,7 +47,7 @@ def load_ipython_extension(shell: Shell) -> None:
     ... )
     >>> load_ipython_extension(shell)
     >>> names
-    ['arrayloom.profile', 'arrayloom.off', 'arrayloom.on']
+    ['arrayloom.profile', 'arrayloom.line_profile', 'arrayloom.off', 'arrayloom.on']
     >>> unload_ipython_extension(shell)
     """
 
@@ -55,6 +56,11 @@ def load_ipython_extension(shell: Shell) -> None:
             shell.run_cell(cell)
         sys.stdout.write(str(report))
 
+    def line_profile(_line: str, cell: str) -> None:
+        from arrayloom._doctor.cell import cell_lines  # noqa: PLC0415 - slow, and rarely needed
+
+        sys.stdout.write(cell_lines(lambda: shell.run_cell(cell)))
+
     def off(_line: str) -> None:
         _off()
 
@@ -62,6 +68,7 @@ def load_ipython_extension(shell: Shell) -> None:
         _on(shell)
 
     shell.register_magic_function(profile, "cell", "arrayloom.profile")
+    shell.register_magic_function(line_profile, "cell", "arrayloom.line_profile")
     shell.register_magic_function(off, "line", "arrayloom.off")
     shell.register_magic_function(on, "line", "arrayloom.on")
     _on(shell)

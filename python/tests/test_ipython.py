@@ -88,6 +88,49 @@ def test_profile_of_a_cell():
     assert found[-1] == "100000"
 
 
+def test_line_profile_of_a_cell():
+    code = """
+    import linecache
+    load()
+    cell("import numpy as np\\na = np.ones(100_000)\\nearly = np.exp(a)")
+    def run_cell(raw_cell):
+        # IPython's names of cells, and where it keeps their texts.
+        name = "<ipython-input-2-f00d>"
+        linecache.cache[name] = (len(raw_cell), None, raw_cell.splitlines(True), name)
+        exec(compile(raw_cell, name, "exec"), shell.user_ns)
+    shell.run_cell = run_cell
+    text = "b = np.sqrt(a) + 1\\nc = np.add(a, np.longdouble(1))\\nprint(b.sum())"
+    shell.magics["cell", "arrayloom.line_profile"]("", text)
+    print(shell.user_ns["c"].size)
+    """
+    found = output("import warnings; warnings.simplefilter('ignore')\n" + textwrap.dedent(code))
+    assert found[0] == "200000.0"
+    assert found[1].startswith("arrayloom line profile: the cell, ")
+    begin = found.index("<ipython-input-2-f00d>") + 3
+    of_cell = {row.split()[0]: row.split() for row in found[begin : begin + 3]}
+    assert of_cell["1"][1:4] == ["2", "100", "%"]
+    assert " ".join(of_cell["1"][-5:]) == "b = np.sqrt(a) + 1"
+    assert of_cell["2"][1:4] == ["1", "0", "%"]
+    assert of_cell["3"][1:4] == ["1", "100", "%"]
+    # What was counted before the cell is not the cell's, and the next one begins anew.
+    assert not any("exp" in row for row in found)
+    assert found[-1] == "100000"
+
+
+def test_line_profile_of_a_cell_that_fails():
+    code = """
+    load()
+    cell("import numpy as np; a = np.ones(100_000)")
+    try:
+        shell.magics["cell", "arrayloom.line_profile"]("", "1 / 0")
+    except ZeroDivisionError:
+        print("failed")
+    getitem = vars(sys.modules["arrayloom"].LazyArray)["__getitem__"]
+    print(type(getitem).__name__)
+    """
+    assert output(code) == ["failed", "wrapper_descriptor"]
+
+
 def test_ipython_itself():
     pytest.importorskip("IPython")
     code = """
@@ -96,11 +139,14 @@ def test_ipython_itself():
     shell.run_cell("%load_ext arrayloom")
     shell.run_cell("import numpy as np; print(np.__name__)")
     shell.run_cell("%%arrayloom.profile\\n(np.ones(100_000) + 1).sum()")
+    shell.run_cell("%%arrayloom.line_profile\\nb = np.ones(100_000) + 1\\nb.sum()")
     shell.run_cell("%arrayloom.off\\nimport numpy as np; print(np.__name__)")
     shell.run_cell("%arrayloom.on\\nimport numpy as np; print(np.__name__)")
     """
     found = process.output(code, env={"IPYTHONDIR": "/nonexistent"})
     assert "arrayloom profile: " in found
+    assert "arrayloom line profile: the cell, " in found
+    assert "  b = np.ones(100_000) + 1\n" in found
     assert [each for each in found.splitlines() if each in {"numpy", "arrayloom"}] == [
         "arrayloom",
         "numpy",

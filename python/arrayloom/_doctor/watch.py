@@ -35,8 +35,9 @@ _WANTING = (
 # From the moment in which a value is wanted to that in which the list begins.
 _SOON = 0.01
 _MOST = 100_000
-# Code that has no file.
+# Code that has no file, and how the names of IPython's cells begin.
 _UNFILED = frozenset({"<string>", "<stdin>"})
+_CELL = "<ipython-input-"
 
 _Method = Callable[..., Any]
 _Array = Any
@@ -178,7 +179,8 @@ class Watch:
         if known is None:
             file = code.co_filename
             # The code is kept, so that no other gets its number.
-            known = self._codes[id(code)] = (code, file in _UNFILED or _hook.is_served(file))
+            is_users = file in _UNFILED or file.startswith(_CELL) or _hook.is_served(file)
+            known = self._codes[id(code)] = (code, is_users)
         return known[1]
 
     def _sample(self) -> None:
