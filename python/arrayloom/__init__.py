@@ -40,6 +40,7 @@ from arrayloom.errors import InternalError as InternalError
 from arrayloom.errors import OutOfMemoryError as OutOfMemoryError
 from arrayloom.errors import SettingError as SettingError
 from arrayloom.errors import UnsupportedError as UnsupportedError
+from arrayloom.errors import VerifyError as VerifyError
 
 if TYPE_CHECKING:
     from arrayloom._explain import Explanation as Explanation
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from arrayloom._profile_block import Profile as Profile
     from arrayloom._profile_block import profile as profile
     from arrayloom._strict import strict as strict
+    from arrayloom._verify import verify as verify
 
 # Names that are imported when they are used.
 _ON_DEMAND = {
@@ -63,6 +65,7 @@ _ON_DEMAND = {
     "profile": "arrayloom._profile_block",
     "strict": "arrayloom._strict",
     "unload_ipython_extension": "arrayloom._ipython",
+    "verify": "arrayloom._verify",
 }
 
 # NumPy's functions that are replaced: those that make arrays.

@@ -35,7 +35,10 @@ _WITH_VALUE = frozenset(
 _COMMANDS = frozenset({"backends", "replay", "filter", "convert", "plan", "view", "report"})
 _DOCTOR = "doctor"
 # Options whose reports would come into the way of another report.
-_REPORTS = ("profile", "line_profile", "coverage", "html", "trace", "dump_kernels", "compare")
+_REPORTS = (
+    *("profile", "line_profile", "coverage", "html", "trace", "dump_kernels", "compare"),
+    "verify",
+)
 _COMPARED = 3
 _USAGE = """python -m arrayloom [options] (script.py | -m module | -c code | -) [args ...]
        python -m arrayloom doctor [options] (script.py | -m module | -c code | -) [args ...]
@@ -59,6 +62,7 @@ class Options(argparse.Namespace):
     compare: int | None
     doctor: bool
     strict: str | None
+    verify: str | None
     backend: str | None
     threads: int | None
     min_bytes: int | None
@@ -104,6 +108,16 @@ def _reasons(text: str) -> str:
     return text
 
 
+def _tolerance(text: str) -> str | None:
+    """Judge the value of ``--verify``, which stays a text; None for ``0``."""
+    from arrayloom._verify.judge import tolerance_of  # noqa: PLC0415 - needs the native module
+
+    try:
+        return None if tolerance_of(text) is None else text
+    except SettingError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="arrayloom",
@@ -124,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--output",
         metavar="FILE",
-        help="write the report of --profile, --line-profile, --compare or doctor to FILE instead",
+        help="write the report of --profile, --line-profile, --compare, --verify or doctor to FILE instead",
     )
     add(
         "--coverage",
@@ -164,6 +178,16 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help=f"run the program N times (default {_COMPARED}) with NumPy alone and accelerated, and compare",
     )
+    add(
+        "--verify",
+        type=_tolerance,
+        nargs="?",
+        const="1",
+        default=_twin("ARRAYLOOM_VERIFY"),
+        metavar="RTOL",
+        help="do each operation in NumPy too, and stop at the first that differs by more than RTOL"
+        " (default: some units in the last place); `bitwise` wants equal bits",
+    )
     add("--backend", metavar="NAME", help="the device (default: cpu); `backends` lists them")
     add("--dump-kernels", metavar="DIR", help="write what was fused, and why not more, to DIR")
     add("--threads", type=_whole(1), metavar="N", help="threads to use (default: all cores)")
@@ -196,13 +220,24 @@ def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(argv[:at]), list(argv[at:])
 
 
+def _is_given(head: Sequence[str], option: str) -> bool:
+    return any(word.partition("=")[0] == option for word in head)
+
+
+def _be_verified(parser: argparse.ArgumentParser, options: Options, head: Sequence[str]) -> None:
+    """Set the options up for ``--verify``."""
+    if not options.lazy:
+        parser.error("--verify compares what is accelerated; leave --no-lazy out")
+    _stand_alone(parser, options, head, "--verify")
+
+
 def _stand_alone(
     parser: argparse.ArgumentParser, options: Options, head: Sequence[str], name: str
 ) -> None:
     """Refuse options of other reports beside one; their variables are not looked at."""
     for each in _REPORTS:
         option = f"--{each.replace('_', '-')}"
-        if option != name and any(word.partition("=")[0] == option for word in head):
+        if option != name and _is_given(head, option):
             parser.error(f"{name} writes a report of its own; leave {option} out")
         if option != name:
             setattr(options, each, None)
@@ -226,6 +261,8 @@ def parse(argv: Sequence[str]) -> tuple[Options, Program | None]:
         _be_doctor(parser, options, head)
     elif options.line_profile:
         _stand_alone(parser, options, head, "--line-profile")
+    elif options.verify is not None and not _is_given(head, "--compare"):
+        _be_verified(parser, options, head)
     if options.compare is not None:
         _stand_alone(parser, options, head, "--compare")
     if not rest:
@@ -304,6 +341,22 @@ def _watched(options: Options, program: Program) -> "Watched":
     return Doctor(options, program) if options.doctor else LineProfile(options, program)
 
 
+def _reported(options: Options, program: Program) -> int:
+    """Run a program with the reports that are wanted."""
+    if options.verify is not None:
+        from arrayloom._verify.run import Verified  # noqa: PLC0415 - needs the native module
+
+        verified = Verified(options)
+        return verified.end(run(program)) if verified.begin() else 2
+    is_watched = options.doctor or options.line_profile
+    reports = _watched(options, program) if is_watched else Reports(options)
+    if not reports.begin():
+        return 2
+    status = run(program)
+    reports.end()
+    return status
+
+
 def _command(name: str, words: Sequence[str]) -> int:
     """Run a command that is no program."""
     if name == "backends":
@@ -332,7 +385,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return _compare.main(options, program)
     if options.backend is not None:
-        _preload.restart_with_backend(options.backend)
+        _preload.restart_with("ARRAYLOOM_BACKEND", options.backend)
+    if options.verify is not None:
+        # Each line wants its result at once here, and would be left to NumPy for that.
+        _preload.restart_with("ARRAYLOOM_LEARN", "0")
     if options.shim:
         _preload.restart_with_shim()
     _apply(options)
@@ -348,13 +404,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _hook.install(options.scope)
         _native.enable_runner_patches()
     _native.reset_stats()
-    is_watched = options.doctor or options.line_profile
-    reports = _watched(options, program) if is_watched else Reports(options)
-    if not reports.begin():
-        return 2
-    status = run(program)
-    reports.end()
-    return status
+    return _reported(options, program)
 
 
 def entry() -> NoReturn:

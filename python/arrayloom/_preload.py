@@ -16,7 +16,7 @@ from collections.abc import MutableMapping
 __all__ = [
     "end_runner",
     "restart_early",
-    "restart_with_backend",
+    "restart_with",
     "restart_with_shim",
     "shim_loaded",
     "shim_path",
@@ -27,7 +27,6 @@ __all__ = [
 _GUARD = "ARRAYLOOM_RESTARTED"
 _KEPT = {_GUARD: "LD_PRELOAD", "ARRAYLOOM_TUNABLES": "GLIBC_TUNABLES"}
 _TUNABLE = "glibc.cpu.x86_rep_movsb_threshold"
-_BACKEND = "ARRAYLOOM_BACKEND"
 _NAME = "libarrayloom_shim.so"
 
 
@@ -97,11 +96,11 @@ def restart_early() -> None:
         restart_with_shim()
 
 
-def restart_with_backend(name: str) -> None:
-    """Start this very command again with another device, unless it is in use already."""
-    if os.environ.get(_BACKEND) == name or not sys.executable:
+def restart_with(variable: str, value: str) -> None:
+    """Start this very command again with another setting that is read once, unless it is in use already."""
+    if os.environ.get(variable) == value or not sys.executable:
         return
-    changed = {**os.environ, _BACKEND: name}
+    changed = {**os.environ, variable: value}
     sys.stdout.flush()
     sys.stderr.flush()
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], changed)  # noqa: S606

@@ -21,8 +21,15 @@ from arrayloom import _hook
 __all__ = ["Kind", "Program", "run"]
 
 _INTERRUPTED = 130
-_WATCH = os.path.join(os.path.dirname(__file__), "_doctor", "watch.py")
-_HIDDEN = frozenset({__file__, _hook.__file__, _WATCH})
+_OWN = os.path.dirname(__file__)
+_WATCHES = (
+    "_doctor/watch.py",
+    *(
+        f"_verify/{name}.py"
+        for name in ("check", "draws", "outcome", "stand_in", "warned", "watch")
+    ),
+)
+_HIDDEN = frozenset({__file__, _hook.__file__, *(os.path.join(_OWN, name) for name in _WATCHES)})
 
 
 class Kind(Enum):

@@ -14,7 +14,7 @@ import numpy as np
 from arrayloom import _ext
 from arrayloom.errors import FallbackError, SettingError
 
-__all__ = ["be_strict", "reasons_of", "strict"]
+__all__ = ["be_strict", "facts", "reasons_of", "strict"]
 
 # What a program can do about a call, by the reason for which NumPy has to do it.
 _CURES = {
@@ -112,7 +112,7 @@ def strict(*reasons: str) -> Generator[None]:
         _refused.reset(before)
 
 
-def _facts(operand: object) -> tuple[str, tuple[int, ...]]:
+def facts(operand: object) -> tuple[str, tuple[int, ...]]:
     """Give the dtype and the shape of an operand; of one that is no array, the name of its type."""
     if isinstance(operand, (np.ndarray, np.generic)):
         array = cast("np.ndarray[tuple[int, ...], Any]", operand)
@@ -127,7 +127,7 @@ def _judge(
     refused = _refused.get()
     if reason not in (_State.everywhere if refused is None else refused):
         return None
-    arrays = [_facts(each) for each in operands]
+    arrays = [facts(each) for each in operands]
     of = ", ".join(f"{dtype} {shape}" if shape else dtype for dtype, shape in arrays)
     message = (
         f"{op} of {of} would run in NumPy at {file}:{line}: {why} ({reason}); {_CURES[reason]},"

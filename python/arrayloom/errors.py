@@ -17,6 +17,7 @@ __all__ = [
     "OutOfMemoryError",
     "SettingError",
     "UnsupportedError",
+    "VerifyError",
     "WorkerError",
 ]
 
@@ -144,6 +145,64 @@ class FallbackError(ArrayloomError, RuntimeError):
         self.reason = reason
         self.dtypes = dtypes
         self.shapes = shapes
+        self.file = file
+        self.line = line
+
+
+class VerifyError(ArrayloomError, AssertionError):
+    """An operation whose outcome is not NumPy's, where ``verify`` compares them.
+
+    Cure: please report it; ``arrayloom.off`` leaves a line to NumPy, and ``--verify=RTOL`` allows larger
+    differences.
+
+    Attributes
+    ----------
+    op : str
+        The operation.
+    kind : str
+        What differs: ``value``, ``dtype``, ``shape``, ``type``, ``operand``, ``warning`` or ``error``.
+    dtypes : tuple of str
+        The dtypes of the operands; of an operand without one, the name of its type.
+    shapes : tuple of tuple of int
+        Their shapes.
+    index : tuple of int or None
+        The first element that differs.
+    value, expected : object
+        What is there, and what NumPy has.
+    count : int
+        How many elements differ.
+    largest : float
+        The largest difference relative to NumPy's value.
+    file, line : str, int
+        The line of the program.
+    """
+
+    def __init__(  # noqa: PLR0913 - as many facts as there are
+        self,
+        message: str,
+        *,
+        op: str = "",
+        kind: str = "",
+        dtypes: tuple[str, ...] = (),
+        shapes: tuple[tuple[int, ...], ...] = (),
+        index: tuple[int, ...] | None = None,
+        value: object = None,
+        expected: object = None,
+        count: int = 0,
+        largest: float = 0.0,
+        file: str = "",
+        line: int = 0,
+    ) -> None:
+        super().__init__(message)
+        self.op = op
+        self.kind = kind
+        self.dtypes = dtypes
+        self.shapes = shapes
+        self.index = index
+        self.value = value
+        self.expected = expected
+        self.count = count
+        self.largest = largest
         self.file = file
         self.line = line
 

@@ -20,7 +20,7 @@ _INTERRUPTED = 130
 _COLUMNS, _NAME = 72, 36
 _ERROR_LINES = 10
 # Variables that would start a comparison again, accelerate the plain runs, or write a file for each run.
-_DROPPED = ("COMPARE", "ENABLE", "COVERAGE", "HTML", "TRACE")
+_DROPPED = ("COMPARE", "ENABLE", "COVERAGE", "HTML", "TRACE", "VERIFY")
 _HINT = (
     "programs that print times, or use random numbers without a seed, differ between any two runs"
 )
