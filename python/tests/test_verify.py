@@ -8,6 +8,7 @@ import sys
 import textwrap
 import threading
 import warnings
+from pathlib import Path
 
 import numpy
 import pytest
@@ -605,6 +606,32 @@ def test_the_option_and_its_variable(run, options, variable, is_verified):
     assert ("arrayloom verify: " in done.stderr) == is_verified
 
 
+WRONG_DEVICE = """
+from examples.backends import numpy_backend
+from examples.backends.numpy_backend import *
+
+def ufunc(op, *args):
+    numpy_backend.ufunc(op, *args)
+    if op.info["name"] == "sqrt":
+        args[0].ndarray.flat[-3:] += 1e-9
+"""
+
+
+def test_wrong_devices_are_found(run, tmp_path):
+    (tmp_path / "wrong_device.py").write_text(WRONG_DEVICE, encoding="utf-8")
+    root = Path(__file__).resolve().parents[2]
+    env = {"PYTHONPATH": os.pathsep.join([str(root), str(tmp_path), *sys.path])}
+    done = run("--backend", "wrong_device", "--verify", env=env)
+    assert done.returncode == 1
+    assert "VerifyError: sqrt of float64 (100000,)" in done.stderr
+    assert "3 of 100,000 elements differ, the first at [99997]" in done.stderr
+    assert run("--backend", "wrong_device", "--verify=1e-6", env=env).returncode == 0
+    # It computes nothing.
+    assert "VerifyError" in run("--backend", "null", "--verify").stderr
+    done = run("--backend", "reference", "--verify")
+    assert "verified 5 operations (4 functions), all equal" in done.stderr
+
+
 def test_wrong_options_end_the_runner(run):
     for options, text in (
         (("--verify=speed",), "argument --verify: 'speed' is no tolerance; give a number"),
@@ -633,6 +660,17 @@ def test_a_report_as_json_in_a_file(run, tmp_path):
     assert report["verified"] == {"arange": 1, "add": 1, "sqrt": 1, "sum": 2}
     assert report["unseen"] == [["multiply", str(tmp_path / "app.py"), 5, 1]]
     assert (report["skipped"], report["difference"]) == ([], None)
+
+
+def test_methods_of_numpys_type_are_seen_under_the_runner(run):
+    text = """
+        import numpy as np
+        z = np.exp(1j * np.arange(100_000))
+        z.conj(), z.conjugate(), z.real.copy().clip(0, 1), z.cumsum(), abs(z), -z, z.imag.std()
+    """
+    done = run("--verify", text=text)
+    assert (done.returncode, len(done.stderr.splitlines())) == (0, 1)
+    assert "all equal" in done.stderr
 
 
 def test_lines_are_not_left_to_numpy(run):

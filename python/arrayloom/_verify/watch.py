@@ -57,6 +57,8 @@ _OTHERS = {
     "copy": "copy",
     "deepcopy": "copy",
 }
+# Methods of `numpy.ndarray` that call a ufunc; under the runner it would not be seen.
+_INHERITED = {"conj": "conjugate", "conjugate": "conjugate", "clip": "clip"}
 _METHODS = (
     *("all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "byteswap", "choose"),
     *("compress", "copy", "dot", "fill", "flatten", "getfield", "max", "mean", "min", "nonzero"),
@@ -78,7 +80,7 @@ def _names() -> dict[str, str]:
     every |= {f"__{word}__": name for word, name in _OTHERS.items()}
     every |= {name: name for name in _METHODS}
     own = vars(_ext.LazyArray)
-    return {attribute: name for attribute, name in every.items() if attribute in own}
+    return {name: every[name] for name in every if name in own} | _INHERITED
 
 
 class Watch:
@@ -92,7 +94,8 @@ class Watch:
 
     def __init__(self, checker: Checker) -> None:
         self._checker = checker
-        self._before: list[tuple[_Value, str, _Value]] = []
+        # What was replaced where; None where there was nothing.
+        self._before: list[tuple[_Value, str, _Value | None]] = []
 
     def begin(self) -> None:
         """Start to watch; what is pending is computed before."""
@@ -113,11 +116,14 @@ class Watch:
     def end(self) -> None:
         """Put everything back."""
         for owner, name, original in reversed(self._before):
-            setattr(owner, name, original)
+            if original is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, original)
         self._before.clear()
 
     def _replace(self, owner: _Value, name: str, new: _Value) -> None:
-        self._before.append((owner, name, _own(owner)[name]))
+        self._before.append((owner, name, _own(owner).get(name)))
         setattr(owner, name, new)
 
     def _replace_draws(self) -> None:
@@ -135,7 +141,7 @@ class Watch:
                 self._replace(random, name, StandIn(function, called))
 
     def _method(self, attribute: str, name: str) -> _Function:
-        original, numpys = vars(_ext.LazyArray)[attribute], getattr(np.ndarray, attribute)
+        original, numpys = getattr(_ext.LazyArray, attribute), getattr(np.ndarray, attribute)
 
         @functools.wraps(original)
         def called(*args: _Value, **words: _Value) -> _Value:
