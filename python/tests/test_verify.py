@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::arrayloom.errors.FallbackWarning"),
 ]
 N = 100_000
-MODULES = ("", ".arguments", ".check", ".judge", ".operation", ".outcome", ".stand_in")
+MODULES = ("", ".arguments", ".check", ".judge", ".operation", ".outcome", ".stand_in", ".warned")
 
 
 @pytest.fixture
@@ -466,6 +466,51 @@ def test_all_is_put_back_and_names_seem_to_be_numpys():
     with pytest.raises(KeyError), np.verify():
         raise KeyError
     assert seen() == before
+
+
+def test_other_classes_are_asked_as_ever():
+    class Raised(numpy.ndarray):
+        def __rpow__(self, other):
+            return "rpow", type(other).__name__
+
+    class Silent(numpy.ndarray):
+        def __radd__(self, other):
+            return NotImplemented
+
+    class Taker:
+        def __array_ufunc__(self, ufunc, method, *inputs, **words):
+            return ufunc.__name__, method
+
+        def __radd__(self, other):
+            return "radd"
+
+    def work():
+        a = np.ones(N)
+        masked = numpy.ma.masked_array(numpy.ones(N), numpy.arange(N) % 2)
+        found = [a * masked, masked * a, a**masked, a == masked, a - numpy.ones(N).view(Silent)]
+        found += [a + numpy.ones(N).view(Silent), a[:4].copy() @ numpy.ones(4).view(Silent)]
+        a += masked.data.view(Silent)
+        return (
+            [(type(each).__name__, each.sum()) for each in (*found, a)],
+            [a ** numpy.ones(N).view(Raised), a + Taker(), np.add(a, Taker())],
+            np.LazyArray.__array_ufunc__ == numpy.ndarray.__array_ufunc__,
+            a.__array_ufunc__(numpy.add, "__call__", a, 1)[3],
+        )
+
+    want = work()
+    with np.verify() as report:
+        got = work()
+    assert got == want
+    assert report.skipped["power", "a value is of class Raised"] == 1
+
+
+def test_notes_of_fallbacks_are_no_errors():
+    a = np.ones(N)
+    with warnings.catch_warnings(), np.verify():
+        warnings.simplefilter("error")
+        assert (a + np.longdouble(1))[0] == 2
+        with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+            1 / (a - 1)
 
 
 def test_blocks_nest():

@@ -7,7 +7,7 @@ import numpy as np
 
 from arrayloom import _ext
 
-__all__ = ["Given", "is_lazy", "lazies", "why_not"]
+__all__ = ["Given", "is_derived", "is_lazy", "lazies", "why_not"]
 
 _ARRAYS = (np.ndarray, _ext.LazyArray)
 # Kinds of dtypes whose elements are bytes, numbers or text of a fixed length.
@@ -23,6 +23,12 @@ _Value = Any
 def is_lazy(value: object) -> bool:
     """Whether a value is one of our arrays."""
     return type(value) is _ext.LazyArray
+
+
+def is_derived(value: object) -> bool:
+    """Whether a value is an array of another class, which may have operators of its own."""
+    kind: type = type(value)
+    return issubclass(kind, np.ndarray) and kind not in _ARRAYS
 
 
 def lazies(value: object) -> list[_Array]:

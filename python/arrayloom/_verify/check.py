@@ -17,6 +17,7 @@ from arrayloom._verify.judge import Difference, Tolerance, compare
 from arrayloom._verify.operation import Operation
 from arrayloom._verify.outcome import Outcome, attempt, users_frame
 from arrayloom._verify.tally import Tally
+from arrayloom._verify.warned import Warned
 from arrayloom.errors import VerifyError
 
 __all__ = ["Checker"]
@@ -52,6 +53,7 @@ class Checker:
         self.tally = Tally()
         self._tolerance = tolerance
         self._keeps_journal = keeps_journal
+        self._warned = Warned()
         self._lock = threading.RLock()
         self._thread = threading.local()
 
@@ -73,7 +75,7 @@ class Checker:
         frame = users_frame()
         with self._alone():
             mine = self._both(operation, frame)
-        return mine.handed_out(frame)
+        return mine.handed_out(frame, self._warned)
 
     def note_unseen(self) -> None:
         """Count the recorded operations since the last look as unseen."""

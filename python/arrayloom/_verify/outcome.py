@@ -14,7 +14,7 @@ import numpy as np
 
 from arrayloom import _ext
 from arrayloom._verify.arguments import lazies
-from arrayloom._verify.warned import OURS, give
+from arrayloom._verify.warned import OURS, Warned
 from arrayloom.errors import ArrayloomError, FallbackWarning
 
 __all__ = ["Outcome", "attempt", "users_frame"]
@@ -49,9 +49,9 @@ class Outcome:
         """Tell of the error in words."""
         return "nothing" if self.error is None else f"{type(self.error).__name__}: {self.error}"
 
-    def handed_out(self, frame: FrameType | None) -> _Value:
+    def handed_out(self, frame: FrameType | None, warned: Warned) -> _Value:
         """Give the program in a frame what the call gave: warnings at its line, and an error or the value."""
-        give(self.heard, frame)
+        warned.give(self.heard, frame)
         if self.error is not None:
             raise self.error
         return self.value

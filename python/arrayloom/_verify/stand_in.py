@@ -2,9 +2,10 @@
 
 import importlib
 from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
-__all__ = ["StandIn"]
+__all__ = ["Method", "StandIn"]
 
 _Value = Any
 
@@ -44,7 +45,7 @@ class StandIn:
 
     def __eq__(self, other: object) -> bool:  # pyright: ignore[reportImplicitOverride]
         function = vars(self)["_function"]
-        return function == (vars(other)["_function"] if type(other) is StandIn else other)
+        return function == (vars(other)["_function"] if type(other) in {StandIn, Method} else other)
 
     def __hash__(self) -> int:  # pyright: ignore[reportImplicitOverride]
         return hash(vars(self)["_function"])
@@ -59,6 +60,14 @@ class StandIn:
     def __class__(self) -> _Value:  # pyright: ignore[reportImplicitOverride, reportIncompatibleMethodOverride]
         """The class of the function."""
         return vars(self)["_function"].__class__
+
+
+class Method(StandIn):
+    """The same for a function in a class, which binds to instances."""
+
+    def __get__(self, instance: _Value, kind: type | None = None) -> _Value:
+        """Give the method of an instance; this itself for the class."""
+        return self if instance is None else MethodType(self, instance)
 
 
 def _named(name: str) -> _Value:

@@ -15,11 +15,11 @@ import numpy as np
 
 import arrayloom
 from arrayloom import _ext
-from arrayloom._verify.arguments import lazies
+from arrayloom._verify.arguments import is_derived, lazies
 from arrayloom._verify.check import Checker
 from arrayloom._verify.draws import drawing
 from arrayloom._verify.operation import Operation
-from arrayloom._verify.stand_in import StandIn
+from arrayloom._verify.stand_in import Method, StandIn
 
 __all__ = ["Watch"]
 
@@ -57,6 +57,7 @@ _OTHERS = {
     "copy": "copy",
     "deepcopy": "copy",
 }
+_OPERATORS = frozenset(_BINARY.values())
 # Methods of `numpy.ndarray` that call a ufunc; under the runner it would not be seen.
 _INHERITED = {"conj": "conjugate", "conjugate": "conjugate", "clip": "clip"}
 _METHODS = (
@@ -145,7 +146,10 @@ class Watch:
 
         @functools.wraps(original)
         def called(*args: _Value, **words: _Value) -> _Value:
-            return self._checker.call(Operation(name, original, numpys, args, words))
+            ours = original
+            if name in _OPERATORS and len(args) > 1 and is_derived(args[1]):
+                ours = functools.partial(_ask, attribute)
+            return self._checker.call(Operation(name, ours, numpys, args, words))
 
         return called
 
@@ -190,7 +194,7 @@ class Watch:
             numpys = ufunc if is_call else getattr(ufunc, method)
             return self._checker.call(Operation(name, ours, numpys, inputs, words))
 
-        return called
+        return Method(original, called)
 
     def _array_function(self) -> _Function:
         original = vars(_ext.LazyArray)["__array_function__"]
@@ -231,6 +235,20 @@ class Watch:
             return self._checker.call(Operation(name, original, numpys, args, words, reads=True))
 
         return StandIn(original, called)
+
+
+def _ask(attribute: str, array: _Value, other: _Value, *modulo: _Value) -> _Value:
+    """Do an operator whose other operand is of a class derived from NumPy's, which is asked first.
+
+    The type's own operator would ask it through the interpreter, which calls what stands in its place.
+    """
+    reflected = f"__r{attribute.strip('_')}__"
+    theirs = getattr(other.__class__, reflected, None)
+    if theirs is not None and theirs is not getattr(np.ndarray, reflected):
+        result = theirs(other, array)
+        if result is not NotImplemented:
+            return result
+    return getattr(np.ndarray, attribute)(array, other, *modulo)
 
 
 def _own(owner: _Value) -> dict[str, _Value]:
