@@ -15,6 +15,7 @@ import pytest
 from support import process
 
 import arrayloom as np
+from arrayloom._verify import arguments
 from arrayloom._verify.judge import Tolerance, compare, tolerance_of
 from arrayloom.errors import SettingError, VerifyError
 
@@ -541,7 +542,27 @@ def test_threads_are_verified_one_after_another():
     assert report.verified == {"multiply": 8, "sum": 8}
 
 
-def test_writes_of_elements_do_not_copy_the_array():
+def test_what_was_pending_before_is_no_difference():
+    a, b = np.zeros(N), np.ones(N)
+    b[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pending = 1 / a
+        with np.verify() as report:
+            b + 1
+    assert report.verified == {"add": 1}
+    assert numpy.isinf(pending[0])
+
+
+def test_writes_of_elements_do_not_copy_the_array(monkeypatch):
+    sizes = []
+    memory = arguments._memory
+
+    def counted(begin, end):
+        sizes.append(end - begin)
+        return memory(begin, end)
+
+    monkeypatch.setattr(arguments, "_memory", counted)
     a = np.zeros((3000, 3000))
     with np.verify() as report:
         for i in range(1000):
@@ -549,6 +570,7 @@ def test_writes_of_elements_do_not_copy_the_array():
         a[-1] = 5
         a[..., -1] = 7
     assert report.verified["setitem"] == 1002
+    assert sorted(sizes)[999] == 8
     assert a.trace() == sum(range(1000)) + 7
 
 
@@ -693,8 +715,16 @@ def test_wrong_options_end_the_runner(run):
     assert "'speed' is no tolerance" in done.stderr
 
 
+def test_operations_that_come_last_are_told_of_too(run):
+    text = "import numpy as np\nc = np.frombuffer(bytes(800_000)) * 2.0\n"
+    assert "  1 multiply at app.py:2" in run("--verify", text=text).stderr
+
+
 def test_options_go_before_variables(run):
-    assert "arrayloom compare: " in run("--compare=1", env={"ARRAYLOOM_VERIFY": "1"}).stderr
+    text = "import os\nprint('ARRAYLOOM_VERIFY' in os.environ)\n"
+    done = run("--compare=1", env={"ARRAYLOOM_VERIFY": "1"}, text=text)
+    assert "arrayloom compare: " in done.stderr
+    assert done.stdout == "False\n"
     assert "arrayloom verify: " in run("--verify", env={"ARRAYLOOM_COMPARE": "1"}).stderr
 
 

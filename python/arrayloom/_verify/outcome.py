@@ -84,7 +84,7 @@ def attempt(call: Callable[[], _Value], known: Iterable[_Value], *, listens: boo
 
 @contextlib.contextmanager
 def _heard() -> Generator[list[warnings.WarningMessage]]:
-    """Collect the warnings of a block, of equal ones one."""
+    """Collect the warnings of a block, of equal ones one; what is pending is computed before."""
     with warnings.catch_warnings(record=True) as heard:
         # Where all of them are wanted, operations are NumPy's own.
         warnings.simplefilter("default")

@@ -99,8 +99,7 @@ class Watch:
         self._before: list[tuple[_Value, str, _Value | None]] = []
 
     def begin(self) -> None:
-        """Start to watch; what is pending is computed before."""
-        _ext.flush()
+        """Start to watch."""
         for attribute, name in _names().items():
             self._replace(_ext.LazyArray, attribute, self._method(attribute, name))
         self._replace(_ext.LazyArray, "__getitem__", self._getitem())
