@@ -215,6 +215,30 @@ impl<T: Ranked, O: Bin<T, R = T>, const MAX: bool> Body for Row<T, O, MAX> {
     }
 }
 
+/// Truth values against one result: the first that is true, or false, settles it. Any byte but zero is true.
+struct Truth<const MAX: bool>;
+
+impl<const MAX: bool> Body for Truth<MAX> {
+    #[inline(always)]
+    unsafe fn run(a: *const u8, b: *const u8, _: *const u8, out: *mut u8, n: usize) -> u8 {
+        // SAFETY: promised by the caller of `Body::run`.
+        let values = unsafe { tile::<u8>(a, n) };
+        // SAFETY: `ArgPlan::fold` passes a `More`.
+        let more = &unsafe { tile::<More>(b, 1) }[0];
+        // SAFETY: the result belongs to this thread.
+        let best = &mut unsafe { tile_mut::<u8>(out, 1) }[0];
+        // SAFETY: as above.
+        let at = &mut unsafe { tile_mut::<i64>(more.positions.cast(), 1) }[0];
+        let found = first(values, |&x| (x != 0) == MAX);
+        let value = u8::from(found.is_some() == MAX);
+        let place = more.first + more.step * found.unwrap_or(0) as i64;
+        if n > 0 && better::<u8, MAX>(value, place, *best, *at) {
+            (*best, *at) = (value, place);
+        }
+        0
+    }
+}
+
 /// How one output of this form works.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ArgPlan {
@@ -261,7 +285,16 @@ impl ArgPlan {
             DType::I16 => kernels::<i16>(max, isa),
             DType::I32 => kernels::<i32>(max, isa),
             DType::I64 => kernels::<i64>(max, isa),
-            DType::Bool | DType::U8 => kernels::<u8>(max, isa),
+            DType::U8 => kernels::<u8>(max, isa),
+            DType::Bool => {
+                let [each, later, _] = kernels::<u8>(max, isa);
+                let row = if max {
+                    pick::<Truth<true>>(isa)
+                } else {
+                    pick::<Truth<false>>(isa)
+                };
+                [each, later, row]
+            }
             DType::U16 => kernels::<u16>(max, isa),
             DType::U32 => kernels::<u32>(max, isa),
             DType::U64 => kernels::<u64>(max, isa),

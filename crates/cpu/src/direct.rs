@@ -42,9 +42,16 @@ enum Way {
     /// Running folds of rows, side by side.
     Along(Kern),
     /// Truth values of a row, up to the first that settles the result.
-    Truth(Kern),
+    Truth,
     /// The sum of a row of small integers or truth values, in 64 bits.
     Total(Kern),
+}
+
+impl Way {
+    /// True if any byte but zero is a true one.
+    fn knows_truth(self) -> bool {
+        matches!(self, Way::Truth | Way::Place(_))
+    }
 }
 
 /// A fold of memory.
@@ -100,15 +107,14 @@ pub(crate) fn plan(
         };
     }
     // The other ways would fold the bytes of truth values, of which any but zero is true.
-    let way =
-        way.filter(|way| code.dtype != DType::Bool || widens || matches!(way, Way::Truth(_)))?;
+    let way = way.filter(|way| code.dtype != DType::Bool || widens || way.knows_truth())?;
     let rows = in_place(nest, false, from, size);
     let results = match way {
         Way::Across(..) | Way::Down(_) | Way::Along(_) => {
             in_place(nest, false, fold.lane, fold.dtype.size())
         }
         Way::Places(arg) => nest.step(arg.lanes.1) == 1,
-        Way::Row(_) | Way::Place(_) | Way::Truth(_) | Way::Total(_) => true,
+        Way::Row(_) | Way::Place(_) | Way::Truth | Way::Total(_) => true,
     };
     let scans = matches!(way, Way::Down(_) | Way::Along(_));
     (rows && results).then(|| Direct {
@@ -135,7 +141,8 @@ fn way(fold: &FoldPlan, nest: &Nest, dtype: DType) -> Option<Way> {
         FoldForm::Arg(arg) if columns && class(1) == Some(Class::Folded) => {
             (folded.count() == 1 && rises(arg, 1)).then_some(Way::Places(arg))
         }
-        FoldForm::Arg(arg) if rows => {
+        // What settles a vector of truth values is mostly near its start.
+        FoldForm::Arg(arg) if rows || (dtype == DType::Bool && nest.axes.len() == 1) => {
             (folded.count() == 1 && rises(arg, 0)).then_some(Way::Place(arg))
         }
         FoldForm::ScanEach(kern) if columns && class(1) == Some(Class::Scan) => {
@@ -144,10 +151,10 @@ fn way(fold: &FoldPlan, nest: &Nest, dtype: DType) -> Option<Way> {
         FoldForm::ScanRow(_) if class(1) == Some(Class::Kept) && nest.axes[1].extent >= SIDE => {
             scan_rows(fold.op, dtype).map(Way::Along)
         }
-        FoldForm::Run(kern)
+        FoldForm::Run(_)
             if dtype == DType::Bool && matches!(fold.op, ReduceOp::And | ReduceOp::Or) =>
         {
-            Some(Way::Truth(kern))
+            Some(Way::Truth)
         }
         FoldForm::Run(kern) if rows && fold.free => Some(Way::Row(kern)),
         _ => None,
@@ -218,7 +225,7 @@ impl Direct {
     /// # Safety
     /// As for [`Direct::run`], for the part of the domain.
     unsafe fn part(&self, nest: &Nest) {
-        if let Way::Row(_) | Way::Place(_) | Way::Truth(_) | Way::Total(_) = self.way {
+        if let Way::Row(_) | Way::Place(_) | Way::Truth | Way::Total(_) = self.way {
             // SAFETY: promised by the caller.
             unsafe { self.runs(nest, (1, None)) };
             return;

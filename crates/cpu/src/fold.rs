@@ -88,6 +88,15 @@ pub(crate) fn plan(
         .collect()
 }
 
+/// The fold of truth values, which the first that is true, or false, settles.
+fn truth_fold(op: ReduceOp) -> ReduceOp {
+    match op {
+        ReduceOp::Add | ReduceOp::Max | ReduceOp::Fmax => ReduceOp::Or,
+        ReduceOp::Mul | ReduceOp::Min | ReduceOp::Fmin => ReduceOp::And,
+        other => other,
+    }
+}
+
 fn plan_one(
     kernel: &Kernel,
     launch: &Launch<'_>,
@@ -99,6 +108,7 @@ fn plan_one(
     let dtype = kernel.code[kernel.outputs[i].value as usize].dtype;
     let op = match kernel.outputs[i].form {
         Form::Store | Form::Scatter { .. } => return Ok(None),
+        Form::Reduce { op, .. } if dtype == DType::Bool => truth_fold(op),
         Form::Reduce { op, .. } | Form::Scan { op, .. } => op,
         Form::Arg { max: true, .. } => ReduceOp::Max,
         Form::Arg { max: false, .. } => ReduceOp::Min,

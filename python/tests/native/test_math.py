@@ -138,7 +138,12 @@ for dtype in "DF":
         assert numpy.array(found).tobytes() == numpy.array(expected).tobytes(), dtype
 print("equal")
 """
-    for settings in ({}, {"ARRAYLOOM_JIT": "0"}, {"ARRAYLOOM_MATH": "numpy"}, {"ARRAYLOOM_TILE": "3"}):
+    for settings in (
+        {},
+        {"ARRAYLOOM_JIT": "0"},
+        {"ARRAYLOOM_MATH": "numpy"},
+        {"ARRAYLOOM_TILE": "3"},
+    ):
         assert run(code, **settings) == "equal\n"
 
 

@@ -4,7 +4,7 @@
 #![expect(unsafe_code, reason = "truth values are memory of the launch")]
 
 use super::{Direct, Way, pointer};
-use crate::kern::Kern;
+use crate::kern::{Kern, tile};
 use crate::nest::{Nest, Odometer};
 use crate::pool::Pool;
 use arrayloom_ir::ReduceOp;
@@ -42,10 +42,10 @@ impl Direct {
                 Way::Total(kern) => unsafe {
                     total((kern, self.size), (values, run), pointer(out.value), crew);
                 },
-                Way::Truth(kern) => {
+                Way::Truth => {
                     let settled = u8::from(self.fold.op == ReduceOp::Or);
                     // SAFETY: as above.
-                    unsafe { settle((kern, settled), (values, run), pointer(out.value), crew) };
+                    unsafe { settle(settled, (values, run), pointer(out.value), crew) };
                 }
                 _ => debug_assert!(false, "other folds go over rows"),
             }
@@ -113,7 +113,7 @@ unsafe fn total(
 /// # Safety
 /// As for [`total`].
 unsafe fn settle(
-    (kern, settled): (Kern, u8),
+    settled: u8,
     (values, n): (*const u8, usize),
     out: *mut u8,
     (threads, pool): (usize, Option<&Pool>),
@@ -122,7 +122,7 @@ unsafe fn settle(
     let before = unsafe { out.read() };
     let head = n.min(CHUNK);
     // SAFETY: the first values.
-    let mut now = unsafe { some(kern, settled, before, (values, head)) };
+    let mut now = unsafe { some(settled, before, (values, head)) };
     let (rest, left) = (values.wrapping_add(head), n - head);
     let chunks = left.div_ceil(CHUNK);
     if let Some(pool) = pool.filter(|_| threads > 1 && chunks > 2 * threads && now != settled) {
@@ -136,7 +136,7 @@ unsafe fn settle(
                 }
                 let part = std::ptr::with_exposed_provenance(rest + start);
                 // SAFETY: some of the other values.
-                let found = unsafe { some(kern, settled, before, (part, CHUNK.min(left - start))) };
+                let found = unsafe { some(settled, before, (part, CHUNK.min(left - start))) };
                 if found == settled {
                     done.store(true, Ordering::Relaxed);
                 }
@@ -145,25 +145,26 @@ unsafe fn settle(
         now = if done.into_inner() { settled } else { now };
     } else {
         // SAFETY: the other values.
-        now = unsafe { some(kern, settled, now, (rest, left)) };
+        now = unsafe { some(settled, now, (rest, left)) };
     }
     // SAFETY: promised by the caller.
     unsafe { out.write(now) };
 }
 
-/// Folds `n` truth values into `before`, in steps that grow, until the result is settled.
+/// Folds `n` truth values into `before`, up to the first that settles the result. Any byte but zero is true.
 ///
 /// # Safety
 /// The values may be read.
-unsafe fn some(kern: Kern, settled: u8, before: u8, (values, n): (*const u8, usize)) -> u8 {
-    let (mut now, mut at, mut take) = ([before], 0, 256);
-    while at < n && now[0] != settled {
-        let here = take.min(n - at);
-        let from = values.wrapping_add(at);
-        // SAFETY: values of the run, and one result.
-        unsafe { kern(from, from, from, now.as_mut_ptr(), here) };
-        at += here;
-        take = (2 * take).min(8192);
+unsafe fn some(settled: u8, before: u8, (values, n): (*const u8, usize)) -> u8 {
+    // SAFETY: promised by the caller.
+    let values = unsafe { tile::<u8>(values, n) };
+    let settles = |part: &[u8]| {
+        part.iter()
+            .fold(false, |any, &x| any | (u8::from(x != 0) == settled))
+    };
+    if before == settled || values.chunks(256).any(settles) {
+        settled
+    } else {
+        before
     }
-    now[0]
 }
