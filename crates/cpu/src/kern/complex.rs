@@ -51,7 +51,7 @@ bin!(Max Complex<T>, |a, b| if less_or_equal(b, a) || no_number(a) { a } else { 
 bin!(Fmin Complex<T>, |a, b| if less_or_equal(a, b) || no_number(b) { a } else { b });
 bin!(Fmax Complex<T>, |a, b| if less_or_equal(b, a) || no_number(b) { a } else { b });
 
-pub(super) fn no_number<T: Real>(z: Complex<T>) -> bool {
+fn no_number<T: Real>(z: Complex<T>) -> bool {
     z.re.is_nan() | z.im.is_nan()
 }
 
