@@ -48,9 +48,13 @@ enum Way {
 }
 
 impl Way {
-    /// True if any byte but zero is a true one.
-    fn knows_truth(self) -> bool {
-        matches!(self, Way::Truth | Way::Place(_))
+    /// True if any byte but zero is a true one in folds by `op`.
+    fn knows_truth(self, op: ReduceOp) -> bool {
+        match self {
+            Way::Truth | Way::Place(_) => true,
+            Way::Across(..) => op != ReduceOp::Xor,
+            _ => false,
+        }
     }
 }
 
@@ -107,7 +111,7 @@ pub(crate) fn plan(
         };
     }
     // The other ways would fold the bytes of truth values, of which any but zero is true.
-    let way = way.filter(|way| code.dtype != DType::Bool || widens || way.knows_truth())?;
+    let way = way.filter(|way| code.dtype != DType::Bool || widens || way.knows_truth(fold.op))?;
     let rows = in_place(nest, false, from, size);
     let results = match way {
         Way::Across(..) | Way::Down(_) | Way::Along(_) => {

@@ -179,6 +179,17 @@ where
     })
 }
 
+/// One if either value is not zero.
+struct Any;
+
+impl Bin<u8> for Any {
+    type R = u8;
+    #[inline(always)]
+    fn f(a: u8, b: u8) -> u8 {
+        (a | b).min(1)
+    }
+}
+
 /// Folds rows of memory into one row of results, value by value; `None` where rows are folded one by
 /// one. A complex number counts as two reals for sums, and only for those.
 pub(crate) fn fold_rows(op: ReduceOp, dtype: DType, isa: Isa) -> Option<Kern> {
@@ -188,8 +199,9 @@ pub(crate) fn fold_rows(op: ReduceOp, dtype: DType, isa: Isa) -> Option<Kern> {
         other => other,
     };
     match op {
-        ReduceOp::Add if dtype == DType::Bool => Some(pick::<Across<Or, u8>>(isa)),
-        ReduceOp::Mul if dtype == DType::Bool => Some(pick::<Across<And, u8>>(isa)),
+        // Any byte but zero is true, and results are zeros and ones.
+        ReduceOp::Add | ReduceOp::Or if dtype == DType::Bool => Some(pick::<Across<Any, u8>>(isa)),
+        ReduceOp::Mul | ReduceOp::And if dtype == DType::Bool => Some(pick::<Across<Min, u8>>(isa)),
         ReduceOp::Add => whole::<Add>(dtype, isa).or_else(|| reals::<Add>(single(dtype), isa)),
         ReduceOp::Mul => whole::<Mul>(dtype, isa).or_else(|| reals::<Mul>(dtype, isa)),
         ReduceOp::Min => extremes::<Min>(dtype, isa),
