@@ -110,19 +110,14 @@ impl Asm {
         if ty == Ty::Bool && !self.masks {
             return plain::load_truth(self, to, from);
         }
+        self.parts = ty == Ty::C128;
         let w = self.width(ty);
         if self.masked {
             return match ty.size() {
                 1 => spread!(self, vmovdqu8, w, to, from),
                 2 => spread!(self, vmovdqu16, w, to, from),
                 4 => spread!(self, vmovdqu32, w, to, from),
-                8 => spread!(self, vmovdqu64, w, to, from),
-                _ => {
-                    self.parts = true;
-                    let done = spread!(self, vmovdqu64, w, to, from);
-                    self.parts = false;
-                    done
-                }
+                _ => spread!(self, vmovdqu64, w, to, from),
             };
         }
         match self.lanes * ty.size() {
@@ -210,21 +205,8 @@ impl Asm {
         operands: &[usize],
         memory: Option<(AsmMemoryOperand, bool)>,
     ) -> Result<(), IcedError> {
-        self.parts = types.1.is_complex();
-        let done = self.instructions(mop, types, to, operands, memory);
-        self.parts = false;
-        done
-    }
-
-    fn instructions(
-        &mut self,
-        mop: Mop,
-        types: (Ty, Ty),
-        to: usize,
-        operands: &[usize],
-        memory: Option<(AsmMemoryOperand, bool)>,
-    ) -> Result<(), IcedError> {
         let (first, ty) = types;
+        self.parts = ty.is_complex();
         let last = match memory {
             Some((place, true)) if first.size() == 4 => Rm::Memory(dword_bcst(place)),
             Some((place, true)) => Rm::Memory(qword_bcst(place)),
