@@ -200,8 +200,8 @@ pub(crate) fn fold_rows(op: ReduceOp, dtype: DType, isa: Isa) -> Option<Kern> {
     };
     match op {
         // Any byte but zero is true, and results are zeros and ones.
-        ReduceOp::Add | ReduceOp::Or if dtype == DType::Bool => Some(pick::<Across<Any, u8>>(isa)),
-        ReduceOp::Mul | ReduceOp::And if dtype == DType::Bool => Some(pick::<Across<Min, u8>>(isa)),
+        ReduceOp::Or if dtype == DType::Bool => Some(pick::<Across<Any, u8>>(isa)),
+        ReduceOp::And if dtype == DType::Bool => Some(pick::<Across<Min, u8>>(isa)),
         ReduceOp::Add => whole::<Add>(dtype, isa).or_else(|| reals::<Add>(single(dtype), isa)),
         ReduceOp::Mul => whole::<Mul>(dtype, isa).or_else(|| reals::<Mul>(dtype, isa)),
         ReduceOp::Min => extremes::<Min>(dtype, isa),
