@@ -6,7 +6,7 @@
 )]
 
 use super::binary::{
-    Add, Bin, Div, Eq, Fmax, Fmin, Le, Lt, Max, Min, Mul, Ne, Splat, Sub, once as once2, tiles,
+    Add, Bin, Eq, Fmax, Fmin, Le, Lt, Max, Min, Mul, Ne, Splat, Sub, once as once2, tiles,
 };
 use super::scalar::Real;
 use super::unary::{Un, once, one};
@@ -41,7 +41,6 @@ bin!(MulAlone Complex<T>, |a, b| Complex::new(
 ));
 bin!(FirstFmin Complex<T>, |a, b| if a.re.is_unset() { b } else { Fmin::f(a, b) });
 bin!(FirstFmax Complex<T>, |a, b| if a.re.is_unset() { b } else { Fmax::f(a, b) });
-bin!(Div Complex<T>, |a, b| divide_by_any(a, b));
 bin!(Eq u8, |a, b| u8::from((a.re == b.re) & (a.im == b.im)));
 bin!(Ne u8, |a, b| u8::from((a.re != b.re) | (a.im != b.im)));
 bin!(Lt u8, |a, b| u8::from(less(a, b)));

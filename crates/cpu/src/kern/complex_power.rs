@@ -22,12 +22,16 @@ use std::marker::PhantomData;
 /// Whole exponents from here on are no small ones.
 const MANY: f64 = 100.0;
 
+#[inline(always)]
+fn is_small_whole<T: Element>(w: Complex<T>) -> bool {
+    let (re, im) = (w.re.wide(), w.im.wide());
+    (im == 0.0) & (re == re.trunc()) & (re.abs() < MANY)
+}
+
 /// The exponent as a small whole number, if it is one.
 fn small_whole<T: Element>(w: Complex<T>) -> Option<i32> {
-    let (re, im) = (w.re.wide(), w.im.wide());
-    let whole = im == 0.0 && re == re.trunc() && re.abs() < MANY;
     #[expect(clippy::cast_possible_truncation, reason = "whole and below a hundred")]
-    whole.then_some(re as i32)
+    is_small_whole(w).then_some(w.re.wide() as i32)
 }
 
 fn is_zero<T: Real>(z: Complex<T>) -> bool {
@@ -121,7 +125,7 @@ fn quick<T: Real + Element>(z: Complex<T>, w: Complex<T>) -> (Complex<T>, bool) 
     let (x, y) = (u * size - v * angle, u * angle + v * size);
     let (real, imaginary) = easy::Exp::easy(x, y);
     let value = Complex::new(T::rounded(real), T::rounded(imaginary));
-    let special = is_zero(z) | ((v == 0.0) & (u == u.trunc()) & (u.abs() < MANY));
+    let special = is_zero(z) | is_small_whole(w);
     let hard = easy::Log::hard(re, im) | easy::Exp::hard(x, y) | special;
     let odd = is_odd(value.re, y == 0.0) | is_odd(value.im, y == 0.0);
     (value, hard | odd)
