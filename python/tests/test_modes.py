@@ -27,13 +27,7 @@ def is_lazy():
 )
 def test_examples_of_the_docstrings(name):
     """In a process of their own, since some change how NumPy is imported."""
-    code = f"""
-    import doctest, importlib
-    module = importlib.import_module("arrayloom.{name}")
-    found = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
-    print(found.failed, found.attempted > 0)
-    """
-    assert process.output(code) == "0 True\n"
+    process.check_examples(f"arrayloom.{name}")
 
 
 def test_off_and_on_nest_and_end():

@@ -48,13 +48,7 @@ def raises(kind=None):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_of_the_docstrings(name):
-    code = f"""
-    import doctest, importlib
-    module = importlib.import_module("arrayloom._verify{name}")
-    found = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
-    print(found.failed, found.attempted > 0)
-    """
-    assert process.output(code) == "0 True\n"
+    process.check_examples(f"arrayloom._verify{name}")
 
 
 def test_what_is_equal_is_counted():

@@ -43,3 +43,16 @@ def output(code, *args, **options):
     done = run(code, *args, **options)
     assert done.returncode == 0, f"status {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
+
+
+def check_examples(module):
+    """Run the examples in the docstrings of a module in a process of their own: it has some, and none fails."""
+    found = output(f"""
+        import doctest, importlib
+        module = importlib.import_module({module!r})
+        print(*doctest.testmod(module, optionflags=doctest.ELLIPSIS))
+        """)
+    # Where some fail, the report of them stands before.
+    failed, attempted = map(int, found.splitlines()[-1].split()[:2])
+    assert attempted, f"{module} has no examples"
+    assert not failed, found
