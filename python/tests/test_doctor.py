@@ -5,12 +5,15 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 
 import pytest
 
 from arrayloom import _cli
 from arrayloom._doctor.report import Finding, Report, report_json, report_text
 from arrayloom._doctor.source import Source
+from arrayloom._doctor.watch import Watch
 from arrayloom._native import Fallback
 
 FRONT = [sys.executable, "-W", "ignore", "-m", "arrayloom"]
@@ -122,6 +125,28 @@ def test_fallbacks_and_gathers(found):
     assert seen["fallback", 7]["count"] == 30
     assert "without native support" in seen["fallback", 7]["what"]
     assert "astype" in seen["fallback", 7]["advice"]
+
+
+def test_no_sample_comes_behind_the_end(monkeypatch):
+    """A report reads the times more than once, and they must be the same."""
+    looked, frames = threading.Event(), sys._current_frames
+
+    def slow():
+        found = frames()
+        looked.set()
+        time.sleep(0.2)
+        return found
+
+    monkeypatch.setattr(sys, "_current_frames", slow)
+    watch = Watch()
+    monkeypatch.setattr(watch, "_is_users", lambda code: True)
+    watch.begin()
+    assert looked.wait(60)
+    watch.end()
+    seen = dict(watch.seconds)
+    assert seen
+    time.sleep(0.3)
+    assert watch.seconds == seen
 
 
 def test_what_is_only_read_says_so(found):

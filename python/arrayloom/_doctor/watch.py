@@ -25,6 +25,8 @@ from arrayloom._journal import Journal, start_journal, take_journal
 __all__ = ["Site", "Watch"]
 
 _STEP = 0.004
+# How long the last sample may take, in seconds.
+_LAST_SAMPLE = 1.0
 _INDEXING = ("__getitem__", "__setitem__")
 # What gives values, and so makes the recorded list run if the array is pending.
 _WANTING = (
@@ -102,6 +104,7 @@ class Watch:
         self._codes: dict[int, tuple[CodeType, bool]] = {}
         self._originals: dict[str, _Method] = {}
         self._ended = _thread.allocate_lock()
+        self._sampling = _thread.allocate_lock()
         self._start = 0.0
 
     def begin(self) -> None:
@@ -112,12 +115,16 @@ class Watch:
         self._start = time.perf_counter()
         start_journal()
         self._ended.acquire()
+        self._sampling.acquire()
         # A thread that `threading` does not know: the program may count its own.
         _thread.start_new_thread(self._sample, ())
 
     def end(self) -> None:
         """Put everything back, and find out which sites made recorded lists run."""
         self._ended.release()
+        # What the last sample adds must not come while the report is made. A copy of the process has nobody
+        # who takes samples.
+        self._sampling.acquire(timeout=_LAST_SAMPLE)
         for name, original in self._originals.items():
             setattr(_ext.LazyArray, name, original)
         self.journal = take_journal()
@@ -184,6 +191,12 @@ class Watch:
         return known[1]
 
     def _sample(self) -> None:
+        try:
+            self._look()
+        finally:
+            self._sampling.release()
+
+    def _look(self) -> None:
         """Add the time between two looks to all lines in which the program is."""
         own, before = _thread.get_ident(), time.perf_counter()
         while not self._ended.acquire(timeout=_STEP):
