@@ -12,7 +12,8 @@
 //!
 //! Where such an expression is short, a cache holds its results, and what it reads is new each time, as in
 //! `a = a * 2 + 1`, the barriers for what it reads cost more than passes over a cache: its operations run one by one.
-//! So do those before a write to memory that the program sees, as in `a[1:] = np.roll(a, 1)[1:]`.
+//! So do those before a write to memory that the program sees, as in `a[1:] = np.roll(a, 1)[1:]`, and updates of arrays
+//! in a cache before few other operations, such as `z *= z; z += c; z[abs(z) < 2]`.
 
 use crate::engine::unknown;
 use crate::put_off;
@@ -34,8 +35,12 @@ const LOOK_AGAIN: u8 = KNOWN + 128;
 
 /// The most operations of an expression that run one by one.
 const SHORT: usize = 2;
+/// The same where all but so few update arrays in place, for which they need no other memory.
+const SHORT_WITH_UPDATES: usize = 6;
 /// How many times as large as the least lazy array one may be that the processor's second cache holds.
 pub const IN_CACHE: usize = 4;
+/// As [`IN_CACHE`], of the cache that all processors share.
+pub const IN_SHARED_CACHE: usize = 16;
 
 /// How often places did what they are counted for.
 struct Counts(Box<[AtomicU8]>);
@@ -93,6 +98,8 @@ pub(crate) struct Alone {
     last: Counts,
     /// Operations of such lists that had better run one by one.
     separate: Counts,
+    /// The same of lists that update arrays in place.
+    updates: Counts,
 }
 
 /// A list that runs for the sake of `wanted`, if one slot is waited for.
@@ -101,8 +108,19 @@ pub(crate) struct Ran<'a> {
     pub(crate) wanted: Option<SlotId>,
     /// Its last operation writes to memory that the program sees, so the list had to run.
     pub(crate) seen: bool,
-    /// What it reads got barriers, and a cache holds what it makes.
+    /// What it reads or updates got barriers, or was hidden from the program.
     pub(crate) barred: bool,
+    /// What holds each of its results.
+    pub(crate) cache: Option<Cache>,
+}
+
+/// The smallest cache that holds an array.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cache {
+    /// The processor's second one.
+    Second,
+    /// The one that all processors share.
+    Shared,
 }
 
 impl Alone {
@@ -111,6 +129,7 @@ impl Alone {
             lone: Counts::new(),
             last: Counts::new(),
             separate: Counts::new(),
+            updates: Counts::new(),
         }
     }
 
@@ -121,6 +140,7 @@ impl Alone {
             wanted,
             seen,
             barred,
+            cache,
         } = ran;
         let meets = |node: &Node| !wanted.is_some_and(|wanted| fills(node, wanted));
         let company = list.iter().any(meets);
@@ -144,8 +164,17 @@ impl Alone {
             .filter(|two| two[0].site != two[1].site)
             .count();
         let short = ends && list.len() <= SHORT || seen && places <= SHORT;
+        let updates = list.iter().filter(|node| is_update(node)).count();
+        let few = updates > 0
+            && list.len() <= SHORT_WITH_UPDATES
+            && list.len() - updates <= SHORT
+            && wanted.is_some_and(|wanted| makes(last, wanted))
+            && before.iter().all(|node| gone(node) || is_update(node));
         for node in list {
-            self.separate.note(node.site, short && barred);
+            let near = cache == Some(Cache::Second);
+            self.separate.note(node.site, short && barred && near);
+            self.updates
+                .note(node.site, few && barred && cache.is_some());
         }
     }
 }
@@ -156,15 +185,33 @@ fn fills(node: &Node, wanted: SlotId) -> bool {
     writes && accesses(node).all(|(slot, is_write)| is_write || slot != wanted)
 }
 
+/// True if it is a result of the operation.
+fn makes(node: &Node, wanted: SlotId) -> bool {
+    node.outs.iter().any(|(slot, _)| *slot == wanted)
+}
+
+/// True if the operation writes where it reads.
+fn is_update(node: &Node) -> bool {
+    let written = node.outs.first().map(|(slot, _)| *slot);
+    accesses(node).any(|(slot, is_write)| Some(slot) == written && !is_write)
+}
+
 impl Engine {
-    /// True if an operation of this place, of computed values into a new array of so many bytes, had better run at
+    /// True if an operation of this place, of computed values into an array of so many bytes, had better run at
     /// once: then [`Engine::run_now`] takes it, and its results need memory.
     pub fn runs_at_once(&self, site: u32, nbytes: usize) -> bool {
-        let Alone { lone, separate, .. } = &self.alone;
+        let Alone {
+            lone,
+            separate,
+            updates,
+            ..
+        } = &self.alone;
         let counts = if lone.knows(site) {
             lone
         } else if separate.knows(site) && self.is_in_cache(nbytes) {
             separate
+        } else if updates.knows(site) && self.cache_of(nbytes).is_some() {
+            updates
         } else {
             return false;
         };
@@ -195,7 +242,17 @@ impl Engine {
 
     /// True if the processor's second cache holds so many bytes.
     pub(crate) fn is_in_cache(&self, nbytes: usize) -> bool {
-        nbytes < IN_CACHE * self.settings.min_bytes
+        self.cache_of(nbytes) == Some(Cache::Second)
+    }
+
+    /// The smallest cache that holds so many bytes.
+    pub(crate) fn cache_of(&self, nbytes: usize) -> Option<Cache> {
+        let least = self.settings.min_bytes;
+        match nbytes {
+            _ if nbytes < IN_CACHE * least => Some(Cache::Second),
+            _ if nbytes < IN_SHARED_CACHE * least => Some(Cache::Shared),
+            _ => None,
+        }
     }
 
     fn learns(&self) -> bool {
@@ -261,7 +318,7 @@ fn push(table: &mut Table, node: Node) -> Result<(), EngineError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrayloom_ir::{LoopSig, ops};
+    use arrayloom_ir::{LoopSig, Operand, ops};
     use arrayloom_types::{DType, Layout};
     use smallvec::smallvec;
 
@@ -293,6 +350,7 @@ mod tests {
             wanted,
             seen: false,
             barred,
+            cache: Some(Cache::Second),
         };
         alone.learn(&ran, |slot| slot.0 >= 100);
     }
@@ -379,6 +437,7 @@ mod tests {
                 wanted: None,
                 seen: true,
                 barred,
+                cache: Some(Cache::Second),
             };
             alone.learn(&ran, |slot| slot.0 >= 100);
         };
@@ -388,6 +447,32 @@ mod tests {
         assert!(!alone.separate.knows(20), "one pass is quicker than three");
         (0..KNOWN).for_each(|_| learn_seen(&rolled, false));
         assert!(!alone.separate.knows(20), "no barrier is spared");
+    }
+
+    #[test]
+    fn updates_before_few_operations_are_separate() {
+        let update = |site, out| {
+            let mut node = node(site, out);
+            node.ins
+                .push(Operand::View(SlotId(out), node.outs[0].1.clone()));
+            node
+        };
+        let alone = Alone::new();
+        let list = [update(20, 100), update(30, 100), node(40, 1), node(50, 101)];
+        let learn = |list: &[Node]| learn_barred(&alone, list, Some(SlotId(101)), true);
+        (0..KNOWN).for_each(|_| learn(&list));
+        assert!(
+            [20, 30, 40, 50]
+                .iter()
+                .all(|&site| alone.updates.knows(site))
+        );
+        let kept = [update(20, 100), node(40, 102), node(50, 101)];
+        learn(&kept);
+        assert!(!alone.updates.knows(20), "another result is kept");
+        (0..KNOWN).for_each(|_| learn(&list));
+        let long = [update(20, 100), node(40, 1), node(50, 1), node(60, 101)];
+        learn(&long);
+        assert!(!alone.updates.knows(20), "three results need memory");
     }
 
     #[test]

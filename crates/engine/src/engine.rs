@@ -462,6 +462,7 @@ impl Engine {
                 if entry.block.is_none() && fresh && !entry.running {
                     entry.block = guard.reclaim(guarded);
                     if entry.block.is_some() {
+                        table.barriers += 1;
                         table.learn_written_late(site);
                     }
                 }

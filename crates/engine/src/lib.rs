@@ -47,7 +47,7 @@ mod warm;
 #[cfg(test)]
 mod tests;
 
-pub use alone::IN_CACHE;
+pub use alone::{IN_CACHE, IN_SHARED_CACHE};
 pub use engine::{Due, Engine, NewSlot};
 pub use error::EngineError;
 pub use events::FpEvent;

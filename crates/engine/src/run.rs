@@ -24,7 +24,7 @@ pub(crate) struct Batch {
     pub(crate) list: Vec<Node>,
     done: Vec<bool>,
     slots: BTreeMap<SlotId, Facts>,
-    /// What the list reads got barriers for it.
+    /// What the list reads or updates got barriers for it.
     barred: bool,
     put_off: Vec<PutOff>,
     pub(crate) events: Vec<Placed>,
@@ -151,12 +151,13 @@ impl Engine {
     fn learn(&self, batch: &Batch, wanted: Wanted) {
         // What runs as soon as it is called teaches nothing: its operands are still there.
         if !matches!(wanted, Wanted::End) {
-            let near = |slot| self.is_in_cache(batch.nbytes(slot));
+            let largest = outs(&batch.list).map(|slot| batch.nbytes(slot)).max();
             let ran = Ran {
                 list: &batch.list,
                 wanted: wanted.slot(),
                 seen: matches!(wanted, Wanted::Seen),
-                barred: batch.barred && outs(&batch.list).all(near),
+                barred: batch.barred,
+                cache: largest.and_then(|nbytes| self.cache_of(nbytes)),
             };
             self.alone.learn(&ran, |slot| batch.is_live(slot));
         }

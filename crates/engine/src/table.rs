@@ -91,7 +91,7 @@ pub(crate) struct Table {
     pub(crate) list_bytes: u64,
     /// Operations on few points at the end of the list, in a row.
     pub(crate) small_run: usize,
-    /// Barriers that the program's memory got for the list.
+    /// Barriers that the program's memory got for the list, and memory that was hidden from it.
     pub(crate) barriers: usize,
     pub(crate) recorded: u64,
     /// The same by operation and place, if somebody wants it.

@@ -3,14 +3,11 @@
 
 use crate::np::{self, Arr, Place};
 use crate::{error, memory, site, state};
-use arrayloom_engine::{Engine, EngineError, IN_CACHE, NewSlot, Picked};
+use arrayloom_engine::{Engine, EngineError, IN_CACHE, IN_SHARED_CACHE, NewSlot, Picked};
 use arrayloom_ir::SlotId;
 use arrayloom_types::{DType, ErrorKind, Layout, Shape, Strides, contiguous_strides};
 use numpy::npyffi::flags;
 use pyo3::prelude::*;
-
-/// As [`IN_CACHE`], of the cache that all processors share.
-const IN_SHARED_CACHE: usize = 16;
 
 /// A new array and where it lies.
 pub(crate) struct Born<'py> {

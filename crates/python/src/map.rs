@@ -192,6 +192,12 @@ pub(crate) fn same_kind(from: DType, to: DType) -> bool {
     can_cast_safely(from, to) || rank(from) <= rank(to)
 }
 
+/// Who does an operation that does not wait.
+enum Now {
+    NumPy,
+    Engine,
+}
+
 /// An element-wise call whose operands and loop are known.
 struct Call<'a> {
     entry: &'a OpEntry,
@@ -291,12 +297,15 @@ impl Call<'_> {
         let whole = options.mask.is_none();
         let may =
             whole || self.is_copy() && options.mask.and_then(Arr::of).is_some_and(sync::is_there);
-        let now = may && self.is_quicker_now(py, &target)?;
-        if now && !(whole && self.moves_by_few(&target) && state::engine().is_idle()) {
-            leave!(Small)
-        }
-        if now {
-            sync::write(py, target.array)?;
+        let now = if may {
+            self.now(py, &target, whole)?
+        } else {
+            None
+        };
+        match now {
+            Some(Now::NumPy) => leave!(Small),
+            Some(Now::Engine) => sync::write(py, target.array)?,
+            None => {}
         }
         let call = Call {
             shape: target.layout.shape.clone(),
@@ -317,31 +326,39 @@ impl Call<'_> {
             leave!(ErrState)
         };
         let outs = std::iter::once((slot.0, target.layout)).collect();
-        let (_, run) = record::way(now);
+        let (_, run) = record::way(now.is_some());
         run(draft, py, Action::Map(call.entry.def), call.sig, outs, site)?;
         Ok(Outcome::Done(out.clone()))
     }
 
-    /// True for a small write into memory that the program uses itself, of values that it has: recorded,
-    /// it would run at once, alone. A quick operation on what a cache holds is not worth other threads either.
-    fn is_quicker_now(&self, py: Python<'_>, target: &View) -> PyResult<bool> {
-        let (bytes, least) = (target.array.nbytes(), state::min_bytes());
-        let near = birth::is_in_cache(bytes) || self.is_copy() && birth::is_in_shared_cache(bytes);
-        let quick = near && self.is_plain_into(target);
-        if !(bytes < least || quick) || self.pending {
-            return Ok(false);
+    /// Who does at once a write into memory that the program uses itself, of values that it has: recorded, it would
+    /// run at once, alone. A quick operation on what a cache holds is not worth other threads either.
+    fn now(&self, py: Python<'_>, target: &View, whole: bool) -> PyResult<Option<Now>> {
+        if self.pending {
+            return Ok(None);
         }
+        let bytes = target.array.nbytes();
+        let small = bytes < state::min_bytes();
+        let quick = small || birth::is_in_shared_cache(bytes) && self.is_plain_into(target);
+        let alone = whole && state::engine().is_idle();
+        let by = if alone && (!quick || self.moves_by_few(target)) {
+            Now::Engine
+        } else {
+            Now::NumPy
+        };
         let slot = target.slot.map(|(slot, _)| slot);
         let fresh = slot.is_some_and(|slot| state::engine().is_fresh(slot));
-        if (bytes < least || !fresh) && sync::is_settled(target.array) && self.values_come(py)? {
-            return Ok(true);
+        let waits = quick && (small || !fresh);
+        if waits && sync::is_settled(target.array) && self.values_come(py)? {
+            return Ok(Some(by));
         }
-        if !fresh {
-            return Ok(false);
+        if !fresh || !(quick || alone) {
+            return Ok(None);
         }
         // Others may join a write to new memory, unless this line is known for its haste.
         let site = site::capture(py)?;
-        Ok(site.is_some_and(|site| record::at_once(false, bytes, site)))
+        let at_once = site.is_some_and(|site| record::at_once(false, bytes, site));
+        Ok(at_once.then_some(by))
     }
 
     /// True for a copy to a place a few bytes further in its page than the original, such as `b[1:] = a[:-1]` of arrays
