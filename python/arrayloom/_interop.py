@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from arrayloom._ext import LazyArray
+from arrayloom._ext import LazyArray, Settling
 
 if TYPE_CHECKING:
     from importlib.abc import Loader
@@ -54,13 +54,8 @@ def _settle(values: Iterable[object]) -> None:
 
 
 def _settles_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def settled(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - any function
-        _settle(args)
-        _settle(kwargs.values())
-        return function(*args, **kwargs)
-
-    return settled
+    # It has no frame: h5py's warnings count their callers.
+    return functools.update_wrapper(Settling(function), function)
 
 
 def _settles_result(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -335,12 +335,17 @@ pub(crate) fn accumulate<'py>(
     if !can_cast_safely(view.layout.dtype, sig.ins[0]) {
         leave!(Delegated)
     }
+    let axis = u8::try_from(axes.trailing_zeros()).unwrap_or(0);
+    // Of complex pairs NumPy makes one product each, by the loop of vectors and with its bits.
+    let pairs = view.layout.shape[usize::from(axis)] == 2;
+    if pairs && op == ReduceOp::Mul && dtype.is_complex() {
+        leave!(Delegated)
+    }
     let Some(site) = site::capture(py)? else {
         leave!(ErrState)
     };
     let mut draft = Draft::new();
     draft.view(py, &view, &view.layout.shape)?;
-    let axis = u8::try_from(axes.trailing_zeros()).unwrap_or(0);
     let action = Action::Scan { op, axis };
     let whole = Kept::of(&view.layout, 0, false);
     if let Some(out) = &words.out {

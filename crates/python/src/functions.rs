@@ -57,6 +57,9 @@ fn choose<'py>(
             .to_owned()
             .into_any(),
         Some(dtype) if dtype != DType::Bool => {
+            if Arr::of(condition).is_some_and(|array| !is_plain_in_memory(array)) {
+                leave!(Delegated)
+            }
             match copies::duplicate(condition, Some(DType::Bool), 'K')? {
                 Outcome::Done(truth) => truth,
                 other @ Outcome::Numpy(_) => return Ok(other),
@@ -65,6 +68,13 @@ fn choose<'py>(
         _ => condition.clone(),
     };
     map::call(py, row, &[&condition, yes, no], &Options::default())
+}
+
+/// True unless elements repeat or run backwards in memory: then a converted array has other strides, and so would have what
+/// is laid out like it.
+fn is_plain_in_memory(array: Arr) -> bool {
+    let mut axes = array.shape().iter().zip(array.strides());
+    axes.all(|(&extent, &step)| extent < 2 || step > 0)
 }
 
 /// `np.copyto(target, value, casting='same_kind', where=True)`.

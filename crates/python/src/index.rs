@@ -269,7 +269,9 @@ pub(crate) unsafe extern "C" fn set(
 /// True for a small view of memory that the program uses itself, and a value that is a number or lies in memory:
 /// nothing is gained by recording the assignment.
 fn is_small_and_there(view: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> bool {
-    let small = |array: Arr| array.nbytes() < state::min_bytes() && sync::is_open(array);
+    let small = |array: Arr| {
+        array.writeable() && array.nbytes() < state::min_bytes() && sync::is_open(array)
+    };
     is_there(value) && Arr::of(view).is_some_and(small)
 }
 

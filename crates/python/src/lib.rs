@@ -61,6 +61,7 @@ mod roll;
 mod runner;
 mod searches;
 mod seeming;
+mod settling;
 mod site;
 mod slices;
 mod slot;
@@ -109,6 +110,8 @@ mod ext {
     use super::process::{after_fork_child, after_fork_parent, before_fork, reinstall_handler};
     #[pymodule_export]
     use super::runner::enable_runner_patches;
+    #[pymodule_export]
+    use super::settling::Settling;
     #[pymodule_export]
     use super::site::warn_at_once;
     #[pymodule_export]

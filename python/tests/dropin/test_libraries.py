@@ -175,6 +175,23 @@ def test_h5py(tmp_path, direct, early, runner):
     assert output(ours, runner=runner) == output(code)
 
 
+def test_what_h5py_warns_of_has_the_users_line(tmp_path):
+    """It counts its callers, and ours would be among them."""
+    pytest.importorskip("h5py", reason="h5py is not installed")
+    code = f"""
+    import warnings, inspect, h5py
+    from arrayloom import _interop
+    with h5py.File({str(tmp_path / "data.h5")!r}, "w") as file:
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            file.create_dataset("e", (100, 4))
+    print([(w.category.__name__, w.filename, w.lineno) for w in seen])
+    print(inspect.signature(h5py.Dataset.write_direct), h5py.Dataset.write_direct.__doc__)
+    """
+    plain = code.replace("    from arrayloom import _interop\n", "    pass\n")
+    assert output(code, runner=True) == output(code) == output(plain)
+
+
 @pytest.mark.parametrize("runner", [True, False])
 def test_numexpr(runner):
     """Its workers block all signals: a fault there would end the process."""

@@ -167,3 +167,32 @@ def test_pending_views_of_large_arrays(xp_default, name):
         return SHAPING[name](m, a[3:9, 5:12], b[::25, 10:17])
 
     check(body, xp_default)
+
+
+@pytest.mark.parametrize("dtype", ["d", "i8", "?"])
+def test_choices_are_laid_out_as_numpy_lays_them_out(xp, dtype):
+    """By the strides of the condition too, whatever its dtype."""
+    line, other = np.arange(300) % 3, np.arange(300.0)
+    grid = (np.arange(600) % 5).reshape(20, 30)
+    conditions = {
+        "repeated": lambda m: m.broadcast_to(m.array(line.astype(dtype)), (4, 300)),
+        "repeated columns": lambda m: (
+            m.broadcast_to(m.array(line.astype(dtype))[:, None], (300, 4)).T
+        ),
+        "backwards": lambda m: m.array(line.astype(dtype))[::-1],
+        "backwards and turned": lambda m: m.array(grid.astype(dtype)).T[::-1].reshape(30, 20)[:15],
+        "turned": lambda m: m.array(grid.astype(dtype)).T[:15],
+    }
+    for make in conditions.values():
+
+        def body(m, make=make):
+            truth = make(m)
+            like = m.resize(m.array(other), truth.size).reshape(truth.shape)
+            found = (
+                m.where(truth, truth, like),
+                m.where(truth, like[..., ::-1], 1),
+                m.where(truth, 2, 1),
+            )
+            return *found, [each.strides for each in found]
+
+        check(body, xp)

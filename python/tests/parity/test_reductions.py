@@ -382,3 +382,18 @@ def test_truth_values_are_no_axes(xp, name, axis):
     failures = []
     check(failures, name, lambda m: AXIS[name](m, m.ones((20, 30)) * 2, axis), xp)
     report(failures)
+
+
+@pytest.mark.parametrize("dtype", ["F", "D"])
+def test_running_products_of_complex_pairs(xp, dtype):
+    """NumPy makes one product of each pair, by the loop of vectors."""
+    failures = []
+    for shape, axis in (((9000, 2), 1), ((2, 9001), 0), ((30, 2, 40), 1), ((2,), 0), ((1, 2), 1)):
+        values = ordinary(dtype, 2 * 9001)[: int(np.prod(shape))].reshape(shape)
+
+        def body(m, values=values, axis=axis):
+            a = m.array(values)
+            return m.cumprod(a, axis=axis), m.multiply.accumulate(a, axis=axis), m.cumprod(a[:1])
+
+        check(failures, shape, body, xp)
+    report(failures)

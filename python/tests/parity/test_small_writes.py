@@ -112,6 +112,8 @@ REFUSED = {
     "a sequence": ("a[3, 3] = [1, 2]", ValueError),
     "read-only": ("a.setflags(write=False); a[3, 3] = 1", ValueError),
     "a read-only row": ("a.setflags(write=False); a[3] = 1", ValueError),
+    "no element of a read-only row": ("a.setflags(write=False); a[3, 5:5] = a[4, 5:5]", ValueError),
+    "no element of an imaginary part": ("a.imag[9:5] = a[9:5]", ValueError),
     "item out of bounds": ("a.item(100, 1000)", IndexError),
     "item of many": ("a.item()", ValueError),
 }
