@@ -50,8 +50,9 @@ pub(crate) fn copy_into<'py>(
     let Some(target) = Arr::of(view) else {
         return Ok(false);
     };
-    if target.as_ptr() == value.as_ptr() {
-        return Ok(true);
+    // Python assigns what `a[1:] += b` gives, the part itself, to the part.
+    if Arr::of(value).is_some_and(|value| is_same(target, value)) {
+        return Ok(target.writeable());
     }
     let value = match Arr::of(value) {
         Some(array) => &without_leading_ones(value, array, target.ndim())?,
@@ -63,6 +64,12 @@ pub(crate) fn copy_into<'py>(
         ..Options::default()
     };
     record(py, value, &options)
+}
+
+/// True for views of the same elements.
+fn is_same(a: Arr, b: Arr) -> bool {
+    let places = a.addr() == b.addr() && a.strides() == b.strides();
+    places && a.shape() == b.shape() && a.dtype().is_some() && a.dtype() == b.dtype()
 }
 
 /// The two views as vectors, where `view[...] = value` moves elements of an array that is there by some places, as in

@@ -228,11 +228,6 @@ impl Arr {
         is.then(|| Arr(object.as_ptr().cast()))
     }
 
-    /// The object.
-    pub(crate) fn as_ptr(self) -> *mut PyObject {
-        self.0.cast()
-    }
-
     /// The address of the first element.
     pub(crate) fn addr(self) -> usize {
         // SAFETY: the array is alive, by the promise of `new`.

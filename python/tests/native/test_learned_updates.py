@@ -121,6 +121,24 @@ def test_warnings_and_errors_are_numpys(xp_default):
     assert line(2.0) == 39_999.0
 
 
+def test_an_updated_part_is_not_copied_to_itself(xp_default):
+    """Python assigns the result of ``a[1:] += b`` to the part, which it is."""
+    values = numpy.arange(100_000.0)
+    a, b = xp_default.array(values), xp_default.ones(100_000)
+    a[0] = 5.0
+
+    def line(a, b):
+        a[1:] += b[1:]
+        a.reshape(400, 250)[3:, ::2] *= b.reshape(400, 250)[3:, ::2]
+        return a
+
+    before = _ext.stats()["recorded"]
+    line(a, b)
+    assert _ext.stats()["recorded"] - before <= 2
+    values[0] = 5.0
+    numpy.testing.assert_array_equal(plain_view(a), line(values, numpy.ones(100_000)))
+
+
 def test_shrinking_arrays(xp_default):
     """Escape times: what stays is picked at each step."""
 

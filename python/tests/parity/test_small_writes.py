@@ -114,6 +114,8 @@ REFUSED = {
     "a read-only row": ("a.setflags(write=False); a[3] = 1", ValueError),
     "no element of a read-only row": ("a.setflags(write=False); a[3, 5:5] = a[4, 5:5]", ValueError),
     "no element of an imaginary part": ("a.imag[9:5] = a[9:5]", ValueError),
+    "a read-only part to itself": ("a.setflags(write=False); a[3, 5:9] = a[3, 5:9]", ValueError),
+    "an update of a read-only part": ("a.setflags(write=False); a[3:] *= 2", ValueError),
     "item out of bounds": ("a.item(100, 1000)", IndexError),
     "item of many": ("a.item()", ValueError),
 }
