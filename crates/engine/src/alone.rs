@@ -12,8 +12,8 @@
 //!
 //! Where such an expression is short, a cache holds its results, and what it reads is new each time, as in
 //! `a = a * 2 + 1`, the barriers for what it reads cost more than passes over a cache: its operations run one by one.
-//! So do those before a write to memory that the program sees, as in `a[1:] = np.roll(a, 1)[1:]`, and updates of arrays
-//! in a cache before few other operations, such as `z *= z; z += c; z[abs(z) < 2]`.
+//! So do those before a write to memory that the program sees, as in `a[1:] = np.roll(a, 1)[1:]`, and those of lists of
+//! a few more operations where results are kept, for which pages move: `z *= z; z += c; abs(z) < 2`, or `z = z*z + c`.
 
 use crate::engine::unknown;
 use crate::put_off;
@@ -35,8 +35,10 @@ const LOOK_AGAIN: u8 = KNOWN + 128;
 
 /// The most operations of an expression that run one by one.
 const SHORT: usize = 2;
-/// The same where all but so few update arrays in place, for which they need no other memory.
-const SHORT_WITH_UPDATES: usize = 6;
+/// The most operations of other lists that do.
+const FEW: usize = 6;
+/// For each barrier that is spared, so many passing results may be written and read once more.
+const PASSING: usize = 2;
 /// How many times as large as the least lazy array one may be that the processor's second cache holds.
 pub const IN_CACHE: usize = 4;
 /// As [`IN_CACHE`], of the cache that all processors share.
@@ -98,8 +100,8 @@ pub(crate) struct Alone {
     last: Counts,
     /// Operations of such lists that had better run one by one.
     separate: Counts,
-    /// The same of lists that update arrays in place.
-    updates: Counts,
+    /// The same of lists of which several results are kept, such as arrays that they update.
+    few: Counts,
 }
 
 /// A list that runs for the sake of `wanted`, if one slot is waited for.
@@ -108,8 +110,8 @@ pub(crate) struct Ran<'a> {
     pub(crate) wanted: Option<SlotId>,
     /// Its last operation writes to memory that the program sees, so the list had to run.
     pub(crate) seen: bool,
-    /// What it reads or updates got barriers, or was hidden from the program.
-    pub(crate) barred: bool,
+    /// Barriers that it cost: for what it reads, and for what it updates, which was hidden from the program.
+    pub(crate) barriers: usize,
     /// What holds each of its results.
     pub(crate) cache: Option<Cache>,
 }
@@ -129,7 +131,7 @@ impl Alone {
             lone: Counts::new(),
             last: Counts::new(),
             separate: Counts::new(),
-            updates: Counts::new(),
+            few: Counts::new(),
         }
     }
 
@@ -139,7 +141,7 @@ impl Alone {
             list,
             wanted,
             seen,
-            barred,
+            barriers,
             cache,
         } = ran;
         let meets = |node: &Node| !wanted.is_some_and(|wanted| fills(node, wanted));
@@ -164,17 +166,16 @@ impl Alone {
             .filter(|two| two[0].site != two[1].site)
             .count();
         let short = ends && list.len() <= SHORT || seen && places <= SHORT;
-        let updates = list.iter().filter(|node| is_update(node)).count();
-        let few = updates > 0
-            && list.len() <= SHORT_WITH_UPDATES
-            && list.len() - updates <= SHORT
-            && wanted.is_some_and(|wanted| makes(last, wanted))
-            && before.iter().all(|node| gone(node) || is_update(node));
+        let passing = list.iter().filter(|node| gone(node)).count();
+        let few = list.len() <= FEW
+            && passing <= PASSING * barriers
+            && !ends
+            && wanted.is_some_and(|wanted| makes(last, wanted));
         for node in list {
             let near = cache == Some(Cache::Second);
-            self.separate.note(node.site, short && barred && near);
-            self.updates
-                .note(node.site, few && barred && cache.is_some());
+            self.separate.note(node.site, short && barriers > 0 && near);
+            self.few
+                .note(node.site, few && barriers > 0 && cache.is_some());
         }
     }
 }
@@ -190,12 +191,6 @@ fn makes(node: &Node, wanted: SlotId) -> bool {
     node.outs.iter().any(|(slot, _)| *slot == wanted)
 }
 
-/// True if the operation writes where it reads.
-fn is_update(node: &Node) -> bool {
-    let written = node.outs.first().map(|(slot, _)| *slot);
-    accesses(node).any(|(slot, is_write)| Some(slot) == written && !is_write)
-}
-
 impl Engine {
     /// True if an operation of this place, of computed values into an array of so many bytes, had better run at
     /// once: then [`Engine::run_now`] takes it, and its results need memory.
@@ -203,15 +198,15 @@ impl Engine {
         let Alone {
             lone,
             separate,
-            updates,
+            few,
             ..
         } = &self.alone;
         let counts = if lone.knows(site) {
             lone
         } else if separate.knows(site) && self.is_in_cache(nbytes) {
             separate
-        } else if updates.knows(site) && self.cache_of(nbytes).is_some() {
-            updates
+        } else if few.knows(site) && self.cache_of(nbytes).is_some() {
+            few
         } else {
             return false;
         };
@@ -345,11 +340,15 @@ mod tests {
     }
 
     fn learn_barred(alone: &Alone, list: &[Node], wanted: Option<SlotId>, barred: bool) {
+        learn_with(alone, list, wanted, usize::from(barred));
+    }
+
+    fn learn_with(alone: &Alone, list: &[Node], wanted: Option<SlotId>, barriers: usize) {
         let ran = Ran {
             list,
             wanted,
             seen: false,
-            barred,
+            barriers,
             cache: Some(Cache::Second),
         };
         alone.learn(&ran, |slot| slot.0 >= 100);
@@ -436,7 +435,7 @@ mod tests {
                 list,
                 wanted: None,
                 seen: true,
-                barred,
+                barriers: usize::from(barred),
                 cache: Some(Cache::Second),
             };
             alone.learn(&ran, |slot| slot.0 >= 100);
@@ -450,29 +449,35 @@ mod tests {
     }
 
     #[test]
-    fn updates_before_few_operations_are_separate() {
-        let update = |site, out| {
-            let mut node = node(site, out);
-            node.ins
-                .push(Operand::View(SlotId(out), node.outs[0].1.clone()));
-            node
-        };
+    fn operations_with_several_results_and_barriers_are_separate() {
         let alone = Alone::new();
-        let list = [update(20, 100), update(30, 100), node(40, 1), node(50, 101)];
-        let learn = |list: &[Node]| learn_barred(&alone, list, Some(SlotId(101)), true);
-        (0..KNOWN).for_each(|_| learn(&list));
-        assert!(
-            [20, 30, 40, 50]
-                .iter()
-                .all(|&site| alone.updates.knows(site))
-        );
-        let kept = [update(20, 100), node(40, 102), node(50, 101)];
-        learn(&kept);
-        assert!(!alone.updates.knows(20), "another result is kept");
-        (0..KNOWN).for_each(|_| learn(&list));
-        let long = [update(20, 100), node(40, 1), node(50, 1), node(60, 101)];
-        learn(&long);
-        assert!(!alone.updates.knows(20), "three results need memory");
+        let list = [node(20, 1), node(30, 100), node(40, 2), node(50, 101)];
+        let learn = |list: &[Node], barriers| {
+            learn_with(&alone, list, Some(SlotId(101)), barriers);
+        };
+        (0..9).for_each(|_| learn(&list, 0));
+        assert!(!alone.few.knows(20), "no barrier is spared");
+        (0..KNOWN).for_each(|_| learn(&list, 1));
+        assert!([20, 30, 40, 50].iter().all(|&site| alone.few.knows(site)));
+        let passing = [
+            node(20, 1),
+            node(25, 2),
+            node(30, 100),
+            node(40, 3),
+            node(50, 101),
+        ];
+        learn(&passing, 1);
+        assert!(!alone.few.knows(20), "three results pass");
+        (0..KNOWN).for_each(|_| learn(&passing, 2));
+        assert!(alone.few.knows(20));
+        // As where `a *= b; a += c` comes before a look at `a`.
+        let mut updates = [node(60, 100), node(70, 100)];
+        for update in &mut updates {
+            let (slot, layout) = update.outs[0].clone();
+            update.ins.push(Operand::View(slot, layout));
+        }
+        (0..KNOWN).for_each(|_| learn_with(&alone, &updates, Some(SlotId(100)), 1));
+        assert!(alone.few.knows(60));
     }
 
     #[test]

@@ -24,8 +24,8 @@ pub(crate) struct Batch {
     pub(crate) list: Vec<Node>,
     done: Vec<bool>,
     slots: BTreeMap<SlotId, Facts>,
-    /// What the list reads or updates got barriers for it.
-    barred: bool,
+    /// Barriers that what the list reads or updates got for it.
+    barriers: usize,
     put_off: Vec<PutOff>,
     pub(crate) events: Vec<Placed>,
     /// Conditions that the device notes later.
@@ -74,7 +74,7 @@ impl Batch {
             done: vec![false; list.len()],
             list,
             slots,
-            barred: table.barriers > 0,
+            barriers: table.barriers,
             put_off: Vec::new(),
             events: Vec::new(),
             late: Vec::new(),
@@ -156,7 +156,7 @@ impl Engine {
                 list: &batch.list,
                 wanted: wanted.slot(),
                 seen: matches!(wanted, Wanted::Seen),
-                barred: batch.barred,
+                barriers: batch.barriers,
                 cache: largest.and_then(|nbytes| self.cache_of(nbytes)),
             };
             self.alone.learn(&ran, |slot| batch.is_live(slot));
