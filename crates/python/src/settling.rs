@@ -1,6 +1,7 @@
 //! Functions of other libraries that read memory where nobody can wait for it: their arrays get their values first.
 
 use crate::np::Arr;
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -24,9 +25,11 @@ impl Settling {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        args.iter().for_each(|value| settle(&value));
+        for value in args {
+            settle(&value)?;
+        }
         for (_, value) in kwargs.into_iter().flatten() {
-            settle(&value);
+            settle(&value)?;
         }
         self.function.bind(args.py()).call(args, kwargs)
     }
@@ -47,9 +50,20 @@ impl Settling {
 
 /// Brings in the values of an array. An export makes the memory ready, of plain views too; dtypes without one are
 /// never lazy.
-fn settle(value: &Bound<'_, PyAny>) {
-    if Arr::of(value).is_some() {
-        let export = value.getattr("data");
-        let _released = export.and_then(|export| export.call_method0("release"));
+fn settle(value: &Bound<'_, PyAny>) -> PyResult<()> {
+    if Arr::of(value).is_none() {
+        return Ok(());
     }
+    match value.getattr("data") {
+        Ok(export) => export.call_method0("release").map(drop),
+        Err(error) if has_no_export(value.py(), &error) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// True for what NumPy raises of arrays whose dtype no buffer can have.
+fn has_no_export(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyBufferError>(py)
+        || error.is_instance_of::<PyTypeError>(py)
+        || error.is_instance_of::<PyValueError>(py)
 }
