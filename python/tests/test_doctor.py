@@ -89,7 +89,7 @@ def test_elements_parts_and_iteration(found):
 def test_what_calls_python(found):
     text = """\
     import numpy as np
-    v = np.linspace(0, 1, 100_000)
+    v = np.linspace(0, 1, 100_000) + 0
     g = np.vectorize(lambda x: x + 1)
     for _ in range(10):
         g(v)
@@ -108,7 +108,7 @@ def test_what_calls_python(found):
 def test_fallbacks_and_gathers(found):
     text = """\
     import numpy as np
-    v = np.linspace(0, 1, 300_000)
+    v = np.linspace(0, 1, 300_000) + 0
     k = np.argsort(np.sin(v * 1000))
     for i in range(30):
         w = v[k]
@@ -167,7 +167,7 @@ def test_what_is_only_read_says_so(found):
 def test_values_that_are_wanted_again_and_again(found):
     text = """\
     import numpy as np
-    v = np.linspace(0, 1, 200_000)
+    v = np.linspace(0, 1, 200_000) + 0
     for _ in range(100):
         v = v * 0.5 + 1
         if np.abs(v).max() > 3:

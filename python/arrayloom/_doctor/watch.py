@@ -200,15 +200,16 @@ class Watch:
         """Add the time between two looks to all lines in which the program is."""
         own, before = _thread.get_ident(), time.perf_counter()
         while not self._ended.acquire(timeout=_STEP):
-            lines: set[tuple[str, int]] = set()
+            # Frames keep their variables alive, and an array that somebody else holds is not made lazy: nothing is
+            # asked here that lets the program go on, such as where a file lies.
+            seen: list[tuple[CodeType, int]] = []
             for thread, top in sys._current_frames().items():  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - documented, in spite of its name
                 frame = None if thread == own else top
                 while frame is not None:
-                    if self._is_users(frame.f_code):
-                        lines.add((frame.f_code.co_filename, frame.f_lineno))
+                    seen.append((frame.f_code, frame.f_lineno))
                     frame = frame.f_back
-            # Frames keep their variables alive.
             frame = top = None
+            lines = {(code.co_filename, line) for code, line in seen if self._is_users(code)}
             now = time.perf_counter()
             for line in lines:
                 self._lines[line] = self._lines.get(line, 0.0) + now - before
