@@ -9,20 +9,19 @@ NumPy's own masked arrays keep the type of their data. Where they show it or wri
 are wrapped too, and name NumPy's type.
 """
 
-import contextlib
 import copyreg
 import functools
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from arrayloom._ext import LazyArray, Settling
+from arrayloom._ext import LazyArray, Settling, settle
 
 if TYPE_CHECKING:
     from importlib.abc import Loader
@@ -44,15 +43,6 @@ _GIVES = {"numexpr.necompiler": ("getArguments",)}
 _TELLS = {"numpy.ma.core": ("MaskedArray.__repr__", "MaskedArray.__reduce__")}
 
 
-def _settle(values: Iterable[object]) -> None:
-    """Bring in the values of all arrays among `values`."""
-    for value in values:
-        if isinstance(value, np.ndarray):
-            # An export makes the memory ready, of plain views too. Dtypes without one are never lazy.
-            with contextlib.suppress(BufferError, TypeError, ValueError):
-                value.data.release()
-
-
 def _settles_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
     # It has no frame: h5py's warnings count their callers.
     return functools.update_wrapper(Settling(function), function)
@@ -65,7 +55,8 @@ def _settles_result(function: Callable[..., Any]) -> Callable[..., Any]:
         if "_frame_depth" in kwargs:
             kwargs["_frame_depth"] += 1
         result = function(*args, **kwargs)
-        _settle(result)
+        for value in result:
+            settle(value)
         return result
 
     return settled

@@ -171,11 +171,12 @@ impl Alone {
             && passing <= PASSING * barriers
             && !ends
             && wanted.is_some_and(|wanted| makes(last, wanted));
+        let spares = barriers > 0;
+        let separate = short && spares && cache == Some(Cache::Second);
+        let few = few && spares && cache.is_some();
         for node in list {
-            let near = cache == Some(Cache::Second);
-            self.separate.note(node.site, short && barriers > 0 && near);
-            self.few
-                .note(node.site, few && barriers > 0 && cache.is_some());
+            self.separate.note(node.site, separate);
+            self.few.note(node.site, few);
         }
     }
 }
@@ -336,11 +337,7 @@ mod tests {
 
     /// Learns from a list of which slots below 100 are gone.
     fn learn(alone: &Alone, list: &[Node], wanted: Option<SlotId>) {
-        learn_barred(alone, list, wanted, false);
-    }
-
-    fn learn_barred(alone: &Alone, list: &[Node], wanted: Option<SlotId>, barred: bool) {
-        learn_with(alone, list, wanted, usize::from(barred));
+        learn_with(alone, list, wanted, 0);
     }
 
     fn learn_with(alone: &Alone, list: &[Node], wanted: Option<SlotId>, barriers: usize) {
@@ -430,21 +427,21 @@ mod tests {
     fn operations_of_two_lines_before_a_write_that_is_seen_are_separate() {
         let alone = Alone::new();
         let rolled = [node(20, 100), node(20, 100), node(30, 101)];
-        let learn_seen = |list: &[Node], barred| {
+        let learn_seen = |list: &[Node], barriers| {
             let ran = Ran {
                 list,
                 wanted: None,
                 seen: true,
-                barriers: usize::from(barred),
+                barriers,
                 cache: Some(Cache::Second),
             };
             alone.learn(&ran, |slot| slot.0 >= 100);
         };
-        (0..KNOWN).for_each(|_| learn_seen(&rolled, true));
+        (0..KNOWN).for_each(|_| learn_seen(&rolled, 1));
         assert!([20, 30].iter().all(|&site| alone.separate.knows(site)));
-        learn_seen(&[node(20, 100), node(40, 100), node(30, 101)], true);
+        learn_seen(&[node(20, 100), node(40, 100), node(30, 101)], 1);
         assert!(!alone.separate.knows(20), "one pass is quicker than three");
-        (0..KNOWN).for_each(|_| learn_seen(&rolled, false));
+        (0..KNOWN).for_each(|_| learn_seen(&rolled, 0));
         assert!(!alone.separate.knows(20), "no barrier is spared");
     }
 
@@ -486,13 +483,13 @@ mod tests {
         let expression = [node(20, 1), node(30, 100)];
         for _ in 0..KNOWN {
             assert!(!alone.separate.knows(20));
-            learn_barred(&alone, &expression, Some(SlotId(100)), true);
+            learn_with(&alone, &expression, Some(SlotId(100)), 1);
         }
         assert!([20, 30].iter().all(|&site| alone.separate.knows(site)));
-        learn_barred(&alone, &expression, Some(SlotId(100)), false);
+        learn_with(&alone, &expression, Some(SlotId(100)), 0);
         assert!(!alone.separate.knows(20), "no barrier is spared");
         let long = [node(50, 1), node(60, 2), node(70, 100)];
-        (0..9).for_each(|_| learn_barred(&alone, &long, Some(SlotId(100)), true));
+        (0..9).for_each(|_| learn_with(&alone, &long, Some(SlotId(100)), 1));
         assert!(!alone.separate.knows(50), "one pass is quicker than three");
     }
 }

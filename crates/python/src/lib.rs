@@ -111,7 +111,7 @@ mod ext {
     #[pymodule_export]
     use super::runner::enable_runner_patches;
     #[pymodule_export]
-    use super::settling::Settling;
+    use super::settling::{Settling, settle};
     #[pymodule_export]
     use super::site::warn_at_once;
     #[pymodule_export]

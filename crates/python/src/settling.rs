@@ -48,9 +48,10 @@ impl Settling {
     }
 }
 
-/// Brings in the values of an array. An export makes the memory ready, of plain views too; dtypes without one are
-/// never lazy.
-fn settle(value: &Bound<'_, PyAny>) -> PyResult<()> {
+/// Brings in the values of an array, if it is one. An export makes the memory ready, of plain views too; dtypes without
+/// one are never lazy.
+#[pyfunction]
+pub(crate) fn settle(value: &Bound<'_, PyAny>) -> PyResult<()> {
     if Arr::of(value).is_none() {
         return Ok(());
     }
