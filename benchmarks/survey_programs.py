@@ -8,6 +8,7 @@ import sys
 import time
 
 import numpy as np
+from survey_kernels import KERNELS
 from survey_loops import LOOPS
 
 SIDE = 1000
@@ -304,7 +305,7 @@ FUNCTIONS = (
 def programs():
     """Functions by name."""
     found = {name: eval(f"lambda: {line}", globals()) for name, line in LINES.items()}
-    return found | {f.__name__.replace("_", " "): f for f in (*FUNCTIONS, *LOOPS)}
+    return found | {f.__name__.replace("_", " "): f for f in (*FUNCTIONS, *LOOPS, *KERNELS)}
 
 
 def timed(program):
