@@ -75,6 +75,30 @@ def test_outputs_of_floats_that_no_integer_holds():
     assert f.maximum_filter(x[:3].astype("f2"), 1, output="u2").tolist() == [0, 65535, 0]
 
 
+BOXES = {
+    "minimum": lambda m, x, **to: m.minimum_filter(x, 3, **to),
+    "maximum": lambda m, x, **to: m.maximum_filter(x, 9, **to),
+    "erosion": lambda m, x, **to: m.grey_erosion(x, 5, **to),
+}
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i2", "u4", "f4", "f8"])
+@pytest.mark.parametrize("shape", [(40, 90), (70, 64), (3, 20, 70)])
+def test_each_axis_has_its_own_mode(shape, dtype):
+    """Rows of 64 voxels and more are joined along themselves first; what lies beyond them is not what lies above."""
+    random = np.random.default_rng(8)
+    x = random.integers(20, 120, shape).astype(dtype)
+    kinds = ["reflect", "constant", "nearest", "mirror", "wrap"]
+    for last in kinds:
+        for before in kinds:
+            to = {"mode": [*random.choice(kinds, len(shape) - 2), before, last], "cval": 7}
+            for name, run in BOXES.items():
+                assert np.array_equal(run(f, x, **to), run(nd, x, **to)), (name, to)
+            mean = nd.uniform_filter(x.astype("f8"), 3, **to)
+            if dtype == "u1":
+                assert np.array_equal(f.uniform_filter(x, 3, **to), np.rint(mean)), to
+
+
 IN_DOUBLES = {
     "gaussian": lambda m, x, **to: m.gaussian_filter(x, 1.3, mode="mirror", **to),
     "gaussian1d": lambda m, x, **to: m.gaussian_filter1d(x, 2, order=1, **to),

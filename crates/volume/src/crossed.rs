@@ -1,38 +1,63 @@
 //! The last two passes in the other order, where grouping does not matter and the last one goes along lines: a row is
 //! converted, padded and joined along itself once, and the results lie in a [`Ring`] from which the pass across rows makes
-//! the output at once. So nothing is written between the passes but what the level-1 cache holds.
+//! the output at once. So nothing is written between the passes but what the level-1 cache holds. Several rows are made
+//! at a time, and share what a call costs.
 //!
 //! Voxels that do not exist are filled in: no window is incomplete.
+#![expect(
+    clippy::inline_always,
+    reason = "inlined into code compiled for wide vectors"
+)]
 
+use crate::around::Piece;
 use crate::fold::{GROUP, Rule};
+use crate::joined::{Join, stored_here};
 use crate::levels::{Level, SHORT_ROW};
 use crate::lines::LINE;
-use crate::load::Load;
+use crate::load::{Load, Plain};
+use crate::places::Places;
 use crate::ring::{self, Ring};
-use crate::separable::{Out, Planes, Rows, Separable};
+use crate::separable::{Out, Planes, Separable};
+use crate::store::Store;
+use crate::strips::{Strips, here, strip, strip_mut};
 use crate::{Meter, Scratch, VolumeError};
+use arrayloom_cpu::{Wide, wide};
 use bytemuck::Pod;
+use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Elements of joined rows, at most: with more of them, longer windows are read where they lie.
 pub(crate) const MOST: usize = 1 << 16;
-/// Two neighbours are made at a time from windows of so many rows, and four from longer ones.
+/// Of numbers of four bytes and more, two neighbours are made at a time from windows of so many rows, and four from
+/// longer ones.
 const PAIRS: usize = 7;
+/// Rows that are made at a time, at most.
+pub(crate) const BATCH: usize = 16;
 
-/// Elements of a ring of joined rows of `row` elements, for windows of `len` rows.
-fn joined_elems(len: usize, row: usize) -> usize {
-    (len + GROUP - 1) * ring::step(row)
+/// Rows of numbers of so many bytes that are made at a time: those of a thousand numbers fit a level-1 cache.
+const fn batch(size: usize) -> usize {
+    match size {
+        1 => BATCH,
+        2 => BATCH / 2,
+        _ => BATCH / 4,
+    }
 }
 
-/// Elements that crossed passes take, at most, in windows of `len` rows of up to `row` elements and windows of `along`
-/// elements. Short rows are not crossed.
-pub(crate) fn most(len: usize, row: usize, along: usize) -> usize {
+/// Elements of a ring of joined rows of `row` elements of `size` bytes, for windows of `len` rows.
+fn joined_elems(len: usize, row: usize, size: usize) -> usize {
+    (len + batch(size) - 1) * ring::step(row)
+}
+
+/// Elements of `size` bytes that crossed passes take, at most, in windows of `len` rows of up to `row` elements and
+/// windows of `along` elements. Short rows are not crossed.
+pub(crate) fn most(len: usize, row: usize, along: usize, size: usize) -> usize {
     if row < SHORT_ROW {
         return 0;
     }
-    let (line, parts) = (row.saturating_add(along), LINE.min(row) + along);
-    joined_elems(len, row.min(MOST)).min(MOST) + line + parts
+    let line = row.saturating_add(along + spare(size));
+    let parts = LINE.min(row) + along;
+    joined_elems(len, row.min(MOST), size).min(MOST) + line + parts
 }
 
 /// Buffers of crossed passes.
@@ -52,28 +77,265 @@ impl<W: Pod> Crossed<W> {
     ) -> Result<Crossed<W>, VolumeError> {
         let row = along.n_out;
         Ok(Crossed {
-            ring: Scratch::new(meter, joined_elems(across.len, row))?,
-            line: Scratch::new(meter, along.places.len())?,
+            ring: Scratch::new(meter, joined_elems(across.len, row, size_of::<W>()))?,
+            line: Scratch::new(meter, along.places.len() + spare(size_of::<W>()))?,
             parts: Scratch::new(meter, LINE.min(row) + along.len)?,
         })
+    }
+}
+
+/// Rows that become numbers, are padded, and are joined along themselves.
+pub(crate) struct Along<'a, 'w, S, W, L> {
+    source: &'a Planes<'a, S>,
+    load: L,
+    /// Which rows: those at some coordinates of the axis across them.
+    at: Range<usize>,
+    places: &'a Places,
+    windows: &'a Level<W>,
+    margins: &'a Margins,
+    /// What stands for voxels that do not exist: across rows, and along them.
+    outside: [W; 2],
+    /// Room for a padded line and [`spare`] elements.
+    line: &'a mut [W],
+    parts: &'a mut [W],
+    ring: &'a mut Ring<'w, W>,
+}
+
+/// What stands around a row in a padded line.
+struct Margins {
+    /// Elements of the line.
+    padded: usize,
+    /// The row in it.
+    row: Range<usize>,
+    /// The places around it, and the elements of the row that stand there.
+    around: SmallVec<[(usize, Option<usize>); 16]>,
+}
+
+impl Margins {
+    fn new<W>(level: &Level<W>) -> Margins {
+        let start = level.all_rows().unwrap_or(0);
+        let row = start..start + level.n_in;
+        let around = (0..row.start).chain(row.end..level.places.len());
+        Margins {
+            padded: level.places.len(),
+            around: around.map(|at| (at, level.places.row(at))).collect(),
+            row,
+        }
+    }
+
+    /// Room for a padded line whose row begins with a line of the cache.
+    #[inline(always)]
+    fn line<'l, W>(&self, space: &'l mut [W]) -> &'l mut [W] {
+        let skipped = space[self.row.start..].as_ptr().align_offset(LINE_BYTES);
+        let skipped = skipped.min(space.len() - self.padded);
+        &mut space[skipped..skipped + self.padded]
+    }
+
+    /// Fills what stands around the row of a line.
+    #[inline(always)]
+    fn fill<W: Copy>(&self, line: &mut [W], beside: W) {
+        for &(to, from) in &self.around {
+            line[to] = from.map_or(beside, |from| line[self.row.start + from]);
+        }
+    }
+}
+
+/// Bytes of a line of the cache: rows begin with one.
+const LINE_BYTES: usize = 64;
+
+/// Elements that lie unused where rows begin with a line of the cache.
+fn spare(size: usize) -> usize {
+    LINE_BYTES / size
+}
+
+impl<S: Pod, W: Pod, L: Load<S, W>> Along<'_, '_, S, W, L> {
+    /// Joins them in this way.
+    pub(crate) fn join(self, how: impl Join<W>) {
+        let (margins, level) = (self.margins, self.windows);
+        let line = margins.line(self.line);
+        for at in self.at {
+            let row = self.places.row(at);
+            wide(Filling {
+                row: row.map(|row| &self.source.data[0][row * self.source.row..]),
+                pieces: self.source.pieces,
+                load: self.load,
+                nothing: self.outside[0],
+                numbers: &mut line[margins.row.clone()],
+            });
+            margins.fill(line, self.outside[1]);
+            wide(Joining {
+                how,
+                line,
+                level,
+                parts: self.parts,
+                out: self.ring.at_mut(at),
+            });
+        }
+    }
+}
+
+/// Pieces of a row that become numbers, or nothing of one that does not exist.
+struct Filling<'a, S, W, L> {
+    row: Option<&'a [S]>,
+    pieces: &'a [Piece],
+    load: L,
+    nothing: W,
+    numbers: &'a mut [W],
+}
+
+impl<S: Pod, W: Pod, L: Load<S, W>> Wide for Filling<'_, S, W, L> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Some(row) = self.row else {
+            self.numbers.fill(self.nothing);
+            return;
+        };
+        for piece in self.pieces {
+            let from = &row[piece.from..piece.from + piece.len];
+            self.load
+                .row(from, &mut self.numbers[piece.at..][..piece.len]);
+        }
+    }
+}
+
+/// Full windows along a padded line. Long ones are joined from windows of a part of their points.
+struct Joining<'a, W, J> {
+    how: J,
+    line: &'a [W],
+    level: &'a Level<W>,
+    parts: &'a mut [W],
+    out: &'a mut [W],
+}
+
+impl<W: Pod, J: Join<W>> Wide for Joining<'_, W, J> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let (how, len) = (self.how, self.level.len);
+        let part = self.level.part.unwrap_or(1);
+        let whole = len / part * part;
+        for (first, out) in (0..).step_by(LINE).zip(self.out.chunks_mut(LINE)) {
+            let line = &self.line[first..first + out.len() + len - 1];
+            let mut some = line;
+            if part > 1 {
+                let parts = &mut self.parts[..out.len() + whole - part];
+                here(Line {
+                    how,
+                    some: (line, part, 1),
+                    others: (line, 0..0),
+                    out: parts,
+                });
+                some = parts;
+            }
+            here(Line {
+                how,
+                some: (some, len / part, part),
+                others: (line, whole..len),
+                out,
+            });
+        }
+    }
+}
+
+/// Windows along lines.
+struct Line<'a, W, J> {
+    how: J,
+    /// A line, how many of its numbers are joined, and how far they lie apart.
+    some: (&'a [W], usize, usize),
+    /// Another one, and the neighbours that are joined with them.
+    others: (&'a [W], Range<usize>),
+    out: &'a mut [W],
+}
+
+impl<W: Pod, J: Join<W>> Strips for Line<'_, W, J> {
+    const BYTES: usize = size_of::<W>();
+
+    #[inline(always)]
+    fn elems(&self) -> usize {
+        self.out.len()
+    }
+
+    #[inline(always)]
+    fn at<const N: usize>(&mut self, at: usize) {
+        let (line, count, step) = self.some;
+        let mut all: [W; N] = *strip(line, at);
+        for place in (1..count).map(|k| at + k * step) {
+            all = self.how.join(all, *strip(line, place));
+        }
+        for place in self.others.1.clone() {
+            all = self.how.join(all, *strip(self.others.0, at + place));
+        }
+        *strip_mut(self.out, at) = all;
+    }
+}
+
+/// Joined rows that are joined with their neighbours.
+pub(crate) struct Across<'a, 'w, 'o, W> {
+    /// Rows of a window.
+    len: usize,
+    ring: &'a Ring<'w, W>,
+    /// The coordinate of the first one.
+    first: usize,
+    outs: &'a mut [&'o mut [u8]],
+}
+
+impl<W: Pod> Across<'_, '_, '_, W> {
+    /// Joins them in this way, into elements.
+    pub(crate) fn join(self, how: impl Join<W>, store: impl Store<W>) {
+        wide(Finishing {
+            rows: self,
+            how,
+            store,
+        });
+    }
+}
+
+struct Finishing<'a, 'w, 'o, W, J, E> {
+    rows: Across<'a, 'w, 'o, W>,
+    how: J,
+    store: E,
+}
+
+impl<W: Pod, J: Join<W>, E: Store<W>> Wide for Finishing<'_, '_, '_, W, J, E> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Across {
+            len,
+            ring,
+            first,
+            outs,
+        } = self.rows;
+        let pairs = size_of::<W>() >= 4 && len <= PAIRS;
+        let most = if pairs { 2 } else { GROUP };
+        let read = first..first + outs.len() + len - 1;
+        let rows: SmallVec<[&[W]; 2 * BATCH]> = read.map(|at| ring.at(at)).collect();
+        let outs = outs.iter_mut().map(|out| bytemuck::cast_slice_mut(out));
+        let mut outs: SmallVec<[&mut [E::To]; BATCH]> = outs.collect();
+        let mut done = 0;
+        while done < outs.len() {
+            let count = if done + most <= outs.len() { most } else { 1 };
+            let rows = &rows[done..done + count + len - 1];
+            let by = (Plain, self.store);
+            stored_here(self.how, len, rows, by, &mut outs[done..done + count]);
+            done += count;
+        }
     }
 }
 
 impl<R: Rule> Separable<'_, R> {
     /// True if these passes, across rows and along them, are crossed.
     pub(crate) fn crosses(&self, across: &Level<R::W>, along: &Level<R::W>) -> bool {
-        self.rule.commutes()
+        self.rule.crosses(across.pass, along.pass)
             && across.row >= SHORT_ROW
             && (along.row, along.outer) == (1, 1)
             && along.n_out > 0
             && along.all_rows().is_some()
-            && joined_elems(across.len, along.n_out) <= MOST
-    }
-
-    /// The number that stands for a voxel that does not exist, before the pass across rows.
-    fn nothing(&self, across: &Level<R::W>) -> R::W {
-        let others: Vec<usize> = (1..across.len).collect();
-        (self.edge_taps)(across.pass, &others).bias[0]
+            && joined_elems(across.len, along.n_out, size_of::<R::W>()) <= MOST
     }
 
     /// The outputs `range` across rows.
@@ -85,45 +347,31 @@ impl<R: Rule> Separable<'_, R> {
         out: &mut Out<'_>,
         space: &mut Crossed<R::W>,
     ) {
-        let nothing = self.nothing(across);
         let (row, bytes) = (along.n_out, along.n_out * self.out_size);
-        let most = if across.len <= PAIRS { 2 } else { GROUP };
-        let (line, parts) = (space.line.get_mut(), space.parts.get_mut());
-        let line = &mut line[..along.places.len()];
-        let mut ring = Ring::new(space.ring.get_mut(), across.len + GROUP - 1, row);
-        let mut i = range.start;
-        while i < range.end {
-            let count = if i + most <= range.end { most } else { 1 };
-            let wanted = i..i + across.len + count - 1;
-            ring.advance(wanted.clone(), &across.places, |number, to| {
-                fill(along, line, nothing, |to| match number {
-                    Some(number) => source.convert(number, load, to),
-                    None => to.fill(nothing),
-                });
-                for at in (0..row).step_by(LINE) {
-                    let end = (at + LINE).min(row);
-                    let line = &line[at..end + along.len - 1];
-                    self.windows((|_| line, 1), along, parts, &mut [&mut to[at..end]]);
-                }
+        let (size, margins) = (batch(size_of::<R::W>()), Margins::new(along));
+        let outside = [across, along].map(|level| self.rule.outside(level.pass, across.pass));
+        let mut ring = Ring::new(space.ring.get_mut(), across.len + size - 1, row);
+        for first in range.clone().step_by(size) {
+            let end = (first + size).min(range.end);
+            self.rule.along(Along {
+                source,
+                load,
+                at: ring.entering(first..end + across.len - 1),
+                places: &across.places,
+                windows: along,
+                margins: &margins,
+                outside,
+                line: space.line.get_mut(),
+                parts: space.parts.get_mut(),
+                ring: &mut ring,
             });
-            let rows: Rows<'_, R::W> = wanted.map(|at| ring.at(at)).collect();
-            let done = i - range.start;
-            let mut outs = out.places(done..done + count, bytes);
-            self.rule.finish(across.pass, &rows, &mut outs);
-            i += count;
+            let mut outs = out.places(first - range.start..end - range.start, bytes);
+            self.rule.across(Across {
+                len: across.len,
+                ring: &ring,
+                first,
+                outs: &mut outs,
+            });
         }
-    }
-}
-
-/// Fills a padded line: `rows` gives what exists, and margins are copies or `nothing`.
-fn fill<W: Copy>(along: &Level<W>, line: &mut [W], nothing: W, rows: impl FnOnce(&mut [W])) {
-    let start = along.all_rows().unwrap_or(0);
-    let end = start + along.n_in;
-    rows(&mut line[start..end]);
-    for at in (0..start).chain(end..line.len()) {
-        line[at] = along
-            .places
-            .row(at)
-            .map_or(nothing, |row| line[start + row]);
     }
 }

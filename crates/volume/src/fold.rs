@@ -8,8 +8,9 @@
     reason = "inlined into code compiled for wide vectors"
 )]
 
+use crate::crossed::{Across, Along};
 use crate::load::Load;
-use bytemuck::Pod;
+use bytemuck::{Pod, Zeroable as _};
 
 /// Outputs that are computed at a time.
 pub(crate) const GROUP: usize = 4;
@@ -59,14 +60,23 @@ pub(crate) trait Rule: Sync {
         outs: &mut [&mut [Self::W]],
     );
 
-    /// True if passes may be taken in any order, voxels that do not exist are like any others, and it pays to take the
-    /// last two crosswise.
-    fn commutes(&self) -> bool {
+    /// True if these two passes, the last ones, are taken crosswise: the order and the grouping of what is joined do not
+    /// matter, voxels that do not exist are like any others, and it pays. Rules that say so have the three functions
+    /// that follow.
+    fn crosses(&self, _across: usize, _along: usize) -> bool {
         false
     }
 
-    /// Joins the rows of full windows along pass `pass` into elements of the output; for rules that say so above.
-    fn finish(&self, _pass: usize, _rows: &[&[Self::W]], _outs: &mut [&mut [u8]]) {}
+    /// The number that stands for a voxel beyond the axis of pass `pass`, behind the first `before` passes.
+    fn outside(&self, _pass: usize, _before: usize) -> Self::W {
+        Self::W::zeroed()
+    }
+
+    /// Joins rows along themselves.
+    fn along<S: Pod, L: Load<S, Self::W>>(&self, _rows: Along<'_, '_, S, Self::W, L>) {}
+
+    /// Joins such rows with their neighbours into elements of the output.
+    fn across(&self, _rows: Across<'_, '_, '_, Self::W>) {}
 
     /// True if sums of windows along pass `pass` are quicker made from those of the windows before.
     fn rolls(&self, _pass: usize) -> bool {

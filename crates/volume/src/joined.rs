@@ -8,7 +8,7 @@
 use crate::fold::GROUP;
 use crate::load::{Load, Plain};
 use crate::store::Store;
-use crate::strips::{Strips, strip, strip_mut, strips};
+use crate::strips::{Strips, here, strip, strip_mut, strips};
 use bytemuck::Pod;
 use std::marker::PhantomData;
 
@@ -35,7 +35,26 @@ struct Job<'a, 'o, S, W, L, J, E: Store<W>> {
     kind: PhantomData<W>,
 }
 
-impl<S: Pod, W: Pod, L: Load<S, W>, J: Join<W>, E: Store<W>> Job<'_, '_, S, W, L, J, E> {
+impl<'a, 'o, S: Pod, W: Pod, L: Load<S, W>, J: Join<W>, E: Store<W>> Job<'a, 'o, S, W, L, J, E> {
+    #[inline(always)]
+    fn new(
+        how: J,
+        n: usize,
+        rows: &'a [&'a [S]],
+        (load, store): (L, E),
+        outs: &'a mut [&'o mut [E::To]],
+    ) -> Self {
+        Job {
+            how,
+            n,
+            rows,
+            load,
+            store,
+            outs,
+            kind: PhantomData,
+        }
+    }
+
     #[inline(always)]
     fn row<const N: usize>(&self, row: usize, at: usize) -> [W; N] {
         self.how.lift(self.load.map(strip(self.rows[row], at)))
@@ -130,18 +149,22 @@ pub(crate) fn stored<S: Pod, W: Pod, E: Store<W>>(
     how: impl Join<W>,
     n: usize,
     rows: &[&[S]],
-    (load, store): (impl Load<S, W>, E),
+    by: (impl Load<S, W>, E),
     outs: &mut [&mut [E::To]],
 ) {
-    strips(Job {
-        how,
-        n,
-        rows,
-        load,
-        store,
-        outs,
-        kind: PhantomData,
-    });
+    strips(Job::new(how, n, rows, by, outs));
+}
+
+/// The same, inside of other work that is compiled for wide vectors.
+#[inline(always)]
+pub(crate) fn stored_here<S: Pod, W: Pod, E: Store<W>>(
+    how: impl Join<W>,
+    n: usize,
+    rows: &[&[S]],
+    by: (impl Load<S, W>, E),
+    outs: &mut [&mut [E::To]],
+) {
+    here(Job::new(how, n, rows, by, outs));
 }
 
 #[cfg(test)]

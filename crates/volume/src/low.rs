@@ -4,15 +4,14 @@
     reason = "inlined into code compiled for wide vectors"
 )]
 
-use crate::fold::{EdgeTaps, GROUP, Rule};
-use crate::joined::{Join, joined, stored};
+use crate::crossed::{Across, Along};
+use crate::fold::{EdgeTaps, Rule};
+use crate::joined::{Join, joined};
 use crate::keys::Keys;
 use crate::load::{Load, Plain};
 use crate::pixel::Key;
 use crate::store::Store;
 use bytemuck::Pod;
-use smallvec::SmallVec;
-use std::marker::PhantomData;
 
 /// Of two keys the smaller one.
 #[derive(Clone, Copy)]
@@ -42,32 +41,20 @@ impl<K: Key> Join<K> for Upper {
     }
 }
 
-/// True if windows of keys of so many bytes are joined along rows first. Rows of shorter ones are so quickly done that
-/// what a row costs beside its elements counts for more.
-pub(crate) fn commutes(bytes: usize) -> bool {
-    bytes >= 4
-}
-
 /// One end of the keys of a window.
 pub(crate) struct End<K, J> {
     /// Which one.
     how: J,
-    /// Points of the window along each filtered axis.
-    lens: Vec<usize>,
+    /// For each filtered axis: points of the window, and the key that stands beyond the axis.
+    axes: Vec<(usize, K)>,
     /// What keys are.
     keys: Keys,
-    kind: PhantomData<K>,
 }
 
 impl<K: Key, J: Join<K>> End<K, J> {
-    /// Of such keys, for windows of these numbers of points along the filtered axes.
-    pub(crate) fn new(how: J, keys: Keys, lens: Vec<usize>) -> End<K, J> {
-        End {
-            how,
-            lens,
-            keys,
-            kind: PhantomData,
-        }
+    /// Of such keys. For each filtered axis: points of the window, and the key that stands beyond the axis.
+    pub(crate) fn new(how: J, keys: Keys, axes: Vec<(usize, K)>) -> End<K, J> {
+        End { how, axes, keys }
     }
 }
 
@@ -100,7 +87,7 @@ where
         load: L,
         outs: &mut [&mut [K]],
     ) {
-        joined(self.how, self.lens[pass], rows, load, outs);
+        joined(self.how, self.axes[pass].0, rows, load, outs);
     }
 
     fn fold_edge<S: Pod, L: Load<S, K>>(
@@ -115,15 +102,20 @@ where
         with_bias(self.how, edge.bias[0], outs[0]);
     }
 
-    fn commutes(&self) -> bool {
-        commutes(size_of::<K>())
+    fn crosses(&self, _: usize, _: usize) -> bool {
+        true
     }
 
-    fn finish(&self, pass: usize, rows: &[&[K]], outs: &mut [&mut [u8]]) {
-        let outs = outs.iter_mut().map(|out| bytemuck::cast_slice_mut(out));
-        let mut outs: SmallVec<[&mut [K]; GROUP]> = outs.collect();
-        let as_elements = (Plain, self.keys);
-        stored(self.how, self.lens[pass], rows, as_elements, &mut outs);
+    fn outside(&self, pass: usize, _: usize) -> K {
+        self.axes[pass].1
+    }
+
+    fn along<S: Pod, L: Load<S, K>>(&self, rows: Along<'_, '_, S, K, L>) {
+        rows.join(self.how);
+    }
+
+    fn across(&self, rows: Across<'_, '_, '_, K>) {
+        rows.join(self.how, self.keys);
     }
 
     fn join(&self, rows: &[&[K]], outs: &mut [&mut [K]]) -> bool {

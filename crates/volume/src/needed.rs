@@ -80,13 +80,13 @@ pub(crate) fn long_bytes(
     planes.saturating_add(3 * threads * tiles.saturating_add(64)) + 64
 }
 
-/// Elements that the last two passes take in the other order, for each thread.
-pub(crate) fn crossed_elems(passes: &[Pass], extents: Extents<'_>) -> u64 {
+/// Elements of `size` bytes that the last two passes take in the other order, for each thread.
+pub(crate) fn crossed_elems(passes: &[Pass], size: usize, extents: Extents<'_>) -> u64 {
     let [.., across, along] = passes else {
         return 0;
     };
     let row = usize::try_from(longest_row(passes, across, extents)).unwrap_or(usize::MAX);
-    crossed::most(across.len, row, along.len) as u64
+    crossed::most(across.len, row, along.len, size) as u64
 }
 
 /// Elements of a ring of converted rows, for each thread.

@@ -18,6 +18,10 @@ pub(crate) struct Ring<'w, W> {
     rows: &'w mut [W],
     /// Elements of a row.
     row: usize,
+    /// How many rows there are.
+    count: usize,
+    /// The first coordinate, and the place of its row.
+    first: (usize, usize),
     /// The coordinates before this one are done.
     next: usize,
 }
@@ -28,32 +32,55 @@ impl<'w, W> Ring<'w, W> {
         Ring {
             rows: &mut space[..count * step(row)],
             row,
+            count,
+            first: (0, 0),
             next: 0,
         }
     }
 
+    #[inline]
     fn place(&self, at: usize) -> Range<usize> {
-        let start = at * step(self.row) % self.rows.len().max(1);
+        let (first, place) = self.first;
+        let place = place + at - first;
+        let place = place - if place < self.count { 0 } else { self.count };
+        let start = place * step(self.row);
         start..start + self.row
     }
 
-    /// Goes on to the coordinates `wanted`, not before those of the last call: `convert` gives the row of
-    /// the axis that stands at a coordinate, or what stands where there is none.
+    /// Goes on to the coordinates `wanted`, not before those of the last call. Gives those that are new.
+    pub(crate) fn entering(&mut self, wanted: Range<usize>) -> Range<usize> {
+        let (first, place) = self.first;
+        self.first = (
+            wanted.start,
+            (place + wanted.start - first) % self.count.max(1),
+        );
+        let new = self.next.max(wanted.start)..wanted.end;
+        self.next = wanted.end;
+        new
+    }
+
+    /// The same; `convert` gives the row of the axis that stands at a coordinate, or what stands where there is none.
     pub(crate) fn advance(
         &mut self,
         wanted: Range<usize>,
         places: &Places,
         mut convert: impl FnMut(Option<usize>, &mut [W]),
     ) {
-        let first = self.next.max(wanted.start);
-        for (at, row) in (first..).zip(places.rows(first..wanted.end)) {
-            let place = self.place(at);
-            convert(row, &mut self.rows[place]);
+        let new = self.entering(wanted);
+        for (at, row) in new.clone().zip(places.rows(new)) {
+            convert(row, self.at_mut(at));
         }
-        self.next = wanted.end;
+    }
+
+    /// The row at a coordinate, to be written.
+    #[inline]
+    pub(crate) fn at_mut(&mut self, at: usize) -> &mut [W] {
+        let place = self.place(at);
+        &mut self.rows[place]
     }
 
     /// The row at a coordinate.
+    #[inline]
     pub(crate) fn at(&self, at: usize) -> &[W] {
         &self.rows[self.place(at)]
     }

@@ -9,7 +9,7 @@
 use crate::around::{Piece, Pieces, pieces_behind, spans, within};
 use crate::beside::{self, Beside};
 use crate::block::{View, axis_len};
-use crate::crossed::Crossed;
+use crate::crossed::{BATCH, Crossed};
 use crate::fold::{EdgeTaps, GROUP, Rule};
 use crate::levels::{Block, Level, SHORT_ROW, blocks, in_threads, levels};
 use crate::lines::{LINE, Lines, most_results};
@@ -142,7 +142,7 @@ impl<S: Pod> Planes<'_, S> {
 }
 
 pub(crate) type Rows<'a, W> = SmallVec<[&'a [W]; 16]>;
-pub(crate) type Places<'a> = SmallVec<[&'a mut [u8]; GROUP]>;
+pub(crate) type Places<'a> = SmallVec<[&'a mut [u8]; BATCH]>;
 pub(crate) type RowsMut<'a, W> = SmallVec<[&'a mut [W]; 8]>;
 
 /// A filter in the arithmetic `W`, of elements of any dtype.

@@ -33,6 +33,12 @@ pub(crate) fn strips(work: impl Strips) {
     wide(All(work));
 }
 
+/// The same, inside of other work that is compiled for wide vectors.
+#[inline(always)]
+pub(crate) fn here(work: impl Strips) {
+    All(work).run();
+}
+
 struct All<T>(T);
 
 impl<T: Strips> All<T> {

@@ -6,12 +6,14 @@
     reason = "inlined into code compiled for wide vectors, several arrays at a time"
 )]
 
+use crate::crossed::{Across, Along};
 use crate::fold::{EdgeTaps, GROUP, Rule};
 use crate::joined::{Join, joined};
-use crate::load::{Load, Plain};
+use crate::load::{Load, Plain, each};
 use crate::means::{Long, greatest, halved, long};
 use crate::op::Mode;
 use crate::separable::Pass;
+use crate::store::Store;
 use crate::strips::{STRIP, strip, strip_mut};
 use arrayloom_cpu::{Wide, wide};
 use arrayloom_types::DType;
@@ -33,19 +35,33 @@ pub(crate) fn missing(passes: &[Pass], pass: usize, value: f64) -> f64 {
 }
 
 /// Sums that fit their numbers.
-pub(crate) struct Sums<W> {
-    /// Points of the window along each filtered axis.
-    lens: Vec<usize>,
+pub(crate) struct Sums<W, E> {
+    /// For each filtered axis: points of the window, and the number that stands beyond the axis.
+    axes: Vec<(usize, i128)>,
+    /// How sums become elements of the output, if that is done while they are in registers.
+    store: Option<E>,
     kind: PhantomData<W>,
 }
 
-impl<W> Sums<W> {
-    /// Of windows of so many points along the filtered axes.
-    pub(crate) fn new(passes: &[Pass]) -> Sums<W> {
+impl<W: Whole, E> Sums<W, E> {
+    /// For each filtered axis: points of the window, and the number that stands beyond the axis; and how sums become
+    /// elements, if that is known.
+    pub(crate) fn new(axes: Vec<(usize, i128)>, store: Option<E>) -> Sums<W, E> {
         Sums {
-            lens: passes.iter().map(|p| p.len).collect(),
+            axes,
+            store,
             kind: PhantomData,
         }
+    }
+
+    /// What `rows` rows beyond the axis of pass `pass` add to a sum, behind the first `before` passes.
+    pub(crate) fn beyond(&self, pass: usize, before: usize, rows: usize) -> W {
+        let voxels: usize = self.axes[..before]
+            .iter()
+            .map(|&(points, _)| points)
+            .product();
+        let count = i128::try_from(rows * voxels).unwrap_or(0);
+        W::narrowed(count * self.axes[pass].1)
     }
 }
 
@@ -165,7 +181,7 @@ impl<S: Pod, W: Whole, L: Load<S, W>> Wide for Roll<'_, '_, S, W, L> {
     }
 }
 
-impl<W: Whole> Rule for Sums<W> {
+impl<W: Whole, E: Store<W>> Rule for Sums<W, E> {
     type W = W;
 
     fn fold<S: Pod, L: Load<S, W>>(
@@ -175,7 +191,7 @@ impl<W: Whole> Rule for Sums<W> {
         load: L,
         outs: &mut [&mut [W]],
     ) {
-        joined(Add, self.lens[pass], rows, load, outs);
+        joined(Add, self.axes[pass].0, rows, load, outs);
     }
 
     fn fold_edge<S: Pod, L: Load<S, W>>(
@@ -192,8 +208,26 @@ impl<W: Whole> Rule for Sums<W> {
         }
     }
 
+    fn crosses(&self, across: usize, along: usize) -> bool {
+        self.store.is_some() && !self.rolls(across) && self.axes[along].0 < W::SLID
+    }
+
+    fn outside(&self, pass: usize, before: usize) -> W {
+        self.beyond(pass, before, 1)
+    }
+
+    fn along<S: Pod, L: Load<S, W>>(&self, rows: Along<'_, '_, S, W, L>) {
+        rows.join(Add);
+    }
+
+    fn across(&self, rows: Across<'_, '_, '_, W>) {
+        if let Some(store) = self.store {
+            rows.join(Add, store);
+        }
+    }
+
     fn rolls(&self, pass: usize) -> bool {
-        self.lens[pass] >= W::ROLLED
+        self.axes[pass].0 >= W::ROLLED
     }
 
     fn roll<S: Pod, L: Load<S, W>>(&self, rows: &[&[S]], load: L, outs: &mut [&mut [W]]) {
@@ -201,7 +235,7 @@ impl<W: Whole> Rule for Sums<W> {
     }
 
     fn slide(&self, pass: usize, line: &[W], out: &mut [W]) -> bool {
-        let n = self.lens[pass];
+        let n = self.axes[pass].0;
         let (Some((first, rest)), true) = (out.split_first_mut(), n >= W::SLID) else {
             return false;
         };
@@ -394,8 +428,21 @@ impl ByteMeans {
         let sum = sum + self.half;
         let mean = ((u32::from(sum) * u32::from(self.factor)) >> 16) as u16 >> self.shift;
         // Halfway, the greater neighbour was taken; an odd one gives way to the even one below.
-        let tie = self.even && mean.wrapping_mul(self.points) == sum;
-        (mean - (u16::from(tie) & mean & 1)) as u8
+        let above = if self.even {
+            u16::from(mean.wrapping_mul(self.points) == sum) & mean & 1
+        } else {
+            0
+        };
+        (mean - above) as u8
+    }
+}
+
+impl Store<u16> for ByteMeans {
+    type To = u8;
+
+    #[inline(always)]
+    fn map<const N: usize>(self, sums: [u16; N]) -> [u8; N] {
+        each(&sums, |sum| self.of(sum))
     }
 }
 
@@ -412,10 +459,7 @@ mod tests {
             .map(|row| row.map(|v| u16::try_from(v).unwrap_or(0)).collect())
             .collect();
         let rows: Vec<&[u16]> = data.iter().map(Vec::as_slice).collect();
-        let rule = Sums::<i32> {
-            lens: vec![n],
-            kind: PhantomData,
-        };
+        let rule = Sums::<i32, Plain>::new(vec![(n, 0)], None);
         let numbers = Numbers(DType::I16);
         let mut made = vec![vec![0; len]; GROUP];
         let mut outs: Vec<&mut [i32]> = made.iter_mut().map(Vec::as_mut_slice).collect();
@@ -427,14 +471,7 @@ mod tests {
             rule.fold(0, window, numbers, &mut [&mut sums]);
             assert_eq!(*rolled, sums, "output {m}");
         }
-        assert!(
-            rule.rolls(0)
-                && !Sums::<u16> {
-                    lens: vec![3],
-                    kind: PhantomData
-                }
-                .rolls(0)
-        );
+        assert!(rule.rolls(0) && !Sums::<u16, Plain>::new(vec![(3, 0)], None).rolls(0));
     }
 
     #[test]
@@ -442,10 +479,7 @@ mod tests {
         fn check<W: Whole + PartialEq + std::fmt::Debug>(number: impl Fn(usize) -> i128) {
             let line: Vec<W> = (0..200).map(|i| W::narrowed(number(i))).collect();
             for n in [W::SLID, W::SLID + 1, 150, 200] {
-                let rule = Sums::<W> {
-                    lens: vec![n],
-                    kind: PhantomData,
-                };
+                let rule = Sums::<W, Plain>::new(vec![(n, 0)], None);
                 let len = line.len() + 1 - n;
                 let (mut slid, mut joined) = (vec![W::zeroed(); len], vec![W::zeroed(); len]);
                 assert!(rule.slide(0, &line, &mut slid));
@@ -453,10 +487,7 @@ mod tests {
                 rule.fold(0, &rows, Plain, &mut [&mut joined]);
                 assert_eq!(slid, joined, "{n} points");
             }
-            let short = Sums::<W> {
-                lens: vec![W::SLID - 1],
-                kind: PhantomData,
-            };
+            let short = Sums::<W, Plain>::new(vec![(W::SLID - 1, 0)], None);
             assert!(!short.slide(0, &line, &mut [W::zeroed()]));
         }
         let number = |i: usize| (i as i128 * 7919 % 1009) - 500;

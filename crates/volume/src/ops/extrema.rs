@@ -10,7 +10,7 @@ use crate::fold::EdgeTaps;
 use crate::joined::Join;
 use crate::keys::{Keys, Order, emit_keys, key_of};
 use crate::load::Load;
-use crate::low::{End, Lower, Upper, commutes};
+use crate::low::{End, Lower, Upper};
 use crate::needed::{crossed_elems, long_bytes, ring_elems, scratch_elems};
 use crate::op::{Mode, Op, voxels, worth};
 use crate::ops::WindowAxis;
@@ -144,11 +144,11 @@ impl BoxExtremum {
         let keys = Keys { dtype, order };
         let edge_taps = |pass, there: &[usize]| self.edge_taps((pass, there), (keys, nothing));
         let emit = |found: &[&[K]], out: &mut [u8]| emit_keys(keys, found[0], out);
+        let outside = |pass: usize| match self.axes[self.passes[pass].axis].mode {
+            Mode::Constant(value) => [key_of(keys, value)],
+            _ => [nothing],
+        };
         if self.is_long() {
-            let outside = |pass: usize| match self.axes[self.passes[pass].axis].mode {
-                Mode::Constant(value) => [key_of(keys, value)],
-                _ => [nothing],
-            };
             let engine = Doubling {
                 union: Ends(how),
                 passes: &self.passes,
@@ -158,8 +158,10 @@ impl BoxExtremum {
             };
             return engine.run::<K, _>(ctx, input, keys, (out.region, out.data));
         }
+        let axes = self.passes.iter().enumerate();
+        let axes = axes.map(|(pass, p)| (p.len, outside(pass)[0]));
         let engine = Separable {
-            rule: End::new(how, keys, self.passes.iter().map(|p| p.len).collect()),
+            rule: End::new(how, keys, axes.collect()),
             passes: &self.passes,
             edge_taps: &edge_taps,
             emit: &emit,
@@ -236,11 +238,7 @@ impl Op for BoxExtremum {
         } else {
             0
         };
-        let crossed = if commutes(self.dtype.size()) {
-            crossed_elems(&self.passes, (extents, shape))
-        } else {
-            0
-        };
+        let crossed = crossed_elems(&self.passes, size, (extents, shape));
         // Where the only two passes are crossed, rows are converted in the ring of joined ones.
         let rings = match self.passes.len() {
             2 => ring.max(crossed),

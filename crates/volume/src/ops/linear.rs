@@ -12,11 +12,12 @@ use crate::doubling::{self, Doubling};
 use crate::fold::{EdgeTaps, Real};
 use crate::load::{Bytes, Load, Numbers, Plain};
 use crate::means::{Long, Total, Width, emit_means, width, width_for};
-use crate::needed::{long_bytes, scratch_elems};
+use crate::needed::{crossed_elems, long_bytes, scratch_elems};
 use crate::op::{Mode, Op, voxels, worth};
 use crate::pixel::{Pixel as _, with_pixel};
 use crate::rules::{Fir, Laplacian, is_odd};
 use crate::separable::{Ctx, Emit, Engine, Pass, Separable};
+use crate::store::Store;
 use crate::sums::{ByteMeans, Sums, Whole};
 use crate::unions::Means;
 use arrayloom_device::{Fold, Keys};
@@ -131,12 +132,15 @@ impl Linear {
         self.axes.iter().all(mean)
     }
 
+    fn modes(&self) -> impl Iterator<Item = Mode> {
+        self.axes.iter().map(|a| a.mode)
+    }
+
     /// How wide sums are and the points of the box, if this is a mean over one whose sums are exact.
     #[expect(clippy::cast_precision_loss, reason = "windows are small")]
     fn exact_sums(&self, dtype: DType) -> Option<(Width, f64)> {
         let points = self.axes.iter().map(|a| a.taps.len() as f64).product();
-        let modes = self.axes.iter().map(|a| a.mode);
-        let width = width(dtype, points, modes).filter(|_| self.is_mean());
+        let width = width(dtype, points, self.modes()).filter(|_| self.is_mean());
         width.map(|width| (width, points))
     }
 
@@ -154,7 +158,7 @@ impl Linear {
         (width, points): (Width, f64),
     ) -> Result<(), VolumeError> {
         let numbers = Numbers(input.dtype);
-        let width = width_for(width, input, points, self.axes.iter().map(|a| a.mode));
+        let width = width_for(width, input, points, self.modes());
         match (width, input.dtype.size()) {
             (Width::Long, _) => self.run_total::<u64, Long>(ctx, input, numbers, (out, points)),
             (Width::Middle, 8) => self.run_total::<u64, i64>(ctx, input, numbers, (out, points)),
@@ -167,7 +171,7 @@ impl Linear {
                     let emit = |sums: &[&[u16]], out: &mut [u8]| {
                         crate::emit::cast(sums[0], out, |sum| means.of(sum));
                     };
-                    self.sum_up::<u8, u16>(ctx, input, Bytes, (out, &emit))
+                    self.sum_up::<u8, u16, _>(ctx, input, Bytes, (out, &emit), Some(means))
                 }
                 None => self.run_total::<u8, i32>(ctx, input, numbers, (out, points)),
             },
@@ -178,7 +182,7 @@ impl Linear {
     fn byte_means(&self, from: DType, to: DType) -> Option<ByteMeans> {
         let count = self.axes.iter().map(|a| a.taps.len() as u64).product();
         let bytes = (from, to) == (DType::U8, DType::U8);
-        ByteMeans::new(count, self.axes.iter().map(|a| a.mode)).filter(|_| bytes)
+        ByteMeans::new(count, self.modes()).filter(|_| bytes)
     }
 
     fn run_total<S: Pod + Sync, W: Whole + Total>(
@@ -190,18 +194,19 @@ impl Linear {
     ) -> Result<(), VolumeError> {
         let dtype = out.dtype;
         let emit = |sums: &[&[W]], out: &mut [u8]| emit_means(dtype, points, sums[0], out);
-        self.sum_up(ctx, input, load, (out, &emit))
+        self.sum_up(ctx, input, load, (out, &emit), None::<Plain>)
     }
 
-    fn sum_up<S: Pod + Sync, W: Whole>(
+    fn sum_up<S: Pod + Sync, W: Whole, E: Store<W>>(
         &self,
         ctx: &Ctx,
         input: &View<'_>,
         load: impl Load<S, W>,
         (out, emit): (ViewMut<'_>, Emit<'_, W>),
+        store: Option<E>,
     ) -> Result<(), VolumeError> {
         let engine = Separable {
-            rule: Sums::<W>::new(&self.passes),
+            rule: self.sums(store),
             passes: &self.passes,
             edge_taps: &|pass, there: &[usize]| self.sum_taps(pass, there),
             emit,
@@ -211,23 +216,25 @@ impl Linear {
         engine.run::<S, _>(ctx, input, load, (out.region, out.data))
     }
 
-    /// What the rows that are missing of a window add to its sum.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "whole numbers, as the width of the sums says"
     )]
+    fn sums<W: Whole, E>(&self, store: Option<E>) -> Sums<W, E> {
+        let axes = self.axes.iter().map(|axis| match axis.mode {
+            Mode::Constant(value) => (axis.taps.len(), value as i128),
+            _ => (axis.taps.len(), 0),
+        });
+        Sums::new(axes.collect(), store)
+    }
+
+    /// What the rows that are missing of a window add to its sum.
     fn sum_taps<W: Whole>(&self, pass: usize, there: &[usize]) -> EdgeTaps<W> {
-        let value = match self.axes[pass].mode {
-            Mode::Constant(value) => value as i128,
-            _ => 0,
-        };
         let rows = self.passes[pass].len - there.len();
-        let voxels: usize = self.passes[..pass].iter().map(|p| p.len).product();
-        let count = i128::try_from(rows * voxels).unwrap_or(0);
         EdgeTaps {
             places: there.to_vec(),
             taps: [Vec::new(), Vec::new()],
-            bias: [W::narrowed(count * value); 2],
+            bias: [self.sums::<W, Plain>(None).beyond(pass, pass, rows); 2],
         }
     }
 
@@ -514,7 +521,15 @@ impl Op for Linear {
     fn scratch(&self, extents: &[i64], shape: &[i64], threads: usize) -> u64 {
         let threads = worth(threads, voxels(extents), self.cost_ns()) as u64;
         // Two numbers of a Laplacian, or one sum of 128 bits.
-        let short = threads * (8 * scratch_elems(&self.passes, 2, (extents, shape)) + 64);
+        let rows = 8 * scratch_elems(&self.passes, 2, (extents, shape)) + 64;
+        // Sums of bytes are crossed.
+        let size = size_of::<u16>();
+        let crossed = if self.is_mean() {
+            size as u64 * crossed_elems(&self.passes, size, (extents, shape))
+        } else {
+            0
+        };
+        let short = threads * (rows + crossed);
         if !self.is_long() {
             return short;
         }
