@@ -16,6 +16,7 @@ True
 """
 
 import importlib
+import inspect
 import math
 from typing import Any, cast
 
@@ -39,6 +40,11 @@ class _Kind(type):
         drawn = args[0] if args else kwargs.get("bit_generator")
         kind = _Counted if cls is Generator and isinstance(drawn, _numpy.Philox) else cls
         return type.__call__(kind, *args, **kwargs)
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """What `inspect` tells of the class."""
+        return inspect.signature(cls.__bases__[0])
 
     def __instancecheck__(cls, instance: object) -> bool:  # pyright: ignore[reportImplicitOverride]
         return isinstance(instance, cls.__bases__[0])

@@ -11,6 +11,7 @@
 
 use crate::lazy_type::slot;
 use crate::slot::{enter, equality, lend, object, owned};
+use pyo3::exceptions::PyAttributeError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -234,22 +235,35 @@ unsafe extern "C" fn repr(this: *mut PyObject) -> *mut PyObject {
     object(|py| Ok(unsafe { theirs(py, this) }.repr()?.into_any()))
 }
 
-/// Attributes are those of ours, but for how it is pickled.
+/// Attributes are those of ours, but for how it is pickled and what parameters it has.
 unsafe extern "C" fn attribute(this: *mut PyObject, name: *mut PyObject) -> *mut PyObject {
     // SAFETY: names of attributes are strings.
-    let pickles = unsafe { ffi::PyUnicode_CompareWithASCIIString(name, REDUCE.as_ptr()) } == 0;
+    let is_named =
+        |text: &CStr| unsafe { ffi::PyUnicode_CompareWithASCIIString(name, text.as_ptr()) } == 0;
+    if is_named(REDUCE) {
+        // SAFETY: a live object and a name.
+        return unsafe { ffi::PyObject_GenericGetAttr(this, name) };
+    }
+    if is_named(SIGNATURE) {
+        // SAFETY: the interpreter lends a twin.
+        return object(|py| parameters(&unsafe { theirs(py, this) }));
+    }
     // SAFETY: the interpreter asks a twin.
     let ours = unsafe { is(this) }.ours;
-    if pickles {
-        // SAFETY: a live object and a name.
-        unsafe { ffi::PyObject_GenericGetAttr(this, name) }
-    } else {
-        // SAFETY: as above.
-        unsafe { ffi::PyObject_GetAttr(ours, name) }
-    }
+    // SAFETY: a live object and a name.
+    unsafe { ffi::PyObject_GetAttr(ours, name) }
 }
 
 const REDUCE: &CStr = c"__reduce_ex__";
+const SIGNATURE: &CStr = c"__signature__";
+
+/// The parameters of NumPy's callable, for `inspect`; those of some functions are not known.
+fn parameters<'py>(theirs: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let inspect = theirs.py().import("inspect")?;
+    inspect
+        .call_method1("signature", (theirs,))
+        .map_err(|unknown| PyAttributeError::new_err(unknown.to_string()))
+}
 
 /// A pickle names NumPy's callable, and is read without arrayloom too: a copy of a function is the function.
 unsafe extern "C" fn reduce(this: *mut PyObject, _protocol: *mut PyObject) -> *mut PyObject {
