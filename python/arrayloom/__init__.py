@@ -119,6 +119,10 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - NumPy's names are of every 
     """Names that are made on demand, NumPy's among them."""
     if name == "random":
         return importlib.import_module("arrayloom.random")
+    if name.startswith("__") and name in globals():
+        # A copy of this namespace asks for what it does not have itself.
+        message = f"module {__name__!r} has no attribute {name!r} to be made"
+        raise AttributeError(message)
     home = _ON_DEMAND.get(name)
     return getattr(_numpy if home is None else importlib.import_module(home), name)
 

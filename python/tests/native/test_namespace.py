@@ -1,6 +1,8 @@
 """The package stands in for NumPy: same names, same objects, same submodules."""
 
 import importlib
+import sys
+import types
 
 import numpy
 import pytest
@@ -52,3 +54,18 @@ def test_a_module_that_nobody_has():
 def test_a_name_that_nobody_has():
     with pytest.raises(AttributeError):
         _ = np.nonsense
+
+
+def test_a_copy_of_the_namespace_is_imported_as_one_of_numpys(monkeypatch):
+    """Star imports ask `__getattr__` for an `__all__` that the copy does not have, as `autograd.numpy` has none."""
+    for module in (np, numpy):
+        copy = types.ModuleType("copied_namespace")
+        vars(copy).update({name: f for name, f in vars(module).items() if callable(f)})
+        monkeypatch.setitem(sys.modules, "copied_namespace", copy)
+        names = {"linalg": "mine"}
+        exec("from copied_namespace import *", names)
+        assert names["linalg"] == "mine"
+        assert names["cos"] is module.cos
+        for name in ("__all__", "__file__", "__path__", "__version__"):
+            with pytest.raises(AttributeError, match=name):
+                getattr(copy, name)
