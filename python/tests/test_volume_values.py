@@ -79,6 +79,8 @@ BOXES = {
     "minimum": lambda m, x, **to: m.minimum_filter(x, 3, **to),
     "maximum": lambda m, x, **to: m.maximum_filter(x, 9, **to),
     "erosion": lambda m, x, **to: m.grey_erosion(x, 5, **to),
+    "dilation": lambda m, x, **to: m.grey_dilation(x, 3, **to),
+    "gradient": lambda m, x, **to: m.morphological_gradient(x, 3, **to),
 }
 
 
@@ -97,6 +99,35 @@ def test_each_axis_has_its_own_mode(shape, dtype):
             mean = nd.uniform_filter(x.astype("f8"), 3, **to)
             if dtype == "u1":
                 assert np.array_equal(f.uniform_filter(x, 3, **to), np.rint(mean)), to
+
+
+SQUARES = [(3, 3), (1, 3, 3), (3, 1, 3), (5, 5), (1, 5, 5), (5, 1, 5)]
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i4", "u8", "f2", "f4", "f8"])
+@pytest.mark.parametrize("size", SQUARES)
+def test_medians_of_squares(size, dtype):
+    """Rows of a vector and more have a way of their own, some windows at a time; a NaN is every median's that sees it."""
+    random = np.random.default_rng(9)
+    shape = {2: (37, 131), 3: (6, 11, 70)}[len(size)]
+    for mode in ["reflect", "constant", "wrap"]:
+        x = random.integers(0, 100, shape).astype(dtype)
+        wide = x.astype("f8")
+        assert np.array_equal(
+            f.median_filter(x, size, mode=mode), nd.median_filter(wide, size, mode=mode)
+        ), mode
+    gap = np.zeros((4, 3), bool)
+    gap[[0, 1, 3]] = True
+    if len(size) == 2:
+        assert np.array_equal(
+            f.median_filter(x, footprint=gap), nd.median_filter(wide, footprint=gap)
+        )
+    if np.dtype(dtype).kind == "f":
+        x[random.random(shape) < 0.02] = np.nan
+        padded = np.pad(x, [(n // 2, n // 2) for n in size], "symmetric")
+        windows = np.lib.stride_tricks.sliding_window_view(padded, size)
+        wanted = np.median(windows, axis=tuple(range(-len(size), 0)))
+        assert np.array_equal(f.median_filter(x, size), wanted, equal_nan=True)
 
 
 IN_DOUBLES = {

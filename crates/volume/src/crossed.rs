@@ -1,7 +1,8 @@
 //! The last two passes in the other order, where grouping does not matter and the last one goes along lines: a row is
 //! converted, padded and joined along itself once, and the results lie in a [`Ring`] from which the pass across rows makes
 //! the output at once. So nothing is written between the passes but what the level-1 cache holds. Several rows are made
-//! at a time, and share what a call costs.
+//! at a time, and share what a call costs. Windows of 3 x 3 points are joined as a whole, from rows that are padded and no
+//! more: all that neighbours have in common stays in registers.
 //!
 //! Voxels that do not exist are filled in: no window is incomplete.
 #![expect(
@@ -11,10 +12,10 @@
 
 use crate::around::Piece;
 use crate::fold::{GROUP, Rule};
-use crate::joined::{Join, stored_here};
+use crate::joined::{Both, Join, Merge, merged_here, stored_here};
 use crate::levels::{Level, SHORT_ROW};
 use crate::lines::LINE;
-use crate::load::{Load, Plain};
+use crate::load::Load;
 use crate::places::Places;
 use crate::ring::{self, Ring};
 use crate::separable::{Out, Planes, Separable};
@@ -55,9 +56,34 @@ pub(crate) fn most(len: usize, row: usize, along: usize, size: usize) -> usize {
     if row < SHORT_ROW {
         return 0;
     }
+    if are_near(len, along) {
+        return joined_elems(len, padded_row(row.min(MOST) + along), size).min(MOST);
+    }
     let line = row.saturating_add(along + spare(size));
     let parts = LINE.min(row) + along;
     joined_elems(len, row.min(MOST), size).min(MOST) + line + parts
+}
+
+/// True if windows of so many rows and points along them are joined as a whole.
+pub(crate) fn are_near(across: usize, along: usize) -> bool {
+    (across, along) == (NEAR, NEAR)
+}
+
+/// Points of such windows along an axis.
+const NEAR: usize = 3;
+
+/// Elements that a padded line of so many takes in a ring, where each begins with a line of the cache.
+fn padded_row(len: usize) -> usize {
+    len.next_multiple_of(LINE_BYTES)
+}
+
+/// Elements of a row of the ring.
+fn ring_row<W>(across: &Level<W>, along: &Level<W>) -> usize {
+    if are_near(across.len, along.len) {
+        padded_row(along.places.len())
+    } else {
+        along.n_out
+    }
 }
 
 /// Buffers of crossed passes.
@@ -76,25 +102,53 @@ impl<W: Pod> Crossed<W> {
         (across, along): (&Level<W>, &Level<W>),
     ) -> Result<Crossed<W>, VolumeError> {
         let row = along.n_out;
+        let ring = joined_elems(across.len, ring_row(across, along), size_of::<W>());
+        let (line, parts) = if are_near(across.len, along.len) {
+            (0, 0)
+        } else {
+            let line = along.places.len() + spare(size_of::<W>());
+            (line, LINE.min(row) + along.len)
+        };
         Ok(Crossed {
-            ring: Scratch::new(meter, joined_elems(across.len, row, size_of::<W>()))?,
-            line: Scratch::new(meter, along.places.len() + spare(size_of::<W>()))?,
-            parts: Scratch::new(meter, LINE.min(row) + along.len)?,
+            ring: Scratch::new(meter, ring)?,
+            line: Scratch::new(meter, line)?,
+            parts: Scratch::new(meter, parts)?,
         })
     }
 }
 
-/// Rows that become numbers, are padded, and are joined along themselves.
-pub(crate) struct Along<'a, 'w, S, W, L> {
+/// Rows that become numbers, and are padded.
+struct Padded<'a, S, W, L> {
     source: &'a Planes<'a, S>,
     load: L,
-    /// Which rows: those at some coordinates of the axis across them.
-    at: Range<usize>,
+    /// The rows at coordinates of the axis across them.
     places: &'a Places,
-    windows: &'a Level<W>,
-    margins: &'a Margins,
+    margins: Margins,
     /// What stands for voxels that do not exist: across rows, and along them.
     outside: [W; 2],
+}
+
+impl<S: Pod, W: Pod, L: Load<S, W>> Padded<'_, S, W, L> {
+    /// Writes the row at a coordinate to a line.
+    fn fill(&self, at: usize, line: &mut [W]) {
+        let row = self.places.row(at);
+        wide(Filling {
+            row: row.map(|row| &self.source.data[0][row * self.source.row..]),
+            pieces: self.source.pieces,
+            load: self.load,
+            nothing: self.outside[0],
+            numbers: &mut line[self.margins.row.clone()],
+        });
+        self.margins.fill(line, self.outside[1]);
+    }
+}
+
+/// Padded rows that are joined along themselves.
+pub(crate) struct Along<'a, 'w, S, W, L> {
+    rows: &'a Padded<'a, S, W, L>,
+    /// Which ones: those at some coordinates of the axis across them.
+    at: Range<usize>,
+    windows: &'a Level<W>,
     /// Room for a padded line and [`spare`] elements.
     line: &'a mut [W],
     parts: &'a mut [W],
@@ -151,22 +205,13 @@ fn spare(size: usize) -> usize {
 impl<S: Pod, W: Pod, L: Load<S, W>> Along<'_, '_, S, W, L> {
     /// Joins them in this way.
     pub(crate) fn join(self, how: impl Join<W>) {
-        let (margins, level) = (self.margins, self.windows);
-        let line = margins.line(self.line);
+        let line = self.rows.margins.line(self.line);
         for at in self.at {
-            let row = self.places.row(at);
-            wide(Filling {
-                row: row.map(|row| &self.source.data[0][row * self.source.row..]),
-                pieces: self.source.pieces,
-                load: self.load,
-                nothing: self.outside[0],
-                numbers: &mut line[margins.row.clone()],
-            });
-            margins.fill(line, self.outside[1]);
+            self.rows.fill(at, line);
             wide(Joining {
                 how,
                 line,
-                level,
+                level: self.windows,
                 parts: self.parts,
                 out: self.ring.at_mut(at),
             });
@@ -272,8 +317,8 @@ impl<W: Pod, J: Join<W>> Strips for Line<'_, W, J> {
     }
 }
 
-/// Joined rows that are joined with their neighbours.
-pub(crate) struct Across<'a, 'w, 'o, W> {
+/// Rows of which `ALONG` neighbours are joined: one, where that is done, or all points of a window along them.
+pub(crate) struct Across<'a, 'w, 'o, W, const ALONG: usize> {
     /// Rows of a window.
     len: usize,
     ring: &'a Ring<'w, W>,
@@ -282,8 +327,11 @@ pub(crate) struct Across<'a, 'w, 'o, W> {
     outs: &'a mut [&'o mut [u8]],
 }
 
-impl<W: Pod> Across<'_, '_, '_, W> {
-    /// Joins them in this way, into elements.
+/// Padded rows of windows that are joined as a whole.
+pub(crate) type Near<'a, 'w, 'o, W> = Across<'a, 'w, 'o, W, NEAR>;
+
+impl<'a, 'o, W: Pod, const ALONG: usize> Across<'a, '_, 'o, W, ALONG> {
+    /// Joins windows in this way, into elements.
     pub(crate) fn join(self, how: impl Join<W>, store: impl Store<W>) {
         wide(Finishing {
             rows: self,
@@ -291,38 +339,82 @@ impl<W: Pod> Across<'_, '_, '_, W> {
             store,
         });
     }
+
+    /// Joins them in two ways, into elements.
+    pub(crate) fn join_both(self, both: Both<impl Join<W>, impl Join<W>>, merge: impl Merge<W>) {
+        wide(Merging {
+            rows: self,
+            both,
+            merge,
+        });
+    }
+
+    /// All rows, and the outputs.
+    fn parts<To: Pod>(self) -> (Rows<'a, W>, OutsOf<'a, To>)
+    where
+        'o: 'a,
+    {
+        let read = self.first..self.first + self.outs.len() + self.len - 1;
+        let outs = self.outs.iter_mut();
+        (
+            read.map(|at| self.ring.at(at)).collect(),
+            outs.map(|out| bytemuck::cast_slice_mut(out)).collect(),
+        )
+    }
+
+    /// The outputs, as many at a time as share rows, and the last ones by themselves.
+    fn groups(&self) -> impl Iterator<Item = Range<usize>> + use<W, ALONG> {
+        let pairs = size_of::<W>() >= 4 && self.len <= PAIRS && ALONG == 1;
+        let (count, most) = (self.outs.len(), if pairs { 2 } else { GROUP });
+        let whole = count / most * most;
+        let groups = (0..whole).step_by(most).map(move |at| at..at + most);
+        groups.chain((whole..count).map(|at| at..at + 1))
+    }
 }
 
-struct Finishing<'a, 'w, 'o, W, J, E> {
-    rows: Across<'a, 'w, 'o, W>,
+type Rows<'a, W> = SmallVec<[&'a [W]; 2 * BATCH]>;
+type OutsOf<'a, To> = SmallVec<[&'a mut [To]; BATCH]>;
+
+struct Finishing<'a, 'w, 'o, W, J, E, const ALONG: usize> {
+    rows: Across<'a, 'w, 'o, W, ALONG>,
     how: J,
     store: E,
 }
 
-impl<W: Pod, J: Join<W>, E: Store<W>> Wide for Finishing<'_, '_, '_, W, J, E> {
+impl<W: Pod, J: Join<W>, E: Store<W>, const ALONG: usize> Wide
+    for Finishing<'_, '_, '_, W, J, E, ALONG>
+{
     type Out = ();
 
     #[inline(always)]
     fn run(self) {
-        let Across {
-            len,
-            ring,
-            first,
-            outs,
-        } = self.rows;
-        let pairs = size_of::<W>() >= 4 && len <= PAIRS;
-        let most = if pairs { 2 } else { GROUP };
-        let read = first..first + outs.len() + len - 1;
-        let rows: SmallVec<[&[W]; 2 * BATCH]> = read.map(|at| ring.at(at)).collect();
-        let outs = outs.iter_mut().map(|out| bytemuck::cast_slice_mut(out));
-        let mut outs: SmallVec<[&mut [E::To]; BATCH]> = outs.collect();
-        let mut done = 0;
-        while done < outs.len() {
-            let count = if done + most <= outs.len() { most } else { 1 };
-            let rows = &rows[done..done + count + len - 1];
-            let by = (Plain, self.store);
-            stored_here(self.how, len, rows, by, &mut outs[done..done + count]);
-            done += count;
+        let (groups, len) = (self.rows.groups(), self.rows.len);
+        let (rows, mut outs) = self.rows.parts();
+        for group in groups {
+            let read = &rows[group.start..group.end + len - 1];
+            stored_here::<W, J, E, ALONG>(self.how, len, read, self.store, &mut outs[group]);
+        }
+    }
+}
+
+struct Merging<'a, 'w, 'o, W, A, B, M, const ALONG: usize> {
+    rows: Across<'a, 'w, 'o, W, ALONG>,
+    both: Both<A, B>,
+    merge: M,
+}
+
+impl<W: Pod, A: Join<W>, B: Join<W>, M: Merge<W>, const ALONG: usize> Wide
+    for Merging<'_, '_, '_, W, A, B, M, ALONG>
+{
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let (groups, len) = (self.rows.groups(), self.rows.len);
+        let (rows, mut outs) = self.rows.parts();
+        for group in groups {
+            let read = &rows[group.start..group.end + len - 1];
+            merged_here::<W, A, B, M, ALONG>(self.both, len, read, self.merge, &mut outs[group]);
         }
     }
 }
@@ -335,7 +427,7 @@ impl<R: Rule> Separable<'_, R> {
             && (along.row, along.outer) == (1, 1)
             && along.n_out > 0
             && along.all_rows().is_some()
-            && joined_elems(across.len, along.n_out, size_of::<R::W>()) <= MOST
+            && joined_elems(across.len, ring_row(across, along), size_of::<R::W>()) <= MOST
     }
 
     /// The outputs `range` across rows.
@@ -347,25 +439,40 @@ impl<R: Rule> Separable<'_, R> {
         out: &mut Out<'_>,
         space: &mut Crossed<R::W>,
     ) {
-        let (row, bytes) = (along.n_out, along.n_out * self.out_size);
-        let (size, margins) = (batch(size_of::<R::W>()), Margins::new(along));
-        let outside = [across, along].map(|level| self.rule.outside(level.pass, across.pass));
+        let (size, bytes) = (batch(size_of::<R::W>()), along.n_out * self.out_size);
+        let rows = Padded {
+            source,
+            load,
+            places: &across.places,
+            margins: Margins::new(along),
+            outside: [across, along].map(|level| self.rule.outside(level.pass, across.pass)),
+        };
+        let (near, row) = (are_near(across.len, along.len), ring_row(across, along));
         let mut ring = Ring::new(space.ring.get_mut(), across.len + size - 1, row);
         for first in range.clone().step_by(size) {
             let end = (first + size).min(range.end);
+            let new = ring.entering(first..end + across.len - 1);
+            let mut outs = out.places(first - range.start..end - range.start, bytes);
+            if near {
+                for at in new {
+                    rows.fill(at, &mut ring.at_mut(at)[..rows.margins.padded]);
+                }
+                self.rule.near(Across {
+                    len: across.len,
+                    ring: &ring,
+                    first,
+                    outs: &mut outs,
+                });
+                continue;
+            }
             self.rule.along(Along {
-                source,
-                load,
-                at: ring.entering(first..end + across.len - 1),
-                places: &across.places,
+                rows: &rows,
+                at: new,
                 windows: along,
-                margins: &margins,
-                outside,
                 line: space.line.get_mut(),
                 parts: space.parts.get_mut(),
                 ring: &mut ring,
             });
-            let mut outs = out.places(first - range.start..end - range.start, bytes);
             self.rule.across(Across {
                 len: across.len,
                 ring: &ring,

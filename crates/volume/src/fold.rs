@@ -8,7 +8,7 @@
     reason = "inlined into code compiled for wide vectors"
 )]
 
-use crate::crossed::{Across, Along};
+use crate::crossed::{Across, Along, Near};
 use crate::load::Load;
 use bytemuck::{Pod, Zeroable as _};
 
@@ -61,8 +61,8 @@ pub(crate) trait Rule: Sync {
     );
 
     /// True if these two passes, the last ones, are taken crosswise: the order and the grouping of what is joined do not
-    /// matter, voxels that do not exist are like any others, and it pays. Rules that say so have the three functions
-    /// that follow.
+    /// matter, voxels that do not exist are like any others, and it pays. Rules that say so have the four functions
+    /// that follow; those that say so of windows that are near need the first and the last of them alone.
     fn crosses(&self, _across: usize, _along: usize) -> bool {
         false
     }
@@ -76,7 +76,10 @@ pub(crate) trait Rule: Sync {
     fn along<S: Pod, L: Load<S, Self::W>>(&self, _rows: Along<'_, '_, S, Self::W, L>) {}
 
     /// Joins such rows with their neighbours into elements of the output.
-    fn across(&self, _rows: Across<'_, '_, '_, Self::W>) {}
+    fn across(&self, _rows: Across<'_, '_, '_, Self::W, 1>) {}
+
+    /// Joins rows along themselves and with their neighbours into elements of the output.
+    fn near(&self, _rows: Near<'_, '_, '_, Self::W>) {}
 
     /// True if sums of windows along pass `pass` are quicker made from those of the windows before.
     fn rolls(&self, _pass: usize) -> bool {

@@ -24,40 +24,51 @@ pub(crate) trait Join<W>: Copy {
     fn join<const N: usize>(self, a: [W; N], b: [W; N]) -> [W; N];
 }
 
-/// Full windows of `n` rows: one output, or four neighbours.
-struct Job<'a, 'o, S, W, L, J, E: Store<W>> {
+/// Two ways to join, of what merges both into elements.
+#[derive(Clone, Copy)]
+pub(crate) struct Both<A, B>(pub(crate) A, pub(crate) B);
+
+/// How what was joined in two ways becomes elements.
+pub(crate) trait Merge<W>: Copy + Sync {
+    /// An element.
+    type To: Pod;
+
+    /// The elements of `N` pairs of numbers.
+    fn map<const N: usize>(self, first: [W; N], second: [W; N]) -> [Self::To; N];
+}
+
+/// Full windows of `n` rows, of which `ALONG` neighbours in a row are joined first.
+struct Windows<'a, S, W, L, J, const ALONG: usize> {
     how: J,
     n: usize,
     rows: &'a [&'a [S]],
     load: L,
-    store: E,
-    outs: &'a mut [&'o mut [E::To]],
     kind: PhantomData<W>,
 }
 
-impl<'a, 'o, S: Pod, W: Pod, L: Load<S, W>, J: Join<W>, E: Store<W>> Job<'a, 'o, S, W, L, J, E> {
+impl<'a, S: Pod, W: Pod, L: Load<S, W>, J: Join<W>, const ALONG: usize>
+    Windows<'a, S, W, L, J, ALONG>
+{
     #[inline(always)]
-    fn new(
-        how: J,
-        n: usize,
-        rows: &'a [&'a [S]],
-        (load, store): (L, E),
-        outs: &'a mut [&'o mut [E::To]],
-    ) -> Self {
-        Job {
+    fn new(how: J, n: usize, rows: &'a [&'a [S]], load: L) -> Self {
+        Windows {
             how,
             n,
             rows,
             load,
-            store,
-            outs,
             kind: PhantomData,
         }
     }
 
     #[inline(always)]
     fn row<const N: usize>(&self, row: usize, at: usize) -> [W; N] {
-        self.how.lift(self.load.map(strip(self.rows[row], at)))
+        let row = self.rows[row];
+        let mut all = self.how.lift(self.load.map(strip(row, at)));
+        for t in 1..ALONG {
+            let next = self.how.lift(self.load.map(strip(row, at + t)));
+            all = self.how.join(all, next);
+        }
+        all
     }
 
     /// The rows `from..to` joined; at least one.
@@ -73,7 +84,7 @@ impl<'a, 'o, S: Pod, W: Pod, L: Load<S, W>, J: Join<W>, E: Store<W>> Job<'a, 'o,
     /// Four neighbouring windows of at least three rows: of `n - 3` rows that all of them have, and of
     /// the three on either side.
     #[inline(always)]
-    fn four<const N: usize>(&mut self, at: usize) {
+    fn four<const N: usize>(&self, at: usize) -> [[W; N]; GROUP] {
         let (n, how) = (self.n, self.how);
         let (first, second, third) = (self.row::<N>(0, at), self.row(1, at), self.row(2, at));
         let (after, next) = (self.row::<N>(n, at), self.row(n + 1, at));
@@ -91,24 +102,55 @@ impl<'a, 'o, S: Pod, W: Pod, L: Load<S, W>, J: Join<W>, E: Store<W>> Job<'a, 'o,
         }
         a = how.join(a, first);
         d = how.join(d, self.row(n + 2, at));
-        for (out, found) in self.outs.iter_mut().zip([a, b, c, d]) {
-            *strip_mut(out, at) = self.store.map(found);
-        }
+        [a, b, c, d]
     }
 
     /// Two neighbouring windows of at least two rows.
     #[inline(always)]
-    fn two<const N: usize>(&mut self, at: usize) {
+    fn two<const N: usize>(&self, at: usize) -> [[W; N]; 2] {
         let middle = self.span::<N>(1, self.n, at);
         let a = self.how.join(self.row(0, at), middle);
         let b = self.how.join(middle, self.row(self.n, at));
-        for (out, found) in self.outs.iter_mut().zip([a, b]) {
+        [a, b]
+    }
+}
+
+/// Elements of one output, or of some neighbours.
+struct Job<'a, 'o, S, W, L, J, E: Store<W>, const ALONG: usize> {
+    windows: Windows<'a, S, W, L, J, ALONG>,
+    store: E,
+    outs: &'a mut [&'o mut [E::To]],
+}
+
+impl<'a, 'o, S: Pod, W: Pod, L: Load<S, W>, J: Join<W>, E: Store<W>, const ALONG: usize>
+    Job<'a, 'o, S, W, L, J, E, ALONG>
+{
+    #[inline(always)]
+    fn new(
+        how: J,
+        n: usize,
+        rows: &'a [&'a [S]],
+        (load, store): (L, E),
+        outs: &'a mut [&'o mut [E::To]],
+    ) -> Self {
+        Job {
+            windows: Windows::new(how, n, rows, load),
+            store,
+            outs,
+        }
+    }
+
+    #[inline(always)]
+    fn put<const N: usize, const M: usize>(&mut self, at: usize, found: [[W; N]; M]) {
+        for (out, found) in self.outs.iter_mut().zip(found) {
             *strip_mut(out, at) = self.store.map(found);
         }
     }
 }
 
-impl<S: Pod, W: Pod, L: Load<S, W>, J: Join<W>, E: Store<W>> Strips for Job<'_, '_, S, W, L, J, E> {
+impl<S: Pod, W: Pod, L: Load<S, W>, J: Join<W>, E: Store<W>, const ALONG: usize> Strips
+    for Job<'_, '_, S, W, L, J, E, ALONG>
+{
     const BYTES: usize = size_of::<W>();
 
     #[inline(always)]
@@ -118,17 +160,87 @@ impl<S: Pod, W: Pod, L: Load<S, W>, J: Join<W>, E: Store<W>> Strips for Job<'_, 
 
     #[inline(always)]
     fn at<const N: usize>(&mut self, at: usize) {
-        if self.outs.len() == GROUP && self.n >= 3 {
-            self.four::<N>(at);
+        let n = self.windows.n;
+        if self.outs.len() == GROUP && n >= 3 {
+            self.put::<N, _>(at, self.windows.four(at));
             return;
         }
-        if self.outs.len() == 2 && self.n >= 2 {
-            self.two::<N>(at);
+        if self.outs.len() == 2 && n >= 2 {
+            self.put::<N, _>(at, self.windows.two(at));
             return;
         }
         for m in 0..self.outs.len() {
-            let found = self.span::<N>(m, m + self.n, at);
+            let found = self.windows.span::<N>(m, m + n, at);
             *strip_mut(self.outs[m], at) = self.store.map(found);
+        }
+    }
+}
+
+/// The same of windows that are joined in two ways.
+struct Merged<'a, 'o, W, A, B, M: Merge<W>, const ALONG: usize> {
+    first: Windows<'a, W, W, Plain, A, ALONG>,
+    second: Windows<'a, W, W, Plain, B, ALONG>,
+    merge: M,
+    outs: &'a mut [&'o mut [M::To]],
+}
+
+impl<'a, 'o, W: Pod, A: Join<W>, B: Join<W>, M: Merge<W>, const ALONG: usize>
+    Merged<'a, 'o, W, A, B, M, ALONG>
+{
+    #[inline(always)]
+    fn new(
+        both: Both<A, B>,
+        n: usize,
+        rows: &'a [&'a [W]],
+        merge: M,
+        outs: &'a mut [&'o mut [M::To]],
+    ) -> Self {
+        Merged {
+            first: Windows::new(both.0, n, rows, Plain),
+            second: Windows::new(both.1, n, rows, Plain),
+            merge,
+            outs,
+        }
+    }
+
+    #[inline(always)]
+    fn put<const N: usize, const C: usize>(
+        &mut self,
+        at: usize,
+        first: [[W; N]; C],
+        second: [[W; N]; C],
+    ) {
+        for ((out, first), second) in self.outs.iter_mut().zip(first).zip(second) {
+            *strip_mut(out, at) = self.merge.map(first, second);
+        }
+    }
+}
+
+impl<W: Pod, A: Join<W>, B: Join<W>, M: Merge<W>, const ALONG: usize> Strips
+    for Merged<'_, '_, W, A, B, M, ALONG>
+{
+    const BYTES: usize = size_of::<W>();
+
+    #[inline(always)]
+    fn elems(&self) -> usize {
+        self.outs[0].len()
+    }
+
+    #[inline(always)]
+    fn at<const N: usize>(&mut self, at: usize) {
+        let n = self.first.n;
+        if self.outs.len() == GROUP && n >= 3 {
+            self.put::<N, _>(at, self.first.four(at), self.second.four(at));
+            return;
+        }
+        if self.outs.len() == 2 && n >= 2 {
+            self.put::<N, _>(at, self.first.two(at), self.second.two(at));
+            return;
+        }
+        for m in 0..self.outs.len() {
+            let first = self.first.span::<N>(m, m + n, at);
+            let second = self.second.span::<N>(m, m + n, at);
+            *strip_mut(self.outs[m], at) = self.merge.map(first, second);
         }
     }
 }
@@ -152,19 +264,37 @@ pub(crate) fn stored<S: Pod, W: Pod, E: Store<W>>(
     by: (impl Load<S, W>, E),
     outs: &mut [&mut [E::To]],
 ) {
-    strips(Job::new(how, n, rows, by, outs));
+    strips(Job::<_, _, _, _, _, 1>::new(how, n, rows, by, outs));
 }
 
-/// The same, inside of other work that is compiled for wide vectors.
+/// The same of rows of which `ALONG` neighbours are joined, too; inside of other work that is compiled for wide vectors.
 #[inline(always)]
-pub(crate) fn stored_here<S: Pod, W: Pod, E: Store<W>>(
-    how: impl Join<W>,
+pub(crate) fn stored_here<W: Pod, J: Join<W>, E: Store<W>, const ALONG: usize>(
+    how: J,
     n: usize,
-    rows: &[&[S]],
-    by: (impl Load<S, W>, E),
+    rows: &[&[W]],
+    store: E,
     outs: &mut [&mut [E::To]],
 ) {
-    here(Job::new(how, n, rows, by, outs));
+    here(Job::<W, W, Plain, J, E, ALONG>::new(
+        how,
+        n,
+        rows,
+        (Plain, store),
+        outs,
+    ));
+}
+
+/// Joins rows, of which `ALONG` neighbours are joined, too, in two ways into elements; inside of other work.
+#[inline(always)]
+pub(crate) fn merged_here<W: Pod, A: Join<W>, B: Join<W>, M: Merge<W>, const ALONG: usize>(
+    both: Both<A, B>,
+    n: usize,
+    rows: &[&[W]],
+    merge: M,
+    outs: &mut [&mut [M::To]],
+) {
+    here(Merged::<W, A, B, M, ALONG>::new(both, n, rows, merge, outs));
 }
 
 #[cfg(test)]

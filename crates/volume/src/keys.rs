@@ -1,7 +1,7 @@
 //! Integers that sort as elements do, for filters that pick a value: elements as keys, and keys as elements. As in
 //! `load.rs`, elements are raw words, and what they mean is asked once for a strip.
 
-use crate::load::{Load, each, row};
+use crate::load::{Load, each, every, row};
 use crate::pixel::{Key, Pixel, with_pixel};
 use crate::store::Store;
 use arrayloom_types::{DType, Kind};
@@ -61,6 +61,16 @@ macro_rules! keys {
                 match self.dtype {
                     $(DType::$name => each(from, |v| bytemuck::cast::<$raw, $t>(v).key(first) ^ mask),)*
                     _ => each(from, |v| v ^ mask),
+                }
+            }
+
+            #[inline(always)]
+            fn row(self, from: &[$raw], to: &mut [$raw]) {
+                let first = self.order == Order::Lowest;
+                let mask = if self.order == Order::Highest { <$raw>::MAX } else { 0 };
+                match self.dtype {
+                    $(DType::$name => every(from, to, |v| bytemuck::cast::<$raw, $t>(v).key(first) ^ mask),)*
+                    _ => every(from, to, |v| v ^ mask),
                 }
             }
         }

@@ -65,7 +65,7 @@ pub(crate) fn each<S: Copy, W: Pod, const N: usize>(
 
 /// The same for a row, of any length.
 #[inline(always)]
-fn every<S: Copy, W>(from: &[S], to: &mut [W], with: impl Fn(S) -> W) {
+pub(crate) fn every<S: Copy, W>(from: &[S], to: &mut [W], with: impl Fn(S) -> W) {
     for (to, &from) in to.iter_mut().zip(from) {
         *to = with(from);
     }

@@ -4,7 +4,7 @@
     reason = "inlined into code compiled for wide vectors"
 )]
 
-use crate::crossed::{Across, Along};
+use crate::crossed::{Across, Along, Near};
 use crate::fold::{EdgeTaps, Rule};
 use crate::joined::{Join, joined};
 use crate::keys::Keys;
@@ -114,7 +114,11 @@ where
         rows.join(self.how);
     }
 
-    fn across(&self, rows: Across<'_, '_, '_, K>) {
+    fn across(&self, rows: Across<'_, '_, '_, K, 1>) {
+        rows.join(self.how, self.keys);
+    }
+
+    fn near(&self, rows: Near<'_, '_, '_, K>) {
         rows.join(self.how, self.keys);
     }
 

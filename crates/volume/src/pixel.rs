@@ -185,19 +185,15 @@ macro_rules! float {
                 let bits = self.to_bits();
                 let sign = (bits as $int >> (<$int>::BITS - 1)) as $key;
                 let key = bits ^ (sign | (1 << (<$int>::BITS - 1)));
-                // Masks become vector operations where a choice between numbers does not.
-                let beyond = <$t>::INFINITY.to_bits().wrapping_sub(bits & (<$key>::MAX >> 1));
-                let nan = (beyond as $int >> (<$int>::BITS - 1)) as $key;
-                if nan_first { key & !nan } else { key | nan }
+                let nan = if nan_first { <$key>::MIN } else { <$key>::MAX };
+                if self.is_nan() { nan } else { key }
             }
             #[inline(always)]
             fn of_key(key: $key) -> Self {
                 let sign = (key as $int >> (<$int>::BITS - 1)) as $key;
-                let value = key ^ (!sign | (1 << (<$int>::BITS - 1)));
-                // The least and the greatest key are those of NaN.
-                let beyond = (key.wrapping_add(1) >> 1).wrapping_sub(1);
-                let nan = (beyond as $int >> (<$int>::BITS - 1)) as $key;
-                <$t>::from_bits((value & !nan) | (<$t>::NAN.to_bits() & nan))
+                let value = <$t>::from_bits(key ^ (!sign | (1 << (<$int>::BITS - 1))));
+                // The least and the greatest key become a NaN, too: this one.
+                if value.is_nan() { <$t>::NAN } else { value }
             }
             #[inline(always)]
             fn minus(self, other: Self) -> Self { self - other }

@@ -6,7 +6,7 @@
     reason = "inlined into code compiled for wide vectors, several arrays at a time"
 )]
 
-use crate::crossed::{Across, Along};
+use crate::crossed::{Across, Along, Near};
 use crate::fold::{EdgeTaps, GROUP, Rule};
 use crate::joined::{Join, joined};
 use crate::load::{Load, Plain, each};
@@ -220,7 +220,13 @@ impl<W: Whole, E: Store<W>> Rule for Sums<W, E> {
         rows.join(Add);
     }
 
-    fn across(&self, rows: Across<'_, '_, '_, W>) {
+    fn across(&self, rows: Across<'_, '_, '_, W, 1>) {
+        if let Some(store) = self.store {
+            rows.join(Add, store);
+        }
+    }
+
+    fn near(&self, rows: Near<'_, '_, '_, W>) {
         if let Some(store) = self.store {
             rows.join(Add, store);
         }

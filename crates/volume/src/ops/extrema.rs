@@ -91,21 +91,31 @@ impl BoxExtremum {
         &self.passes
     }
 
+    /// True if windows are clipped somewhere.
+    pub(super) fn clips(&self) -> bool {
+        self.axes.iter().any(|a| a.mode == Mode::Renormalize)
+    }
+
     /// True if windows are joined from boxes.
     fn is_long(&self) -> bool {
         doubling::pays(&self.passes, self.rank, LONG)
+    }
+
+    /// The key of what stands beyond the axis of a pass: `nothing` where no value does.
+    pub(super) fn beyond<K: Key>(&self, pass: usize, (keys, nothing): (Keys, K)) -> K {
+        match self.axes[self.passes[pass].axis].mode {
+            Mode::Constant(value) => key_of(keys, value),
+            _ => nothing,
+        }
     }
 
     /// What stands where only the places `there` of a window exist, in such keys: `nothing` where no value does.
     pub(super) fn edge_taps<K: Key>(
         &self,
         (pass, there): (usize, &[usize]),
-        (keys, nothing): (Keys, K),
+        nothing: (Keys, K),
     ) -> EdgeTaps<K> {
-        let bias = match self.axes[self.passes[pass].axis].mode {
-            Mode::Constant(value) => key_of(keys, value),
-            _ => nothing,
-        };
+        let bias = self.beyond(pass, nothing);
         EdgeTaps {
             places: there.to_vec(),
             taps: [Vec::new(), Vec::new()],
@@ -144,10 +154,7 @@ impl BoxExtremum {
         let keys = Keys { dtype, order };
         let edge_taps = |pass, there: &[usize]| self.edge_taps((pass, there), (keys, nothing));
         let emit = |found: &[&[K]], out: &mut [u8]| emit_keys(keys, found[0], out);
-        let outside = |pass: usize| match self.axes[self.passes[pass].axis].mode {
-            Mode::Constant(value) => [key_of(keys, value)],
-            _ => [nothing],
-        };
+        let outside = |pass| [self.beyond(pass, (keys, nothing))];
         if self.is_long() {
             let engine = Doubling {
                 union: Ends(how),

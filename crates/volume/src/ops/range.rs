@@ -10,12 +10,13 @@ use crate::VolumeError;
 use crate::abroad::passes::{self, Passes};
 use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::block::{View, ViewMut};
+use crate::crossed::{self, Near};
 use crate::fold::{EdgeTaps, GROUP, Rule};
-use crate::joined::joined;
+use crate::joined::{Both, Merge, joined};
 use crate::keys::{Keys, Order};
 use crate::load::{Load, Plain};
 use crate::low::{Lower, Upper, with_bias};
-use crate::needed::{ring_elems, scratch_elems};
+use crate::needed::{crossed_elems, ring_elems, scratch_elems};
 use crate::op::{Op, voxels, worth};
 use crate::ops::WindowAxis;
 use crate::pixel::{Key, Pixel, with_pixel};
@@ -25,8 +26,8 @@ use arrayloom_device::Fold;
 use arrayloom_plan::AxisNeed;
 use arrayloom_types::{DType, Region};
 use bytemuck::Pod;
+use half::f16;
 use smallvec::SmallVec;
-use std::marker::PhantomData;
 
 /// The greatest value of a box minus the smallest one. Differences of integers saturate, those of booleans are true
 /// where both occur, and a NaN in the box gives NaN.
@@ -51,11 +52,19 @@ impl BoxRange {
     /// Where rows are missing: what stands for the smallest key, and for the greatest one.
     fn edge_taps<K: Key>(&self, pass: usize, there: &[usize]) -> EdgeTaps<K> {
         let low = self.lowest.edge_taps((pass, there), (self.keys(), K::MAX));
-        let high = self.highest.edge_taps((pass, there), (self.keys(), K::MIN));
         EdgeTaps {
-            bias: [low.bias[0], high.bias[0]],
+            bias: self.beyond(pass),
             ..low
         }
+    }
+
+    /// What stands for the smallest key beyond the axis of a pass, and for the greatest one: the key of a value, if one is
+    /// given.
+    fn beyond<K: Key>(&self, pass: usize) -> [K; 2] {
+        [
+            self.lowest.beyond(pass, (self.keys(), K::MAX)),
+            self.highest.beyond(pass, (self.keys(), K::MIN)),
+        ]
     }
 
     fn keys(&self) -> Keys {
@@ -74,13 +83,17 @@ impl BoxRange {
     ) -> Result<(), VolumeError>
     where
         Keys: Load<K, K>,
+        Differences: Merge<K, To = K>,
     {
         let (passes, dtype) = (self.lowest.passes(), self.lowest.dtype());
-        let emit = |found: &[&[K]], out: &mut [u8]| differences(dtype, found, out);
+        let merge = Differences(dtype);
+        let emit = |found: &[&[K]], out: &mut [u8]| emit_differences(dtype, found, out);
+        let axes = passes.iter().enumerate();
         let engine = Separable {
             rule: Ends {
-                lens: passes.iter().map(|p| p.len).collect(),
-                kind: PhantomData,
+                axes: axes.map(|(i, p)| (p.len, self.beyond(i)[0])).collect(),
+                clips: self.lowest.clips(),
+                merge,
             },
             passes,
             edge_taps: &|pass, there: &[usize]| self.edge_taps(pass, there),
@@ -132,11 +145,16 @@ impl OnDevice for BoxRange {
     }
 }
 
+/// How both ends of windows are found.
+const ENDS: Both<Lower, Upper> = Both(Lower, Upper);
+
 /// The smallest key of a window, and the greatest one, which is a NaN's if the window has one.
 struct Ends<K> {
-    /// Points of the window along each filtered axis.
-    lens: Vec<usize>,
-    kind: PhantomData<K>,
+    /// For each filtered axis: points of the window, and the key of a value that stands beyond the axis.
+    axes: Vec<(usize, K)>,
+    /// True if windows are clipped: then nothing stands there.
+    clips: bool,
+    merge: Differences,
 }
 
 impl<K: Key> Ends<K> {
@@ -166,7 +184,10 @@ impl<K: Key> Ends<K> {
     }
 }
 
-impl<K: Key> Rule for Ends<K> {
+impl<K: Key> Rule for Ends<K>
+where
+    Differences: Merge<K>,
+{
     type W = K;
 
     fn channels(&self, pass: usize) -> usize {
@@ -180,7 +201,7 @@ impl<K: Key> Rule for Ends<K> {
         load: L,
         outs: &mut [&mut [K]],
     ) {
-        Ends::joined(pass, self.lens[pass], rows, load, outs);
+        Ends::joined(pass, self.axes[pass].0, rows, load, outs);
     }
 
     fn fold_edge<S: Pod, L: Load<S, K>>(
@@ -199,32 +220,85 @@ impl<K: Key> Rule for Ends<K> {
         }
     }
 
+    fn crosses(&self, across: usize, along: usize) -> bool {
+        // Both ends of a window are found in the same rows.
+        let same = self.axes.len() == 2 && !self.clips;
+        same && crossed::are_near(self.axes[across].0, self.axes[along].0)
+    }
+
+    fn outside(&self, pass: usize, _: usize) -> K {
+        self.axes[pass].1
+    }
+
+    fn near(&self, rows: Near<'_, '_, '_, K>) {
+        rows.join_both(ENDS, self.merge);
+    }
+
     fn join(&self, rows: &[&[K]], outs: &mut [&mut [K]]) -> bool {
         Ends::joined(1, rows.len() / 2, rows, Plain, outs);
         true
     }
 }
 
-/// The greatest values minus the smallest ones, of their keys.
-struct Differences<'a, T: Pixel> {
+/// The greatest values of this dtype minus the smallest ones, of their keys.
+#[derive(Clone, Copy)]
+struct Differences(DType);
+
+macro_rules! differences {
+    ($($raw:ty: $plain:ty $(, $name:ident => $t:ty)*;)*) => {$(
+        impl Merge<$raw> for Differences {
+            type To = $raw;
+
+            #[inline(always)]
+            fn map<const N: usize>(self, low: [$raw; N], high: [$raw; N]) -> [$raw; N] {
+                match self.0 {
+                    $(DType::$name => differences::<$t, N>(low, high),)*
+                    _ => differences::<$plain, N>(low, high),
+                }
+            }
+        }
+    )*};
+}
+differences! {
+    u8: u8, I8 => i8;
+    u16: u16, I16 => i16, F16 => f16;
+    u32: u32, I32 => i32, F32 => f32;
+    u64: u64, I64 => i64, F64 => f64;
+}
+
+#[inline(always)]
+fn differences<T: Pixel, const N: usize>(low: [T::Key; N], mut high: [T::Key; N]) -> [T::Key; N] {
+    for (high, low) in high.iter_mut().zip(low) {
+        *high = bytemuck::cast(difference::<T>(low, *high));
+    }
+    high
+}
+
+#[inline(always)]
+fn difference<T: Pixel>(low: T::Key, high: T::Key) -> T {
+    T::of_key(high).minus(T::of_key(low))
+}
+
+/// The differences of whole rows.
+struct Rows<'a, T: Pixel> {
     low: &'a [T::Key],
     high: &'a [T::Key],
     to: &'a mut [T],
 }
 
-impl<T: Pixel> Wide for Differences<'_, T> {
+impl<T: Pixel> Wide for Rows<'_, T> {
     type Out = ();
 
     #[inline(always)]
     fn run(self) {
         for ((to, &low), &high) in self.to.iter_mut().zip(self.low).zip(self.high) {
-            *to = T::of_key(high).minus(T::of_key(low));
+            *to = difference(low, high);
         }
     }
 }
 
-fn differences<K: Key>(dtype: DType, found: &[&[K]], out: &mut [u8]) {
-    with_pixel!(dtype, T => wide(Differences::<T> {
+fn emit_differences<K: Key>(dtype: DType, found: &[&[K]], out: &mut [u8]) {
+    with_pixel!(dtype, T => wide(Rows::<T> {
         low: bytemuck::cast_slice(found[0]),
         high: bytemuck::cast_slice(found[1]),
         to: bytemuck::cast_slice_mut(out),
@@ -253,8 +327,15 @@ impl Op for BoxRange {
         } else {
             0
         };
-        let elems = scratch_elems(passes, 2, (extents, shape)) + ring;
-        threads * (self.dtype().size() as u64 * elems + 64)
+        let size = self.dtype().size();
+        let rings = match passes {
+            [across, along] if crossed::are_near(across.len, along.len) => {
+                ring.max(crossed_elems(passes, size, (extents, shape)))
+            }
+            _ => ring,
+        };
+        let elems = scratch_elems(passes, 2, (extents, shape)) + rings;
+        threads * (size as u64 * elems + 64)
     }
 
     fn cost_ns(&self) -> f64 {

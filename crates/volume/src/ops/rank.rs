@@ -11,14 +11,14 @@ use crate::VolumeError;
 use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::abroad::windows;
 use crate::block::{View, ViewMut, axis_len};
-use crate::columns::Square;
 use crate::histograms::Histograms;
 use crate::keys::{Keys, Order, as_keys, emit_keys, key_of};
-use crate::load::{Load, Plain};
+use crate::load::Load;
 use crate::op::{Op, voxels, worth};
 use crate::pixel::Key;
 use crate::select::Selector;
 use crate::separable::Ctx;
+use crate::squares::Square;
 use crate::store::Store;
 use arrayloom_cpu::{Wide, wide};
 use arrayloom_device::Gather;
@@ -141,7 +141,9 @@ impl Rank {
                 let prefix = selector.prefix(tile.data);
                 let square = self.square.filter(|_| len >= V);
                 let histograms = self.histograms_for(&tile.region.extents());
-                if let Some(histograms) = histograms {
+                if let Some(square) = square {
+                    squares::<K, V>(square, tile, &offsets, work, (keys, result));
+                } else if let Some(histograms) = histograms {
                     let bases: Vec<usize> = tile.rows().map(|(_, base, _)| base).collect();
                     let run = axis_len(&tile.region, tile.region.rank() - 2);
                     let (data, work) = (
@@ -150,33 +152,28 @@ impl Rank {
                     );
                     histograms.tile(data, (&offsets, &bases, run), work, result);
                 }
-                let starts: Vec<usize> = square
-                    .map(|s| offsets.iter().copied().step_by(s.points()).collect())
-                    .unwrap_or_default();
+                let mends = tile.clipped || has_nan;
+                if square.is_some() && !mends {
+                    return;
+                }
                 for (row, base, at) in tile.rows() {
-                    let place = row * len * size..(row + 1) * len * size;
-                    if let (Some(s), false) = (square, tile.clipped || has_nan)
-                        && let Ok(to) = bytemuck::try_cast_slice_mut(&mut result[place.clone()])
-                    {
-                        s.row::<K, _, V>(&tile.data[base..], &starts, work, (keys, to));
-                        continue;
+                    let result = &mut result[row * len * size..(row + 1) * len * size];
+                    if square.is_some() {
+                        as_keys(keys, result, found);
+                    } else if histograms.is_some() {
+                        found.copy_from_slice(bytemuck::cast_slice(result));
+                    } else {
+                        selector.row((tile.data, prefix), base, &offsets, work, found);
                     }
-                    match square {
-                        _ if histograms.is_some() => {
-                            found.copy_from_slice(bytemuck::cast_slice(&result[place.clone()]));
-                        }
-                        Some(s) => {
-                            s.row::<K, _, V>(&tile.data[base..], &starts, work, (Plain, found));
-                        }
-                        None => selector.row((tile.data, prefix), base, &offsets, work, found),
+                    if mends {
+                        let window = Place {
+                            base,
+                            offsets: &offsets,
+                            nan: nan.filter(|_| has_nan),
+                        };
+                        self.mend(tile, &window, at, found);
                     }
-                    let window = Place {
-                        base,
-                        offsets: &offsets,
-                        nan: nan.filter(|_| has_nan),
-                    };
-                    self.mend(tile, &window, at, found);
-                    emit_keys(keys, found, &mut result[place]);
+                    emit_keys(keys, found, result);
                 }
             },
         )
@@ -205,9 +202,6 @@ impl Rank {
         mut at: Coords,
         keys: &mut [K],
     ) {
-        if !tile.clipped && place.nan.is_none() {
-            return;
-        }
         let last = at.len() - 1;
         let mut values = Vec::new();
         for (i, key) in keys.iter_mut().enumerate() {
@@ -243,6 +237,41 @@ fn square(window: &Neighbourhood) -> Option<Square> {
     let (&(first, end), len) = (runs.first()?, window.points.len() / runs.len());
     let even = |&(a, b): &(usize, usize)| b - a == end - first && last(a) == last(first);
     runs.iter().all(even).then(|| Square::of(runs.len(), len))?
+}
+
+/// The medians of a tile as elements: of rows of windows one below the other, or of each row of them where the rows of a
+/// window are no neighbours.
+fn squares<K: Key, const L: usize>(
+    square: Square,
+    tile: &Tile<'_, K>,
+    offsets: &[usize],
+    work: &mut [K],
+    (keys, result): (Keys, &mut [u8]),
+) where
+    Keys: Store<K, To = K>,
+{
+    let (points, len) = (square.points(), tile.row_len());
+    let starts: Vec<usize> = offsets.iter().copied().step_by(points).collect();
+    let step = starts[1] - starts[0];
+    let even = starts.windows(2).all(|pair| pair[1] - pair[0] == step);
+    let (rank, extent) = (tile.region.rank(), |d| axis_len(&tile.region, d));
+    let axis = (0..rank - 1).find(|&d| even && tile.steps[d] == step);
+    let below = axis.map_or(1, extent);
+    // From a row of results to the one below it.
+    let apart: usize = axis.map_or(1, |axis| (axis + 1..rank - 1).map(extent).product());
+    let results: &mut [K] = bytemuck::cast_slice_mut(result);
+    let mut results: Vec<&mut [K]> = results.chunks_exact_mut(len).collect();
+    for (row, base, _) in tile.rows() {
+        if !(row / apart).is_multiple_of(below) {
+            continue;
+        }
+        let start = |r: usize| base + starts.get(r).copied().unwrap_or(starts[0] + r * step);
+        let rows = (0..below + points - 1).map(|r| &tile.data[start(r)..][..len + points - 1]);
+        let rows: Vec<&[K]> = rows.collect();
+        let outs = (0..below).map(|i| std::mem::take(&mut results[row + i * apart]));
+        let mut outs: Vec<&mut [K]> = outs.collect();
+        square.rows::<K, _, L>(&rows, work, (keys, &mut outs));
+    }
 }
 
 /// True if some key is that of a NaN.
@@ -353,7 +382,7 @@ impl Op for Rank {
             (DType::C64 | DType::C128, _) => refused,
             (_, 1) => self.run_in::<u8, 64, 64>(ctx, input, out),
             (_, 2) => self.run_in::<u16, 64, 32>(ctx, input, out),
-            (_, 4) => self.run_in::<u32, 64, 32>(ctx, input, out),
+            (_, 4) => self.run_in::<u32, 64, 16>(ctx, input, out),
             _ => self.run_in::<u64, 32, 16>(ctx, input, out),
         }
     }
