@@ -204,15 +204,8 @@ impl<'a, 'o, W: Pod, A: Join<W>, B: Join<W>, M: Merge<W>, const ALONG: usize>
     }
 
     #[inline(always)]
-    fn put<const N: usize, const C: usize>(
-        &mut self,
-        at: usize,
-        first: [[W; N]; C],
-        second: [[W; N]; C],
-    ) {
-        for ((out, first), second) in self.outs.iter_mut().zip(first).zip(second) {
-            *strip_mut(out, at) = self.merge.map(first, second);
-        }
+    fn store<const N: usize>(&mut self, m: usize, at: usize, first: [W; N], second: [W; N]) {
+        *strip_mut(self.outs[m], at) = self.merge.map(first, second);
     }
 }
 
@@ -230,17 +223,26 @@ impl<W: Pod, A: Join<W>, B: Join<W>, M: Merge<W>, const ALONG: usize> Strips
     fn at<const N: usize>(&mut self, at: usize) {
         let n = self.first.n;
         if self.outs.len() == GROUP && n >= 3 {
-            self.put::<N, _>(at, self.first.four(at), self.second.four(at));
+            // One by one: a loop over arrays keeps them in memory.
+            let [a, b, c, d] = self.first.four::<N>(at);
+            let [e, f, g, h] = self.second.four(at);
+            self.store(0, at, a, e);
+            self.store(1, at, b, f);
+            self.store(2, at, c, g);
+            self.store(3, at, d, h);
             return;
         }
         if self.outs.len() == 2 && n >= 2 {
-            self.put::<N, _>(at, self.first.two(at), self.second.two(at));
+            let [a, b] = self.first.two::<N>(at);
+            let [c, d] = self.second.two(at);
+            self.store(0, at, a, c);
+            self.store(1, at, b, d);
             return;
         }
         for m in 0..self.outs.len() {
             let first = self.first.span::<N>(m, m + n, at);
-            let second = self.second.span::<N>(m, m + n, at);
-            *strip_mut(self.outs[m], at) = self.merge.map(first, second);
+            let second = self.second.span(m, m + n, at);
+            self.store(m, at, first, second);
         }
     }
 }
