@@ -68,6 +68,9 @@ _ON_DEMAND = {
     "verify": "arrayloom._verify",
 }
 
+# Modules of ours that are imported when they are used.
+_MODULES = ("array_api", "random")
+
 # NumPy's functions that are replaced: those that make arrays.
 _CREATION = (
     "arange",
@@ -117,8 +120,8 @@ _warnings.install()
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - NumPy's names are of every type
     """Names that are made on demand, NumPy's among them."""
-    if name == "random":
-        return importlib.import_module("arrayloom.random")
+    if name in _MODULES:
+        return importlib.import_module(f"arrayloom.{name}")
     if name.startswith("__") and name in globals():
         # A copy of this namespace asks for what it does not have itself.
         message = f"module {__name__!r} has no attribute {name!r} to be made"
@@ -128,4 +131,4 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - NumPy's names are of every 
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_ON_DEMAND, *dir(_numpy)})
+    return sorted({*globals(), *_ON_DEMAND, *_MODULES, *dir(_numpy)})
