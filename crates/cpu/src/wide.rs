@@ -17,10 +17,15 @@ pub trait Wide {
     fn run(self) -> Self::Out;
 }
 
+/// The best instruction set of this processor.
+pub(crate) fn isa() -> Isa {
+    static ISA: OnceLock<Isa> = OnceLock::new();
+    *ISA.get_or_init(Isa::detect)
+}
+
 /// Runs `work` with the widest vectors of this processor.
 pub fn wide<T: Wide>(work: T) -> T::Out {
-    static ISA: OnceLock<Isa> = OnceLock::new();
-    match *ISA.get_or_init(Isa::detect) {
+    match isa() {
         // SAFETY: these features were detected.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512 => unsafe { avx512(work) },

@@ -87,7 +87,7 @@ const fn bytes<W>() -> usize {
 
 /// `N` numbers of each row.
 #[inline(always)]
-fn each_strip<W: Pod, const N: usize, const C: usize>(
+pub(crate) fn each_strip<W: Pod, const N: usize, const C: usize>(
     rows: &[&mut [W]; C],
     at: usize,
 ) -> [[W; N]; C] {

@@ -6,11 +6,11 @@
 
 mod abroad;
 mod around;
+mod axis;
 mod beside;
 mod block;
 mod boxes;
 mod crossed;
-mod doubling;
 mod emit;
 mod error;
 mod expr;
@@ -22,6 +22,7 @@ mod keys;
 mod levels;
 mod lines;
 mod load;
+mod long;
 mod low;
 pub mod manifest;
 mod means;
@@ -39,6 +40,7 @@ mod reader;
 mod ring;
 mod rules;
 mod run;
+mod scan;
 mod select;
 mod separable;
 mod squares;

@@ -1,8 +1,8 @@
 //! How much working memory the passes of a separable filter take, for the planner: bounds that grow with the box.
 
+use crate::axis;
 use crate::beside;
 use crate::crossed;
-use crate::doubling;
 use crate::fold::GROUP;
 use crate::levels::{SHORT_ROW, most_of_strip};
 use crate::lines::LINE;
@@ -74,10 +74,13 @@ pub(crate) fn long_bytes(
     let planes = passes[..passes.len() - 1].iter().map(made);
     let both = planes.clone().chain([0]).zip([0].into_iter().chain(planes));
     let held = both.map(|(made, read)| made.saturating_add(read)).max();
-    let tile = |p: &Pass| doubling::most_of_tile((p.len, bytes), box_of(p));
+    let tile = |p: &Pass| axis::most_of_tile((p.len, bytes), box_of(p));
     let tiles = passes.iter().map(tile).max().unwrap_or(0);
+    let scan = |p: &Pass| axis::most_of_scan((p.len, bytes), row_behind(passes, p, extents));
+    let scans = passes.iter().map(scan).max().unwrap_or(0);
     let planes = held.unwrap_or(0).saturating_mul(bytes as u64);
-    planes.saturating_add(3 * threads * tiles.saturating_add(64)) + 64
+    let each = tiles.saturating_mul(3).saturating_add(scans + 256);
+    planes.saturating_add(threads.saturating_mul(each)) + 64
 }
 
 /// Elements of `size` bytes that the last two passes take in the other order, for each thread.

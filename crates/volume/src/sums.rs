@@ -15,7 +15,7 @@ use crate::op::Mode;
 use crate::separable::Pass;
 use crate::store::Store;
 use crate::strips::{STRIP, strip, strip_mut};
-use arrayloom_cpu::{Wide, wide};
+use arrayloom_cpu::{Wide, running_sums, wide};
 use arrayloom_types::DType;
 use bytemuck::Pod;
 use smallvec::SmallVec;
@@ -81,6 +81,18 @@ pub(crate) trait Whole: Pod + Send + Sync {
     fn moved(self, more: Self, less: Self) -> Self;
     /// A number that fits.
     fn narrowed(number: i128) -> Self;
+    /// Sums of all windows of `n` numbers of a line.
+    fn running(line: &[Self], n: usize, out: &mut [Self]) {
+        let Some((first, rest)) = out.split_first_mut() else {
+            return;
+        };
+        let mut sum = line[1..n].iter().fold(line[0], |sum, &v| sum.plus(v));
+        *first = sum;
+        for ((out, &more), &less) in rest.iter_mut().zip(&line[n..]).zip(line) {
+            sum = sum.moved(more, less);
+            *out = sum;
+        }
+    }
 }
 
 impl<W: Whole> Join<W> for Add {
@@ -94,7 +106,7 @@ impl<W: Whole> Join<W> for Add {
 }
 
 macro_rules! whole {
-    ($($w:ty, $slid:literal;)*) => {$(
+    ($($w:ty, $slid:literal $(, $running:path)?;)*) => {$(
         impl Whole for $w {
             const ROLLED: usize = 12;
             const SLID: usize = $slid;
@@ -109,10 +121,15 @@ macro_rules! whole {
             fn narrowed(number: i128) -> $w {
                 <$w>::try_from(number).unwrap_or_default()
             }
+            $(
+                fn running(line: &[$w], n: usize, out: &mut [$w]) {
+                    $running(line, n, out);
+                }
+            )?
         }
     )*};
 }
-whole!(i32, 40; u16, 80; i64, 8;);
+whole!(i32, 6, running_sums; u16, 80; i64, 8;);
 
 impl Whole for Long {
     const ROLLED: usize = 4;
@@ -242,15 +259,10 @@ impl<W: Whole, E: Store<W>> Rule for Sums<W, E> {
 
     fn slide(&self, pass: usize, line: &[W], out: &mut [W]) -> bool {
         let n = self.axes[pass].0;
-        let (Some((first, rest)), true) = (out.split_first_mut(), n >= W::SLID) else {
+        if n < W::SLID {
             return false;
-        };
-        let mut sum = line[1..n].iter().fold(line[0], |sum, &v| sum.plus(v));
-        *first = sum;
-        for ((out, &more), &less) in rest.iter_mut().zip(&line[n..]).zip(line) {
-            sum = sum.moved(more, less);
-            *out = sum;
         }
+        W::running(line, n, out);
         true
     }
 

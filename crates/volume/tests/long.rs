@@ -23,7 +23,8 @@ const MODES: [Mode; 6] = [
 
 /// Volumes, and windows of which one is long: along the last axis, across rows of all lengths, in lines that are
 /// stacked, beyond the axis.
-const CASES: [(&[i64], &[usize]); 10] = [
+/// Scans take rows of 32 elements and more: of several strips, with a pass along lines behind them and without.
+const CASES: [(&[i64], &[usize]); 13] = [
     (&[300], &[64]),
     (&[9000], &[127]),
     (&[150, 3], &[100, 1]),
@@ -34,6 +35,9 @@ const CASES: [(&[i64], &[usize]); 10] = [
     (&[3, 80, 5], &[2, 99, 1]),
     (&[5, 7], &[1, 130]),
     (&[700, 3], &[1100, 1]),
+    (&[60, 9, 40], &[50, 1, 1]),
+    (&[50, 6, 40], &[55, 2, 3]),
+    (&[4, 12_000], &[60, 1]),
 ];
 
 fn values(shape: &[i64]) -> Vec<f64> {
@@ -70,6 +74,17 @@ fn spread_of(lens: &[usize], mode: Mode) -> Arc<dyn Op> {
 }
 
 fn run(op: &dyn Op, shape: &[i64], values: &[f64], dtype: DType, threads: usize) -> Vec<f64> {
+    run_box(op, shape, (values, dtype), threads, &Region::whole(shape))
+}
+
+/// The results in a box.
+fn run_box(
+    op: &dyn Op,
+    shape: &[i64],
+    (values, dtype): (&[f64], DType),
+    threads: usize,
+    region: &Region,
+) -> Vec<f64> {
     let whole = Region::whole(shape);
     #[expect(
         clippy::cast_possible_truncation,
@@ -97,9 +112,12 @@ fn run(op: &dyn Op, shape: &[i64], values: &[f64], dtype: DType, threads: usize)
         dtype,
         data: &data,
     };
-    let mut out = vec![0; values.len() * op.dtype().size()];
+    let voxels: i64 = (0..shape.len())
+        .map(|d| region.hi[d] - region.lo[d])
+        .product();
+    let mut out = vec![0; usize::try_from(voxels).unwrap() * op.dtype().size()];
     let to = ViewMut {
-        region: &whole,
+        region,
         dtype: op.dtype(),
         data: &mut out,
     };
@@ -255,6 +273,46 @@ fn means_of_long_windows_are_near_and_do_not_depend_on_threads() {
 }
 
 #[test]
+fn windows_have_the_same_bits_in_every_box() {
+    for (shape, lens, mode) in cases() {
+        let values = values(shape);
+        let least = BoxExtremum::new(Extremum::Minimum, axes(lens, mode), DType::F32).unwrap();
+        let means = [DType::F32, DType::F64].map(|dtype| mean_of(lens, mode, dtype));
+        let spread = spread_of(lens, mode);
+        let ops: [(&dyn Op, DType); 5] = [
+            (&least, DType::F32),
+            (&means[0], DType::F32),
+            (&means[1], DType::F64),
+            (&*spread, DType::F32),
+            (&*spread, DType::U16),
+        ];
+        for (op, dtype) in ops {
+            let whole = run(op, shape, &values, dtype, 1);
+            for d in (0..shape.len()).filter(|&d| lens[d] > 1) {
+                let n = shape[d];
+                for (lo, hi) in [(0, 1), (n / 3, n - n / 4), (n - 1, n)] {
+                    let region = Region::whole(shape).with_axis(d, lo, hi);
+                    let found = run_box(op, shape, (&values, dtype), 2, &region);
+                    let inner: i64 = shape[d + 1..].iter().product();
+                    let place = |at: i64| usize::try_from(at * inner).unwrap();
+                    let rows = whole.chunks(place(n)).map(|r| &r[place(lo)..place(hi)]);
+                    let wanted = rows.collect::<Vec<_>>().concat();
+                    let same = found
+                        .iter()
+                        .zip(&wanted)
+                        .all(|(a, b)| a.to_bits() == b.to_bits());
+                    let name = op.name();
+                    assert!(
+                        same,
+                        "{name} {shape:?} {lens:?} {mode:?} {dtype} {lo}..{hi} of {d}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn variances_of_long_windows_do_not_cancel() {
     for (shape, lens, mode) in cases() {
         let values = values(shape);
@@ -286,6 +344,22 @@ fn variances_of_long_windows_do_not_cancel() {
             let far = far.fold(0.0, f64::max);
             assert!(far < 1e-3, "{shape:?} {lens:?} {mode:?}: {far}");
         }
+    }
+}
+
+#[test]
+fn constants_and_infinity_stay_where_they_are_in_columns() {
+    let (shape, columns) = ([300, 40], 40);
+    for dtype in [DType::F32, DType::F64] {
+        let op = mean_of(&[101, 1], Mode::Nearest, dtype);
+        let mut values = vec![7.0; 300 * columns];
+        assert_eq!(run(&op, &shape, &values, dtype, 1), values);
+        values[150 * columns + 3] = f64::INFINITY;
+        let found = run(&op, &shape, &values, dtype, 1);
+        let infinite = found.iter().filter(|v| v.is_infinite()).count();
+        assert_eq!(infinite, 101);
+        let column: Vec<f64> = found.iter().skip(3).step_by(columns).copied().collect();
+        assert_eq!(column.iter().filter(|v| v.is_infinite()).count(), 101);
     }
 }
 

@@ -5,11 +5,11 @@ use crate::VolumeError;
 use crate::abroad::passes::{self, Passes};
 use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::block::{View, ViewMut};
-use crate::doubling::{self, Doubling};
 use crate::fold::EdgeTaps;
 use crate::joined::Join;
 use crate::keys::{Keys, Order, emit_keys, key_of};
 use crate::load::Load;
+use crate::long::{self, LongWindows};
 use crate::low::{End, Lower, Upper};
 use crate::needed::{crossed_elems, long_bytes, ring_elems, scratch_elems};
 use crate::op::{Mode, Op, voxels, worth};
@@ -98,7 +98,7 @@ impl BoxExtremum {
 
     /// True if windows are joined from boxes.
     fn is_long(&self) -> bool {
-        doubling::pays(&self.passes, self.rank, LONG)
+        long::pays(&self.passes, self.rank, LONG)
     }
 
     /// The key of what stands beyond the axis of a pass: `nothing` where no value does.
@@ -156,7 +156,7 @@ impl BoxExtremum {
         let emit = |found: &[&[K]], out: &mut [u8]| emit_keys(keys, found[0], out);
         let outside = |pass| [self.beyond(pass, (keys, nothing))];
         if self.is_long() {
-            let engine = Doubling {
+            let engine = LongWindows {
                 union: Ends(how),
                 passes: &self.passes,
                 outside: &outside,

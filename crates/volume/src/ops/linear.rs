@@ -8,9 +8,9 @@ use crate::VolumeError;
 use crate::abroad::passes::{self, Passes};
 use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::block::{View, ViewMut};
-use crate::doubling::{self, Doubling};
 use crate::fold::{EdgeTaps, Real};
 use crate::load::{Bytes, Load, Numbers, Plain};
+use crate::long::{self, LongWindows};
 use crate::means::{Long, Total, Width, emit_means, width, width_for};
 use crate::needed::{crossed_elems, long_bytes, scratch_elems};
 use crate::op::{Mode, Op, voxels, worth};
@@ -146,7 +146,7 @@ impl Linear {
 
     /// True if windows of numbers that are not whole are joined from boxes.
     fn is_long(&self) -> bool {
-        doubling::pays(&self.passes, self.rank, LONG) && self.is_mean()
+        long::pays(&self.passes, self.rank, LONG) && self.is_mean()
     }
 
     /// The mean over a box of so many points, from sums.
@@ -270,7 +270,7 @@ impl Linear {
                 Mode::Constant(value) => [means.scaled(pass, W::of(value))],
                 _ => [W::zeroed()],
             };
-            let engine = Doubling {
+            let engine = LongWindows {
                 union: &means,
                 passes,
                 outside: &outside,

@@ -8,9 +8,9 @@ use crate::abroad::passes::{self, Passes};
 use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::block::{View, ViewMut};
 use crate::boxes::Union;
-use crate::doubling::Doubling;
 use crate::fold::{EdgeTaps, Rule};
 use crate::load::Numbers;
+use crate::long::LongWindows;
 use crate::moments::Moments;
 use crate::needed::{long_bytes, scratch_elems};
 use crate::op::{Mode, Op, voxels, worth};
@@ -26,7 +26,7 @@ const PIECE: usize = 256;
 
 /// Fewest points along an axis of windows that are joined from boxes: before, reading the window is quicker, the more
 /// so where sums are exact.
-const LONG: [usize; 2] = [24, 48];
+const LONG: [usize; 2] = [24, 40];
 
 /// A statistic of mean and variance over a box, in double precision, rounded once.
 #[derive(Clone, Debug)]
@@ -166,8 +166,8 @@ impl Spread {
         union: U,
         outside: &'a (dyn Fn(usize) -> [f64; 2] + Sync),
         emit: Emit<'a, f64>,
-    ) -> Doubling<'a, U, f64, 2> {
-        Doubling {
+    ) -> LongWindows<'a, U, f64, 2> {
+        LongWindows {
             union,
             passes: &self.passes,
             outside,

@@ -1,19 +1,22 @@
-//! The engine of filters over long windows, which are joined from boxes (`boxes.rs`).
+//! The engine of filters over long windows: along lines they are joined from boxes (`boxes.rs`), along other axes by a scan
+//! over rows (`scan.rs`).
 //!
-//! Passes are taken one after the other, each through all voxels of the box. A thread takes tiles of an array: some
-//! columns of the padded axis, or several lines one behind the other, in a buffer where a step is one loop. Windows
-//! across two lines are computed with the others, for nobody.
+//! Passes are taken one after the other, each through all voxels of the box; but what a scan makes goes to the pass along
+//! lines row by row. Elsewhere a thread takes tiles of an array: several lines one behind the other, or some columns, in
+//! a buffer where a step is one loop. Windows across two lines are computed with the others, for nobody.
 #![expect(
     clippy::inline_always,
     reason = "inlined into code compiled for wide vectors"
 )]
 
 use crate::around::Piece;
-use crate::block::{View, axis_len};
+use crate::axis::{Axis, Part, row_of};
+use crate::block::View;
 use crate::boxes::{Union, windows};
 use crate::levels::in_threads;
 use crate::load::{Load, Plain};
-use crate::places::{Places, Run, runs_in};
+use crate::places::{Run, runs_in};
+use crate::scan::{self, Reading, Row, Scan, Taking, columns_of, rows};
 use crate::separable::{Ctx, Emit, Engine, Pass, wanted};
 use crate::{Scratch, VolumeError};
 use arrayloom_cpu::{Wide, wide};
@@ -23,17 +26,10 @@ use std::array;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// Bytes of the numbers of a tile, roughly: what is joined and what comes of it fit a level-1 cache.
-const TILE: usize = 16_384;
-/// Fewest bytes of the columns of a tile, if rows have as many: two lines of a cache.
-const COLUMNS: usize = 128;
-/// Fewest points of windows across rows that are joined from boxes.
-const ACROSS: usize = 128;
-/// Bytes of outputs that are made at a time, at least, of a column.
-const OUTPUTS: usize = 8192;
-
-/// True if windows along these axes, of `rank`, are quicker joined from boxes than read: along the last axis those of
-/// `line` points, since four neighbours across rows share what they read.
+/// Fewest points of windows across rows that are not read point by point.
+const ACROSS: usize = 48;
+/// True if windows along these axes, of `rank`, are too long to be read point by point: along the last axis alone those
+/// of `line` points, since four neighbours across rows share what they read.
 pub(crate) fn pays(passes: &[Pass], rank: usize, line: usize) -> bool {
     match passes {
         [only] if only.axis + 1 == rank => only.len >= line,
@@ -42,7 +38,7 @@ pub(crate) fn pays(passes: &[Pass], rank: usize, line: usize) -> bool {
 }
 
 /// A filter over long windows along several axes, one after the other.
-pub(crate) struct Doubling<'a, U, W, const C: usize> {
+pub(crate) struct LongWindows<'a, U, W, const C: usize> {
     pub(crate) union: U,
     pub(crate) passes: &'a [Pass],
     /// The numbers of what is not there, before a pass.
@@ -50,32 +46,6 @@ pub(crate) struct Doubling<'a, U, W, const C: usize> {
     pub(crate) emit: Emit<'a, W>,
     /// Bytes of an element of the output.
     pub(crate) out_size: usize,
-}
-
-/// An axis of windows, on a box that is filtered along the axes before it.
-struct Axis {
-    pass: usize,
-    /// Bytes of the numbers of a voxel.
-    bytes: usize,
-    /// Points of a window.
-    len: usize,
-    /// Lines or planes of the box.
-    outer: usize,
-    n_in: usize,
-    n_out: usize,
-    /// Elements behind the axis.
-    row: usize,
-    runs: Vec<Run>,
-    /// Coordinates where nothing stands, in order.
-    missing: Vec<usize>,
-    /// Outputs whose windows exist as a whole: those between the margins.
-    whole: Range<usize>,
-}
-
-/// A part of a pass: whole boxes in front of the axis, or outputs of one of them.
-struct Part {
-    outer: Range<usize>,
-    outputs: Range<usize>,
 }
 
 /// Where the results of a part go.
@@ -124,119 +94,11 @@ impl<S: Pod, W: Pod, L: Load<S, W>> Wide for Copied<'_, S, W, L> {
     }
 }
 
-impl Axis {
-    /// The axis of pass `pass` from the box `input` of a volume with these extents.
-    fn new(
-        (number, pass): (usize, &Pass),
-        bytes: usize,
-        (input, shape): (&Region, &[i64]),
-        region: &Region,
-    ) -> Axis {
-        let a = pass.axis;
-        let first = region.lo[a] - pass.before;
-        let padded = axis_len(region, a) + pass.len - 1;
-        let inside = (input.lo[a], input.hi[a]);
-        let places = Places::new(pass.edge, (first, padded), shape[a], inside);
-        let missing: Vec<usize> = places.missing().collect();
-        Axis {
-            pass: number,
-            bytes,
-            len: pass.len,
-            outer: (0..a).map(|d| axis_len(region, d)).product(),
-            n_in: axis_len(input, a),
-            n_out: axis_len(region, a),
-            row: row_of(input, a),
-            runs: places.runs(),
-            whole: whole(&missing, padded, pass.len),
-            missing,
-        }
+/// Copies some columns of a row to their place.
+fn copy<W: Copy>(row: &[&mut [W]], to: &mut [&mut [W]], place: &Range<usize>) {
+    for (to, row) in to.iter_mut().zip(row) {
+        to[place.clone()].copy_from_slice(row);
     }
-
-    /// Elements of the outputs of a box in front of the axis.
-    fn size(&self) -> usize {
-        self.n_out * self.row
-    }
-
-    /// The parts of the pass, in the order of the output.
-    fn parts(&self, threads: usize) -> Vec<Part> {
-        let padded = (self.n_out + self.len - 1) * self.row;
-        let together = (TILE / self.bytes / padded.max(1)).min(self.outer.div_ceil(threads));
-        if together > 1 {
-            let firsts = (0..self.outer).step_by(together);
-            let part = |first: usize| Part {
-                outer: first..(first + together).min(self.outer),
-                outputs: 0..self.n_out,
-            };
-            return firsts.map(part).collect();
-        }
-        let each = outputs(self.len, self.row, self.bytes).min(self.n_out.max(1));
-        let firsts = |outer: usize| (0..self.n_out).step_by(each).map(move |at| (outer, at));
-        let part = |(outer, at): (usize, usize)| Part {
-            outer: outer..outer + 1,
-            outputs: at..(at + each).min(self.n_out),
-        };
-        (0..self.outer).flat_map(firsts).map(part).collect()
-    }
-
-    /// Columns of a tile of so many coordinates.
-    fn columns(&self, padded: usize) -> usize {
-        let columns = (TILE / self.bytes / padded.max(1)).max(1);
-        columns.next_multiple_of(few(self.bytes)).min(self.row)
-    }
-
-    /// Elements of the largest tile of these parts.
-    fn largest(&self, parts: &[Part]) -> usize {
-        let elems = |part: &Part| {
-            let padded = part.outputs.len() + self.len - 1;
-            part.outer.len() * padded * self.columns(part.outer.len() * padded)
-        };
-        parts.iter().map(elems).max().unwrap_or(0)
-    }
-
-    /// Voxels of the window of output `i` that exist.
-    fn there(&self, i: usize) -> usize {
-        let before = |at: usize| self.missing.partition_point(|&m| m < at);
-        self.len - (before(i + self.len) - before(i))
-    }
-}
-
-/// Elements of a box behind an axis.
-fn row_of(region: &Region, axis: usize) -> usize {
-    let behind = axis + 1..region.rank();
-    behind.map(|d| axis_len(region, d)).product()
-}
-
-/// The longest run of windows of `len` coordinates, of so many, none of which is missing.
-fn whole(missing: &[usize], padded: usize, len: usize) -> Range<usize> {
-    let starts = std::iter::once(0).chain(missing.iter().map(|m| m + 1));
-    let ends = missing.iter().copied().chain(std::iter::once(padded));
-    let gap = starts.zip(ends).max_by_key(|(start, end)| end - start);
-    let (start, end) = gap.unwrap_or((0, padded));
-    start..(end + 1).saturating_sub(len).max(start)
-}
-
-/// Fewest columns of a tile.
-fn few(bytes: usize) -> usize {
-    (COLUMNS / bytes.min(8)).max(1)
-}
-
-/// Outputs of windows of `len` points that are made at a time: twice as many as they read more, where rows are long.
-fn outputs(len: usize, row: usize, bytes: usize) -> usize {
-    (2 * len).max(OUTPUTS / bytes / row.clamp(1, few(bytes)))
-}
-
-/// Bytes of a tile of the pass over windows of `len` points with so many bytes for a voxel, at most, for boxes of `outer`
-/// times `n_out` rows of `row` elements. It grows with the box.
-pub(crate) fn most_of_tile(
-    (len, bytes): (usize, usize),
-    (outer, n_out, row): (u64, u64, u64),
-) -> u64 {
-    let longest = |n_out: u64| n_out.saturating_add(len as u64);
-    let each = longest((outputs(len, 1, bytes) as u64).min(n_out));
-    let tile = each.saturating_mul(row.min(2 * few(bytes) as u64));
-    let all = outer.saturating_mul(longest(n_out)).saturating_mul(row);
-    let of = |elems: u64| elems.saturating_mul(bytes as u64);
-    of(all).min(of(tile).max(2 * TILE as u64))
 }
 
 /// Copies some elements of a line from one place to another; mostly it is one.
@@ -248,26 +110,7 @@ fn moved<W: Copy>(line: &mut [W], (from, to): (usize, usize), len: usize) {
     }
 }
 
-/// The rows of a buffer, one for each number of a voxel.
-fn rows<W, const C: usize>(buffer: &mut [W], elems: usize) -> [&mut [W]; C] {
-    let mut rows = buffer.chunks_exact_mut(elems.max(1)).take(C);
-    array::from_fn(|_| rows.next().unwrap_or_default())
-}
-
-/// The elements `range` of each row.
-fn parts_of<'r, W, const C: usize>(
-    rows: &'r mut [&mut [W]; C],
-    range: &Range<usize>,
-) -> [&'r mut [W]; C] {
-    let mut rows = rows.iter_mut();
-    array::from_fn(|_| {
-        rows.next()
-            .map(|row| &mut row[range.clone()])
-            .unwrap_or_default()
-    })
-}
-
-impl<U: Union<W, C>, W: Pod + Send + Sync, const C: usize> Engine<W> for Doubling<'_, U, W, C> {
+impl<U: Union<W, C>, W: Pod + Send + Sync, const C: usize> Engine<W> for LongWindows<'_, U, W, C> {
     fn run<S: Pod + Sync, L: Load<S, W>>(
         &self,
         ctx: &Ctx,
@@ -291,15 +134,18 @@ impl<U: Union<W, C>, W: Pod + Send + Sync, const C: usize> Engine<W> for Doublin
             });
             self.union.lift(to);
         };
+        let last = self.passes.len() - 1;
+        let axis = |number: usize| {
+            let pass = (number, &self.passes[number]);
+            Axis::new(pass, C * size_of::<W>(), (&wanted, input.shape), region)
+        };
         let mut planes: Option<Scratch<W>> = None;
-        for (number, pass) in self.passes.iter().enumerate() {
-            let axis = Axis::new(
-                (number, pass),
-                C * size_of::<W>(),
-                (&wanted, input.shape),
-                region,
+        for number in 0..=last {
+            let axis_here = axis(number);
+            let (elems, row) = (
+                axis_here.outer * axis_here.n_in * axis_here.row,
+                axis_here.row,
             );
-            let (elems, row) = (axis.outer * axis.n_in * axis.row, axis.row);
             let before = planes.take();
             let data = before.as_ref().map(Scratch::get).unwrap_or_default();
             let whole = [Piece {
@@ -321,38 +167,56 @@ impl<U: Union<W, C>, W: Pod + Send + Sync, const C: usize> Engine<W> for Doublin
                 }
             };
             let read: Read<'_, W, C> = if number == 0 { &first } else { &next };
-            if number + 1 == self.passes.len() {
-                self.pass(ctx, &axis, read, Some(&mut *out), &mut [])?;
-            } else {
-                let mut made = Scratch::new(&ctx.meter, C * axis.outer * axis.size())?;
-                self.pass(ctx, &axis, read, None, made.get_mut())?;
-                planes = Some(made);
+            if number == last {
+                return self.pass(ctx, (&axis_here, None), read, (Some(out), &mut []));
             }
+            let lines = (number + 1 == last).then(|| axis(last));
+            if let Some(lines) = lines.filter(|lines| axis_here.feeds(lines)) {
+                return self.pass(ctx, (&axis_here, Some(&lines)), read, (Some(out), &mut []));
+            }
+            let mut made = Scratch::new(&ctx.meter, C * axis_here.outer * axis_here.size())?;
+            self.pass(ctx, (&axis_here, None), read, (None, made.get_mut()))?;
+            planes = Some(made);
         }
         Ok(())
     }
 }
 
-impl<U: Union<W, C>, W: Pod + Send + Sync, const C: usize> Doubling<'_, U, W, C> {
-    /// One pass, into elements or else into numbers.
+/// Buffers of one thread.
+struct Space<W> {
+    /// A tile, and what becomes of it.
+    tile: Scratch<W>,
+    bytes: Scratch<u8>,
+    /// Rows of a scan.
+    scan: Scratch<W>,
+    /// Rows that a scan has made.
+    made: Scratch<W>,
+}
+
+impl<U: Union<W, C>, W: Pod + Send + Sync, const C: usize> LongWindows<'_, U, W, C> {
+    /// One pass, into elements or else into numbers; and the pass along lines that it feeds.
     fn pass(
         &self,
         ctx: &Ctx,
-        axis: &Axis,
+        (axis, lines): (&Axis, Option<&Axis>),
         read: Read<'_, W, C>,
-        mut elements: Option<&mut [u8]>,
-        numbers: &mut [W],
+        (mut elements, numbers): (Option<&mut [u8]>, &mut [W]),
     ) -> Result<(), VolumeError> {
-        let all = axis.outer * axis.size();
+        let row = lines.map_or(axis.row, |lines| lines.n_out);
+        let all = axis.outer * axis.n_out * row;
         if all == 0 {
             return Ok(());
         }
         let parts = axis.parts(ctx.threads);
-        let most = axis.largest(&parts);
+        let most = match lines {
+            Some(lines) => lines.largest(&lines.parts(1)),
+            None if axis.scanned.is_some() => 0,
+            None => axis.largest(&parts),
+        };
         let mut rows: Vec<&mut [W]> = numbers.chunks_exact_mut(all).collect();
         let mut tasks = Vec::with_capacity(parts.len());
         for part in parts {
-            let elems = part.outer.len() * part.outputs.len() * axis.row;
+            let elems = part.outer.len() * part.outputs.len() * row;
             let to = if let Some(out) = &mut elements {
                 let head = out.split_off_mut(..elems * self.out_size);
                 To::Elements(head.unwrap_or_default())
@@ -364,17 +228,150 @@ impl<U: Union<W, C>, W: Pod + Send + Sync, const C: usize> Doubling<'_, U, W, C>
         }
         let tasks = Mutex::new(tasks.into_iter());
         in_threads(ctx.threads, || {
-            let mut buffer = Scratch::new(&ctx.meter, 2 * C * most)?;
-            let mut bytes = Scratch::new(&ctx.meter, most * self.out_size)?;
+            let columns = axis.scanned_columns();
+            let made = lines.map_or(0, |_| axis.together() * axis.row);
+            let mut space = Space {
+                tile: Scratch::new(&ctx.meter, 2 * C * most)?,
+                bytes: Scratch::new(&ctx.meter, most * self.out_size)?,
+                scan: Scratch::new(&ctx.meter, C * scan::space::<W>(axis.len, columns))?,
+                made: Scratch::new(&ctx.meter, C * made)?,
+            };
             loop {
                 let task = tasks.lock().unwrap_or_else(PoisonError::into_inner).next();
-                let Some((part, to)) = task else {
-                    return Ok(());
-                };
-                let space = (buffer.get_mut(), bytes.get_mut());
-                self.part((axis, &part), read, to, space);
+                match (task, lines) {
+                    (None, _) => return Ok(()),
+                    (Some((part, To::Elements(out))), Some(lines)) => {
+                        self.fed((axis, lines, &part), read, out, &mut space);
+                    }
+                    (Some((part, to)), _) if axis.scanned.is_some() => {
+                        self.scanned((axis, &part), read, to, &mut space);
+                    }
+                    (Some((part, to)), _) => {
+                        let space = (space.tile.get_mut(), space.bytes.get_mut());
+                        self.part((axis, &part), read, to, space);
+                    }
+                }
             }
         })
+    }
+
+    /// Makes the outputs of a part by a scan.
+    fn scanned(
+        &self,
+        (axis, piece): (&Axis, &Part),
+        read: Read<'_, W, C>,
+        mut to: To<'_, W>,
+        space: &mut Space<W>,
+    ) {
+        for first in (0..axis.row).step_by(axis.scanned_columns().max(1)) {
+            let columns = first..(first + axis.scanned_columns()).min(axis.row);
+            let mut scan = self.scan((axis, piece, &columns), space.scan.get_mut());
+            let reading = self.reading((axis, piece, &columns), read);
+            for i in piece.outputs.clone() {
+                let start = (i - piece.outputs.start) * axis.row + first;
+                self.made((axis, i), &mut scan, &reading, &mut |columns, row| {
+                    let place = start + columns.start..start + columns.end;
+                    self.store_row(&place, row, &mut to);
+                });
+            }
+        }
+    }
+
+    /// Hands some columns of a row on.
+    fn store_row(&self, place: &Range<usize>, row: &Row<'_, W, C>, to: &mut To<'_, W>) {
+        match to {
+            To::Elements(out) => {
+                let size = self.out_size;
+                let row: [&[W]; C] = array::from_fn(|c| &*row[c]);
+                (self.emit)(&row, &mut out[place.start * size..place.end * size]);
+            }
+            To::Numbers(outs) => copy(row, outs, place),
+        }
+    }
+
+    /// Makes the outputs of a part by a scan, and of these the outputs along lines.
+    fn fed(
+        &self,
+        (axis, lines, piece): (&Axis, &Axis, &Part),
+        read: Read<'_, W, C>,
+        mut out: &mut [u8],
+        space: &mut Space<W>,
+    ) {
+        let columns = 0..axis.row;
+        let mut scan = self.scan((axis, piece, &columns), space.scan.get_mut());
+        let reading = self.reading((axis, piece, &columns), read);
+        let mut lines = lines.clone();
+        for first in piece.outputs.clone().step_by(axis.together()) {
+            lines.outer = axis.together().min(piece.outputs.end - first);
+            let mut all: Row<'_, W, C> = rows(space.made.get_mut(), lines.outer * axis.row);
+            for m in 0..lines.outer {
+                let i = first + m;
+                self.made((axis, i), &mut scan, &reading, &mut |columns, row| {
+                    let place = m * axis.row + columns.start..m * axis.row + columns.end;
+                    copy(row, &mut all, &place);
+                });
+            }
+            let all = all.map(|rows| &*rows);
+            let line = |at: usize, _: &Range<usize>, to: &mut [&mut [W]; C]| {
+                for (from, to) in all.iter().zip(to) {
+                    to.copy_from_slice(&from[at..at + to.len()]);
+                }
+            };
+            for part in lines.parts(1) {
+                let bytes = part.outer.len() * part.outputs.len() * self.out_size;
+                let to = To::Elements(out.split_off_mut(..bytes).unwrap_or_default());
+                let space = (space.tile.get_mut(), space.bytes.get_mut());
+                self.part((&lines, &part), &line, to, space);
+            }
+        }
+    }
+
+    /// A scan over some columns.
+    fn scan<'a>(
+        &'a self,
+        (axis, part, columns): (&Axis, &Part, &Range<usize>),
+        space: &'a mut [W],
+    ) -> Scan<'a, U, W, C> {
+        let first = part.outputs.start;
+        let coordinate = axis
+            .scanned
+            .unwrap_or(0)
+            .saturating_add_unsigned(first as u64);
+        Scan::new(
+            &self.union,
+            (axis.len, columns.len()),
+            (first, coordinate),
+            space,
+        )
+    }
+
+    /// How a scan over some columns reads rows.
+    fn reading<'r>(
+        &self,
+        (axis, part, columns): (&'r Axis, &Part, &Range<usize>),
+        read: Read<'r, W, C>,
+    ) -> impl Fn(usize, &Range<usize>, &mut Row<'_, W, C>) + use<'r, U, W, C> {
+        let (before, first) = (part.outer.start * axis.n_in, columns.start);
+        let outside = (self.outside)(axis.pass);
+        move |at, some, to| match axis.places.row(at) {
+            Some(row) => read(before + row, &(first + some.start..first + some.end), to),
+            None => to.iter_mut().zip(outside).for_each(|(to, v)| to.fill(v)),
+        }
+    }
+
+    /// The next row that a scan makes: that of output `i`.
+    fn made(
+        &self,
+        (axis, i): (&Axis, usize),
+        scan: &mut Scan<'_, U, W, C>,
+        reading: Reading<'_, W, C>,
+        take: Taking<'_, W, C>,
+    ) {
+        let there = axis.there(i);
+        scan.next(reading, &mut |columns, row| {
+            self.union.finish(axis.pass, there, row);
+            take(columns, row);
+        });
     }
 
     /// Makes the outputs of a part, tile by tile.
@@ -404,7 +401,7 @@ impl<U: Union<W, C>, W: Pod + Send + Sync, const C: usize> Doubling<'_, U, W, C>
                     row.copy_within(start..start + made * wide, number * made * wide);
                 }
             }
-            let mut found = parts_of(&mut results, &(0..count * made * wide));
+            let mut found = columns_of(&mut results, &(0..count * made * wide));
             self.finish((axis, part), wide, &mut found);
             let found = found.map(|row| &*row);
             if wide == axis.row {
@@ -491,7 +488,7 @@ impl<U: Union<W, C>, W: Pod + Send + Sync, const C: usize> Doubling<'_, U, W, C>
             for run in inside.iter().chain(&others) {
                 let to = place(run.at.start)..place(run.at.end);
                 let first = outer * axis.n_in + run.row;
-                read(first, columns, &mut parts_of(lines, &to));
+                read(first, columns, &mut columns_of(lines, &to));
             }
             for (from, at) in &copied {
                 let (from, to, len) = (place(*from), place(at.start), at.len() * wide);
@@ -514,7 +511,7 @@ impl<U: Union<W, C>, W: Pod + Send + Sync, const C: usize> Doubling<'_, U, W, C>
         for line in 0..part.outer.len() {
             let mut finish = |made: Range<usize>, there: usize| {
                 let place = |at: usize| (line * outputs.len() + at - outputs.start) * wide;
-                let mut rows = parts_of(found, &(place(made.start)..place(made.end)));
+                let mut rows = columns_of(found, &(place(made.start)..place(made.end)));
                 self.union.finish(axis.pass, there, &mut rows);
             };
             for i in (outputs.start..whole.start).chain(whole.end..outputs.end) {
