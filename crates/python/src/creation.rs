@@ -182,9 +182,13 @@ pub(crate) fn full<'py>(
             Input::Weak(weak) => Some(weak.own_dtype()),
             Input::View(_) => None,
         };
-        let explicit =
-            args.len() > 2 || kwargs.is_some_and(|k| k.contains("dtype").unwrap_or(true));
-        if let (false, Some(natural)) = (explicit, natural) {
+        let named = match (args.get_item(2), kwargs) {
+            (Ok(dtype), _) => Some(dtype),
+            (Err(_), Some(kwargs)) => kwargs.get_item("dtype")?,
+            (Err(_), None) => None,
+        };
+        let named = named.is_some_and(|dtype| !dtype.is_none());
+        if let (false, Some(natural)) = (named, natural) {
             wanted.dtype = natural;
         }
         let scalar = match value {

@@ -14,7 +14,8 @@ def check(body, xp):
 CREATION = {
     "zeros": lambda m, n: (m.zeros(n), m.zeros((n, 2), "f", "F"), m.zeros(n, dtype="D"), m.zeros(())),
     "ones": lambda m, n: (m.ones(n), m.ones((2, n), int), m.ones(shape=n, order="C")),
-    "full": lambda m, n: (m.full(n, 3), m.full((n, 1), 2.5), m.full(n, [1] * n), m.full(n, 1, "e")),
+    "full": lambda m, n: (m.full(n, 3), m.full((n, 1), 2.5), m.full(n, [1] * n), m.full(n, 1, "e"),
+                          m.full(n, 3, None), m.full(n, True, dtype=None), m.full(n, 2j, order="C", dtype=None)),
     "empty": lambda m, n: (m.empty(n).shape, m.empty((2, n), "i").flags.f_contiguous, m.empty(0)),
     "eye": lambda m, n: (m.eye(90), m.eye(90, 95, 1), m.eye(90, k=-2, dtype="f"), m.identity(91)),
     "arange": lambda m, n: (m.arange(n), m.arange(2, n, 3), m.arange(0, 1, 1 / n), m.arange(n, 0, -1.5),
