@@ -151,6 +151,7 @@ impl Axis {
     /// True if what a scan makes goes to a pass along these lines row by row.
     pub(crate) fn feeds(&self, lines: &Axis) -> bool {
         self.scanned.is_some()
+            && lines.scanned.is_none()
             && (lines.row, lines.outer) == (1, self.outer * self.n_out)
             && self.scanned_columns() == self.row
     }

@@ -102,8 +102,8 @@ pub(crate) trait Rule: Sync {
         false
     }
 
-    /// Joins any rows behind the first pass into one output. Rules for which order and grouping matter do nothing,
-    /// and return false.
+    /// Joins any rows into one output, which has as many numbers as they have. Rules for which order and grouping matter do
+    /// nothing, and return false.
     fn join(&self, _rows: &[&[Self::W]], _outs: &mut [&mut [Self::W]]) -> bool {
         false
     }

@@ -149,6 +149,10 @@ impl<R: Rule> Separable<'_, R> {
         let Some(part) = level.part else {
             return false;
         };
+        // What is joined of voxels is joined again, so it has to be of their kind.
+        if self.rule.channels(level.pass + 1) != channels {
+            return false;
+        }
         let (n, span) = (level.len, outs[0].len());
         let len = span + n - part;
         let mut rows: Rows<'_, R::W> = Rows::new();

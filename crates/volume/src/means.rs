@@ -10,8 +10,10 @@
 )]
 
 use crate::block::View;
+use crate::load::each;
 use crate::op::Mode;
 use crate::pixel::{Pixel, with_pixel};
+use crate::store::Store;
 use arrayloom_types::DType;
 
 /// A whole number of 128 bits, the lower half first. As an array it needs no more alignment than what volumes have.
@@ -210,6 +212,37 @@ fn single_is_enough(dtype: DType, points: f64) -> bool {
     (points % 2.0 - 1.0).abs() < 0.5 && points * greatest < f64::from(1 << 21)
 }
 
+/// Means of numbers of 16 bits: quotients in single precision, where that is enough.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShortMeans {
+    share: f32,
+}
+
+impl ShortMeans {
+    /// For windows of so many points of elements `from` that become elements `to`.
+    pub(crate) fn new((from, to): (DType, DType), points: f64) -> Option<ShortMeans> {
+        let short = from == to && matches!(to, DType::U16 | DType::I16);
+        (short && single_is_enough(to, points)).then(|| ShortMeans {
+            share: Points::new(points).share as f32,
+        })
+    }
+}
+
+/// A number added to this one has its integer, to the nearest, in its lowest bits.
+const WHOLE: f32 = 1.5 * (1 << 23) as f32;
+
+impl Store<i32> for ShortMeans {
+    type To = u16;
+
+    #[inline(always)]
+    fn map<const N: usize>(self, sums: [i32; N]) -> [u16; N] {
+        // Means lie between their elements, so they fit.
+        each(&sums, |sum| {
+            (sum as f32 * self.share + WHOLE).to_bits() as u16
+        })
+    }
+}
+
 /// Rounds quotients of sums and `points` to `dtype`.
 pub(crate) fn emit_means<W: Total>(dtype: DType, points: f64, sums: &[W], out: &mut [u8]) {
     let over = Points::new(points);
@@ -285,6 +318,27 @@ mod tests {
         assert_eq!(halved(601).mean::<u8>(over), 255);
         assert_eq!(halved(601).mean::<f32>(over).to_bits(), 300.5f32.to_bits());
         assert_eq!(long(halved(-7)), -7);
+    }
+
+    #[test]
+    fn means_of_short_numbers_are_those_that_are_emitted() {
+        for (dtype, points) in [(DType::U16, 9.0), (DType::I16, 9.0), (DType::U16, 31.0)] {
+            let means = ShortMeans::new((dtype, dtype), points).expect("short and odd");
+            let (low, high) = match dtype {
+                DType::U16 => (0, 65_535),
+                _ => (-32_768, 32_767),
+            };
+            let n = points as i32;
+            let sums: Vec<i32> = (low * n..=high * n).collect();
+            let mut wanted = vec![0u16; sums.len()];
+            emit_means(dtype, points, &sums, bytemuck::cast_slice_mut(&mut wanted));
+            for (sum, wanted) in sums.iter().zip(wanted) {
+                assert_eq!(means.map([*sum]), [wanted], "{sum} / {points} of {dtype}");
+            }
+        }
+        assert!(ShortMeans::new((DType::U16, DType::U16), 10.0).is_none());
+        assert!(ShortMeans::new((DType::U16, DType::F32), 9.0).is_none());
+        assert!(ShortMeans::new((DType::U8, DType::U8), 9.0).is_none());
     }
 
     #[test]

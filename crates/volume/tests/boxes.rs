@@ -19,7 +19,7 @@ const MODES: [Mode; 6] = [
 ];
 
 /// Extents and windows: short and long ones, odd and even, longer than the axis, rows of one strip and of several.
-const SHAPES: [(&[i64], &[usize]); 11] = [
+const SHAPES: [(&[i64], &[usize]); 13] = [
     (&[300], &[13]),
     (&[5], &[31]),
     (&[17, 170], &[3, 3]),
@@ -31,6 +31,8 @@ const SHAPES: [(&[i64], &[usize]); 11] = [
     (&[5, 7, 90], &[3, 4, 9]),
     (&[11, 66], &[6, 66]),
     (&[58, 40], &[50, 7]),
+    (&[6, 90], &[1, 20]),
+    (&[6, 90], &[1, 47]),
 ];
 
 /// Elements that the tests compute with: what joins two of them, and a few remarkable ones.

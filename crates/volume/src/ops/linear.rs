@@ -11,7 +11,7 @@ use crate::block::{View, ViewMut};
 use crate::fold::{EdgeTaps, Real};
 use crate::load::{Bytes, Load, Numbers, Plain};
 use crate::long::{self, LongWindows};
-use crate::means::{Long, Total, Width, emit_means, width, width_for};
+use crate::means::{Long, ShortMeans, Total, Width, emit_means, width, width_for};
 use crate::needed::{crossed_elems, long_bytes, scratch_elems};
 use crate::op::{Mode, Op, voxels, worth};
 use crate::pixel::{Pixel as _, with_pixel};
@@ -160,12 +160,25 @@ impl Linear {
         let numbers = Numbers(input.dtype);
         let width = width_for(width, input, points, self.modes());
         match (width, input.dtype.size()) {
-            (Width::Long, _) => self.run_total::<u64, Long>(ctx, input, numbers, (out, points)),
-            (Width::Middle, 8) => self.run_total::<u64, i64>(ctx, input, numbers, (out, points)),
-            (Width::Middle, 4) => self.run_total::<u32, i64>(ctx, input, numbers, (out, points)),
-            (Width::Middle, 2) => self.run_total::<u16, i64>(ctx, input, numbers, (out, points)),
-            (Width::Middle, _) => self.run_total::<u8, i64>(ctx, input, numbers, (out, points)),
-            (Width::Short, 2) => self.run_total::<u16, i32>(ctx, input, numbers, (out, points)),
+            (Width::Long, _) => {
+                self.run_total::<u64, Long, Plain>(ctx, input, numbers, (out, points, None))
+            }
+            (Width::Middle, 8) => {
+                self.run_total::<u64, i64, Plain>(ctx, input, numbers, (out, points, None))
+            }
+            (Width::Middle, 4) => {
+                self.run_total::<u32, i64, Plain>(ctx, input, numbers, (out, points, None))
+            }
+            (Width::Middle, 2) => {
+                self.run_total::<u16, i64, Plain>(ctx, input, numbers, (out, points, None))
+            }
+            (Width::Middle, _) => {
+                self.run_total::<u8, i64, Plain>(ctx, input, numbers, (out, points, None))
+            }
+            (Width::Short, 2) => {
+                let means = ShortMeans::new((input.dtype, out.dtype), points);
+                self.run_total::<u16, i32, _>(ctx, input, numbers, (out, points, means))
+            }
             (Width::Short, _) => match self.byte_means(input.dtype, out.dtype) {
                 Some(means) => {
                     let emit = |sums: &[&[u16]], out: &mut [u8]| {
@@ -173,7 +186,7 @@ impl Linear {
                     };
                     self.sum_up::<u8, u16, _>(ctx, input, Bytes, (out, &emit), Some(means))
                 }
-                None => self.run_total::<u8, i32>(ctx, input, numbers, (out, points)),
+                None => self.run_total::<u8, i32, Plain>(ctx, input, numbers, (out, points, None)),
             },
         }
     }
@@ -185,16 +198,16 @@ impl Linear {
         ByteMeans::new(count, self.modes()).filter(|_| bytes)
     }
 
-    fn run_total<S: Pod + Sync, W: Whole + Total>(
+    fn run_total<S: Pod + Sync, W: Whole + Total, E: Store<W>>(
         &self,
         ctx: &Ctx,
         input: &View<'_>,
         load: impl Load<S, W>,
-        (out, points): (ViewMut<'_>, f64),
+        (out, points, store): (ViewMut<'_>, f64, Option<E>),
     ) -> Result<(), VolumeError> {
         let dtype = out.dtype;
         let emit = |sums: &[&[W]], out: &mut [u8]| emit_means(dtype, points, sums[0], out);
-        self.sum_up(ctx, input, load, (out, &emit), None::<Plain>)
+        self.sum_up(ctx, input, load, (out, &emit), store)
     }
 
     fn sum_up<S: Pod + Sync, W: Whole, E: Store<W>>(
@@ -522,10 +535,11 @@ impl Op for Linear {
         let threads = worth(threads, voxels(extents), self.cost_ns()) as u64;
         // Two numbers of a Laplacian, or one sum of 128 bits.
         let rows = 8 * scratch_elems(&self.passes, 2, (extents, shape)) + 64;
-        // Sums of bytes are crossed.
-        let size = size_of::<u16>();
+        // Sums of bytes and of 16 bits are crossed.
+        let crossed =
+            |size: usize| size as u64 * crossed_elems(&self.passes, size, (extents, shape));
         let crossed = if self.is_mean() {
-            size as u64 * crossed_elems(&self.passes, size, (extents, shape))
+            crossed(size_of::<u16>()).max(crossed(size_of::<i32>()))
         } else {
             0
         };
