@@ -273,6 +273,15 @@ fn means_of_long_windows_are_near_and_do_not_depend_on_threads() {
     }
 }
 
+/// The values of a volume at the coordinates `lo..hi` of axis `d`.
+fn cut((all, shape): (&[f64], &[i64]), d: usize, (lo, hi): (i64, i64)) -> Vec<f64> {
+    let inner: i64 = shape[d + 1..].iter().product();
+    let place = |at: i64| usize::try_from(at * inner).unwrap();
+    let rows = all.chunks(place(shape[d]));
+    let rows: Vec<&[f64]> = rows.map(|r| &r[place(lo)..place(hi)]).collect();
+    rows.concat()
+}
+
 #[test]
 fn windows_have_the_same_bits_in_every_box() {
     for (shape, lens, mode) in cases() {
@@ -293,12 +302,7 @@ fn windows_have_the_same_bits_in_every_box() {
                 let n = shape[d];
                 for (lo, hi) in [(0, 1), (n / 3, n - n / 4), (n - 1, n)] {
                     let region = Region::whole(shape).with_axis(d, lo, hi);
-                    let inner: i64 = shape[d + 1..].iter().product();
-                    let place = |at: i64| usize::try_from(at * inner).unwrap();
-                    let cut = |all: &[f64]| -> Vec<f64> {
-                        let rows = all.chunks(place(n)).map(|r| &r[place(lo)..place(hi)]);
-                        rows.collect::<Vec<_>>().concat()
-                    };
+                    let cut = |all: &[f64]| cut((all, shape), d, (lo, hi));
                     let wanted = cut(&whole);
                     // Where windows have one point, the box is all that there is.
                     let (held, given) = match lens[d] {
