@@ -135,17 +135,14 @@ impl<U: Union<W, C>, W: Pod + Send + Sync, const C: usize> Engine<W> for LongWin
             self.union.lift(to);
         };
         let last = self.passes.len() - 1;
-        let axis = |number: usize| {
+        let axis_of = |number: usize| {
             let pass = (number, &self.passes[number]);
             Axis::new(pass, C * size_of::<W>(), (&wanted, input.shape), region)
         };
         let mut planes: Option<Scratch<W>> = None;
         for number in 0..=last {
-            let axis_here = axis(number);
-            let (elems, row) = (
-                axis_here.outer * axis_here.n_in * axis_here.row,
-                axis_here.row,
-            );
+            let axis = axis_of(number);
+            let (elems, row) = (axis.outer * axis.n_in * axis.row, axis.row);
             let before = planes.take();
             let data = before.as_ref().map(Scratch::get).unwrap_or_default();
             let whole = [Piece {
@@ -168,14 +165,14 @@ impl<U: Union<W, C>, W: Pod + Send + Sync, const C: usize> Engine<W> for LongWin
             };
             let read: Read<'_, W, C> = if number == 0 { &first } else { &next };
             if number == last {
-                return self.pass(ctx, (&axis_here, None), read, (Some(out), &mut []));
+                return self.pass(ctx, (&axis, None), read, (Some(out), &mut []));
             }
-            let lines = (number + 1 == last).then(|| axis(last));
-            if let Some(lines) = lines.filter(|lines| axis_here.feeds(lines)) {
-                return self.pass(ctx, (&axis_here, Some(&lines)), read, (Some(out), &mut []));
+            let lines = (number + 1 == last).then(|| axis_of(last));
+            if let Some(lines) = lines.filter(|lines| axis.feeds(lines)) {
+                return self.pass(ctx, (&axis, Some(&lines)), read, (Some(out), &mut []));
             }
-            let mut made = Scratch::new(&ctx.meter, C * axis_here.outer * axis_here.size())?;
-            self.pass(ctx, (&axis_here, None), read, (None, made.get_mut()))?;
+            let mut made = Scratch::new(&ctx.meter, C * axis.outer * axis.size())?;
+            self.pass(ctx, (&axis, None), read, (None, made.get_mut()))?;
             planes = Some(made);
         }
         Ok(())
