@@ -46,6 +46,8 @@ fn in_numpy<'py>(
 struct Wanted {
     shape: Shape,
     dtype: DType,
+    /// False where the dtype is what creation functions make by default.
+    named: bool,
 }
 
 /// Reads `(shape, [value,] dtype=None, order='C')`; `None` if NumPy must look at it.
@@ -68,11 +70,17 @@ fn wanted(
             _ => return Ok(None),
         }
     }
+    let dtype = dtype.filter(|value| !value.is_none());
+    let named = dtype.is_some();
     let dtype = match dtype {
         None => Some(DType::F64),
         Some(value) => named_dtype(&value)?,
     };
-    let wanted = dtype.map(|dtype| Wanted { shape, dtype });
+    let wanted = dtype.map(|dtype| Wanted {
+        shape,
+        dtype,
+        named,
+    });
     Ok(wanted.filter(|w| birth::worth_it(w.dtype, &w.shape)))
 }
 
@@ -182,13 +190,7 @@ pub(crate) fn full<'py>(
             Input::Weak(weak) => Some(weak.own_dtype()),
             Input::View(_) => None,
         };
-        let named = match (args.get_item(2), kwargs) {
-            (Ok(dtype), _) => Some(dtype),
-            (Err(_), Some(kwargs)) => kwargs.get_item("dtype")?,
-            (Err(_), None) => None,
-        };
-        let named = named.is_some_and(|dtype| !dtype.is_none());
-        if let (false, Some(natural)) = (named, natural) {
+        if let (false, Some(natural)) = (wanted.named, natural) {
             wanted.dtype = natural;
         }
         let scalar = match value {
@@ -371,6 +373,7 @@ fn like(
     let wanted = Wanted {
         shape: array.shape().into(),
         dtype: array.dtype()?,
+        named: true,
     };
     let ordered = array.has(numpy::npyffi::flags::NPY_ARRAY_C_CONTIGUOUS);
     (ordered && birth::worth_it(wanted.dtype, &wanted.shape)).then_some(wanted)
