@@ -5,7 +5,8 @@
 //! hundred elements, so that everything between reading inputs and writing outputs stays in the level-1
 //! cache; programs are kept (`programs`). Workers (`exec`, `tasks`, `pool`) run the program over their share of
 //! the walk. Folds (`fold`, `tree`, `arg`) give NumPy's own bits for any number of threads, tile length and instruction
-//! set. A fold of memory alone has loops of its own (`direct`). Several launches in one pass over rows are a `sweep`.
+//! set. A fold of memory alone has loops of its own (`direct`), and so have sums of the windows along
+//! a line (`running`). Several launches in one pass over rows are a `sweep`.
 
 mod arg;
 mod cell;

@@ -12,7 +12,7 @@ pub(crate) const TILE: usize = 16_384;
 const COLUMNS: usize = 128;
 /// Elements behind an axis that is scanned, at least.
 const SCANNED: i64 = 32;
-/// Bytes of the rows of a scan, roughly: they fit a level-2 cache.
+/// Bytes of the rows that a scan keeps, roughly. Fewer would cut rows into columns, which a pass along lines cannot follow.
 const SCAN: usize = 1 << 21;
 /// Bytes of outputs that are made at a time, at least, of a column.
 const OUTPUTS: usize = 8192;

@@ -255,17 +255,17 @@ impl<U: Union<W, C>, W: Pod + Send + Sync, const C: usize> LongWindows<'_, U, W,
     /// Makes the outputs of a part by a scan.
     fn scanned(
         &self,
-        (axis, piece): (&Axis, &Part),
+        (axis, part): (&Axis, &Part),
         read: Read<'_, W, C>,
         mut to: To<'_, W>,
         space: &mut Space<W>,
     ) {
         for first in (0..axis.row).step_by(axis.scanned_columns().max(1)) {
             let columns = first..(first + axis.scanned_columns()).min(axis.row);
-            let mut scan = self.scan((axis, piece, &columns), space.scan.get_mut());
-            let reading = self.reading((axis, piece, &columns), read);
-            for i in piece.outputs.clone() {
-                let start = (i - piece.outputs.start) * axis.row + first;
+            let mut scan = self.scan((axis, part, &columns), space.scan.get_mut());
+            let reading = self.reading((axis, part, &columns), read);
+            for i in part.outputs.clone() {
+                let start = (i - part.outputs.start) * axis.row + first;
                 self.made((axis, i), &mut scan, &reading, &mut |columns, row| {
                     let place = start + columns.start..start + columns.end;
                     self.store_row(&place, row, &mut to);
@@ -289,17 +289,17 @@ impl<U: Union<W, C>, W: Pod + Send + Sync, const C: usize> LongWindows<'_, U, W,
     /// Makes the outputs of a part by a scan, and of these the outputs along lines.
     fn fed(
         &self,
-        (axis, lines, piece): (&Axis, &Axis, &Part),
+        (axis, lines, part): (&Axis, &Axis, &Part),
         read: Read<'_, W, C>,
         mut out: &mut [u8],
         space: &mut Space<W>,
     ) {
         let columns = 0..axis.row;
-        let mut scan = self.scan((axis, piece, &columns), space.scan.get_mut());
-        let reading = self.reading((axis, piece, &columns), read);
+        let mut scan = self.scan((axis, part, &columns), space.scan.get_mut());
+        let reading = self.reading((axis, part, &columns), read);
         let mut lines = lines.clone();
-        for first in piece.outputs.clone().step_by(axis.together()) {
-            lines.outer = axis.together().min(piece.outputs.end - first);
+        for first in part.outputs.clone().step_by(axis.together()) {
+            lines.outer = axis.together().min(part.outputs.end - first);
             let mut all: Row<'_, W, C> = rows(space.made.get_mut(), lines.outer * axis.row);
             for m in 0..lines.outer {
                 let i = first + m;

@@ -96,7 +96,7 @@ impl BoxExtremum {
         self.axes.iter().any(|a| a.mode == Mode::Renormalize)
     }
 
-    /// True if windows are joined from boxes.
+    /// True if windows are too long to be read point by point.
     fn is_long(&self) -> bool {
         long::pays(&self.passes, self.rank, LONG)
     }

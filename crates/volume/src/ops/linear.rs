@@ -144,7 +144,7 @@ impl Linear {
         width.map(|width| (width, points))
     }
 
-    /// True if windows of numbers that are not whole are joined from boxes.
+    /// True if windows of numbers that are not whole are too long to be read point by point.
     fn is_long(&self) -> bool {
         long::pays(&self.passes, self.rank, LONG) && self.is_mean()
     }

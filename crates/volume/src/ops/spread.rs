@@ -24,7 +24,7 @@ use arrayloom_types::{DType, Region};
 /// Elements that are rounded at a time.
 const PIECE: usize = 256;
 
-/// Fewest points along an axis of windows that are joined from boxes: before, reading the window is quicker, the more
+/// Fewest points along an axis of windows that are not read point by point: before, reading the window is quicker, the more
 /// so where sums are exact.
 const LONG: [usize; 2] = [24, 40];
 
@@ -160,7 +160,7 @@ impl Spread {
         }
     }
 
-    /// Windows that are joined from boxes.
+    /// Windows that are too long for that.
     fn joining<'a, U: Union<f64, 2>>(
         &'a self,
         union: U,
@@ -176,7 +176,7 @@ impl Spread {
         }
     }
 
-    /// True if windows are joined from boxes: of voxels that count alike, without the center itself.
+    /// True if windows are not read point by point: those of voxels that count alike, without the center itself.
     fn is_long(&self, exact: bool) -> bool {
         let clipped = |p: &Pass| self.axes[p.axis].mode == Mode::Renormalize;
         let center = self.statistic.is_of_center();
