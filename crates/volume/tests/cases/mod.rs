@@ -188,13 +188,19 @@ pub(crate) fn window(random: &mut Random, rank: usize, most: usize) -> Vec<Windo
         .collect()
 }
 
-/// The same for boxes, one of ten of which is long along one axis.
+/// The same for boxes, one of six of which is long along an axis or two, some with a single point along all others.
 fn sides(random: &mut Random, rank: usize, most: usize) -> Vec<WindowAxis> {
+    let long = random.below(6) == 0;
+    let most = if long && random.below(2) == 0 {
+        1
+    } else {
+        most
+    };
     let mut axes = window(random, rank, most);
-    if random.below(10) == 0 {
-        let long = random.below(rank);
-        axes[long].len = 24 + random.below(80);
-        axes[long].before = random.small(axes[long].len);
+    for _ in 0..if long { 1 + random.below(2) } else { 0 } {
+        let axis = random.below(rank);
+        axes[axis].len = 12 + random.below(92);
+        axes[axis].before = random.small(axes[axis].len);
     }
     axes
 }
@@ -282,7 +288,7 @@ fn random_op(random: &mut Random, rank: usize, dtype: DType) -> Arc<dyn Op> {
     match random.below(8) {
         0 => linear(random, rank, dtype),
         1 if random.below(2) == 0 => {
-            Arc::new(BoxRange::new(window(random, rank, 6), dtype).unwrap())
+            Arc::new(BoxRange::new(sides(random, rank, 6), dtype).unwrap())
         }
         1 => Arc::new(BoxExtremum::new(Extremum::Minimum, sides(random, rank, 6), dtype).unwrap()),
         2 => Arc::new(FootprintExtremum::new(
