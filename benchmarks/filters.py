@@ -24,6 +24,7 @@ CASES = [
     ("minimum_filter", (7,), {}, 64),
     ("uniform_filter", (7,), {}, 64),
     ("std_filter", (7,), {}, 16),
+    ("std_filter", (31,), {}, 16),
     ("gaussian_laplace", (2,), {}, 16),
     ("minimum_filter", (), {"footprint": f.ball(3)}, 8),
     ("median_filter", (3,), {}, 8),

@@ -85,6 +85,11 @@ CASES = {
         lambda x: cv2.blur(x, (31, 31), borderType=BORDER),
         "u1 u2 f4",
     ),
+    "mean 127": (
+        lambda x: f.uniform_filter(x, 127),
+        lambda x: cv2.blur(x, (127, 127), borderType=BORDER),
+        "u1 u2 f4 f8",
+    ),
     "gaussian 0.8": (
         lambda x: f.gaussian_filter(x, 0.8),
         lambda x: cv2.GaussianBlur(x, (7, 7), 0.8, borderType=BORDER),
