@@ -20,7 +20,7 @@ use crate::Isa;
 use crate::arg::ArgPlan;
 use crate::cell::{self, Cell};
 use crate::kern::{
-    Kern, Raise, accumulate, fold_rows, fold_run, fold_tiles, identity, scan_run, scan_tiles,
+    Kern, Raise, Rows, accumulate, fold_rows, fold_run, fold_tiles, identity, scan_run, scan_tiles,
 };
 use crate::lower::in_place;
 use crate::nest::{Class, Nest, Odometer};
@@ -264,13 +264,18 @@ impl FoldState {
         }
         let (mut values, mut left) = (values, n);
         while left > 0 {
-            if self.position == 0 && left >= self.plan.segment && self.sums_short_runs() {
-                let runs = left / self.plan.segment;
+            let (segment, size) = (self.plan.segment, self.plan.value_dtype.size());
+            if left >= segment
+                && let Some(kern) = self.sums_runs()
+            {
+                let rows = Rows {
+                    count: left / segment,
+                    step: (segment * size).cast_signed(),
+                };
                 // SAFETY: so many whole segments are there.
-                unsafe { self.short_runs(values, runs) };
-                let done = runs * self.plan.segment;
-                left -= done;
-                values = values.wrapping_add(done * self.plan.value_dtype.size());
+                unsafe { self.runs(kern, values, rows) };
+                left -= rows.count * segment;
+                values = values.wrapping_add(rows.count * segment * size);
                 continue;
             }
             let mut take = left.min(self.plan.segment - self.position);
@@ -281,7 +286,7 @@ impl FoldState {
             unsafe { self.segment(nest, values, take) };
             self.advance(take);
             left -= take;
-            values = values.wrapping_add(take * self.plan.value_dtype.size());
+            values = values.wrapping_add(take * size);
         }
     }
 

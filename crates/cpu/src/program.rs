@@ -341,7 +341,7 @@ fn scan(lowered: &Lowered, homes: &mut [Home]) -> usize {
     buffers
 }
 
-/// The length of a row that is one run of a sum: a tile that holds it is added without being cut.
+/// The length of a row that is one run of a sum: a tile that holds whole ones is added without cutting them.
 fn tree_row(setup: &Setup, folds: &[Option<FoldPlan>]) -> usize {
     let row = setup.nest.row();
     let is_row = |fold: &FoldPlan| matches!(fold.form, FoldForm::Tree(_)) && fold.segment == row;
@@ -439,8 +439,9 @@ const SHORT_BYTES: usize = 16 << 10;
 
 /// As many elements as let all buffers fit, between 128 and a few pages.
 fn tile_elems(buffers: usize, size: usize, row: usize, lowered: &Lowered) -> usize {
-    if buffers.max(1) * row * size <= L1_BYTES && row > 128 {
-        return row;
+    let bytes = buffers.max(1) * row * size;
+    if bytes <= L1_BYTES && row > 128 {
+        return L1_BYTES / bytes * row;
     }
     let fit = L1_BYTES / (buffers.max(1) * size);
     let is_fold = |step: &Step<Place>| matches!(step, Step::Fold { .. });

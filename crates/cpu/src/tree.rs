@@ -13,7 +13,7 @@
 mod vectors;
 
 use crate::Isa;
-use crate::kern::{Body, Kern, plain, tile, tile_mut};
+use crate::kern::{Body, Kern, Rows, plain, tile, tile_mut};
 use arrayloom_plan::{LANES, LEAF, tree_split};
 use smallvec::SmallVec;
 use std::marker::PhantomData;
@@ -151,6 +151,8 @@ pub(crate) struct TreeKern {
     kern: Kern,
     /// The most reals that it takes.
     most: usize,
+    /// Sums many runs of reals; see [`TreeKern::runs`].
+    runs: Option<Kern>,
 }
 
 /// Most values of a subtree of up to four leaves: however they are split twice, no part is more than a
@@ -268,12 +270,48 @@ impl TreeKern {
                 plain::<RealLeaf<R>>()
             },
             most: FOUR,
+            runs: None,
         })
     }
 
     #[cfg(target_arch = "x86_64")]
-    fn on_vectors(kern: Kern) -> TreeKern {
-        TreeKern { kern, most: WHOLE }
+    fn on_vectors((kern, runs): (Kern, Option<Kern>)) -> TreeKern {
+        TreeKern {
+            kern,
+            most: WHOLE,
+            runs,
+        }
+    }
+
+    /// True when runs of `n` reals are one subtree each.
+    pub(crate) fn takes(self, n: usize) -> bool {
+        n <= self.most
+    }
+
+    /// The sums of as many runs of `n` reals as there are places for them.
+    ///
+    /// # Safety
+    /// The kernel [takes](TreeKern::takes) such runs, and all of them may be read: aligned, the first at `values`,
+    /// each `step` bytes behind the one before.
+    pub(crate) unsafe fn runs<R: Addend>(
+        self,
+        (values, step): (*const u8, isize),
+        n: usize,
+        sums: &mut [R],
+    ) {
+        let count = sums.len();
+        if let Some(kern) = self.runs {
+            let rows = Rows { count, step };
+            let facts = (&raw const rows).cast::<u8>();
+            // SAFETY: made by `of`: `kern` reads the runs and writes a sum for each.
+            unsafe { kern(values, facts, facts, sums.as_mut_ptr().cast(), n) };
+            return;
+        }
+        for (i, sum) in sums.iter_mut().enumerate() {
+            let from = values.wrapping_offset(i.cast_signed() * step);
+            // SAFETY: promised by the caller.
+            *sum = self.sum(unsafe { tile::<R>(from, n) })[0];
+        }
     }
 
     /// The sum of a whole subtree.
@@ -388,6 +426,24 @@ mod tests {
         }
     }
 
+    /// Runs of all lengths, as many as fill vectors and not, close to each other and apart.
+    fn runs<R: Addend, B: PartialEq + Debug>(x: &[R], isa: Isa, bits: impl Fn(R) -> B) {
+        let kern = TreeKern::of::<R>(false, isa);
+        let lengths = (1..300).chain([400, 512, 513, 1000, 1025]);
+        for n in lengths.filter(|&n| kern.takes(n)) {
+            for (count, gap) in [(1, 0), (3, 5), (4, 0), (9, 1), (17, 0)] {
+                let mut sums = vec![R::default(); count];
+                let step = ((n + gap) * size_of::<R>()).cast_signed();
+                // SAFETY: so many runs lie in the slice.
+                unsafe { kern.runs((x.as_ptr().cast(), step), n, &mut sums) };
+                for (i, sum) in sums.into_iter().enumerate() {
+                    let expected = model(&x[i * (n + gap)..][..n], false)[0];
+                    assert_eq!(bits(sum), bits(expected), "run {i} of {n} on {isa}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn streams_in_any_pieces_give_the_bits_of_the_recursion() {
         let wide: Vec<f64> = (0..40_006u32)
@@ -397,6 +453,8 @@ mod tests {
         let narrow: Vec<f32> = wide.iter().map(|&x| x as f32).collect();
         for isa in [Isa::Baseline, Isa::Avx2, Isa::Avx512] {
             if isa <= Isa::detect() {
+                runs(&wide, isa, f64::to_bits);
+                runs(&narrow, isa, f32::to_bits);
                 for complex in [false, true] {
                     streams(&wide, (complex, isa), f64::to_bits);
                     streams(&narrow, (complex, isa), f32::to_bits);

@@ -1,7 +1,7 @@
 //! Programs that do several rows with each of their steps.
 //!
-//! Where rows are not longer than a tile, one call of a compiled function does many of them. What is folded into
-//! one row of results, or stored where an input may lie, goes to as many rows of a buffer first.
+//! Where rows are not longer than a tile, one call of a compiled function does many of them. What is folded, or
+//! stored where an input may lie, goes to as many rows of a buffer first.
 
 #![expect(
     unsafe_code,
@@ -13,7 +13,7 @@ use crate::Isa;
 use crate::fold::FoldState;
 use crate::jit::Rows;
 use crate::kern;
-use crate::nest::{Class, Cursor, Nest};
+use crate::nest::{Cursor, Nest};
 use crate::plane::{Plane, scatter_rows};
 use crate::program::Slot;
 use crate::setup::SHORT_ROW;
@@ -51,7 +51,7 @@ impl Batch {
                 }
                 Step::Fold { output, from, .. } => {
                     let fold = folds.get(output)?.as_ref()?;
-                    if axis.class != Class::Folded || !fold.takes_rows(row) {
+                    if !fold.takes_rows(row, axis.class) {
                         return None;
                     }
                     if let Slot::Buffer(_) = program.slots[from] {

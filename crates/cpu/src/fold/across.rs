@@ -1,24 +1,33 @@
-//! Rows folded into one row of results, several at a time.
+//! Rows folded several at a time: into one row of results, or each into a result of its own.
 
 #![expect(unsafe_code, reason = "rows lie in raw tiles or memory of the launch")]
 
 use super::{FoldForm, FoldState};
 use crate::kern::Rows;
+use crate::nest::Class;
 
 impl FoldState {
-    /// True when whole rows of `row` values are folded into one row of results.
-    pub(crate) fn takes_rows(&self, row: usize) -> bool {
+    /// True when whole rows of `row` values, one after another along an axis of this class, may come together.
+    pub(crate) fn takes_rows(&self, row: usize, class: Class) -> bool {
         let apart = self.alone.is_none() && self.parts.is_none();
-        let rows = matches!(self.plan.form, FoldForm::Each(_, Some(_)));
-        rows && apart && self.in_place && self.position == 0 && self.plan.segment == row
+        let whole = apart && self.position == 0 && self.plan.segment == row;
+        match self.plan.form {
+            FoldForm::Each(_, Some(_)) => whole && class == Class::Folded && self.in_place,
+            FoldForm::Tree(_) => whole && self.sums_runs().is_some(),
+            _ => false,
+        }
     }
 
     /// Folds whole rows of `n` values.
     ///
     /// # Safety
-    /// The fold takes such rows, those at `values` have one row of results, which may be read and written
-    /// by this thread.
+    /// The fold takes such rows, which are aligned at `values`; their results may be read and written by this thread.
     pub(crate) unsafe fn consume_rows(&mut self, values: *const u8, rows: Rows, n: usize) {
+        if let Some(kern) = self.sums_runs() {
+            // SAFETY: promised by the caller.
+            unsafe { self.runs(kern, values, rows) };
+            return;
+        }
         if let FoldForm::Each(_, Some((kern, wide))) = self.plan.form {
             let facts = (&raw const rows).cast::<u8>();
             // SAFETY: promised by the caller.

@@ -1,6 +1,6 @@
-//! Sums of runs so short that each is one leaf of NumPy's tree: coordinates of points, colours of pixels.
+//! Sums of runs that are one subtree of NumPy's tree each: coordinates of points, colours of pixels, rows of features.
 //!
-//! Whole runs of a tile are summed one after another, without the state that a run in several tiles needs.
+//! Whole runs are summed many at a time, without the state that a run in several tiles needs.
 
 #![expect(
     unsafe_code,
@@ -8,58 +8,58 @@
 )]
 
 use super::{FoldForm, FoldState};
-use crate::kern::tile;
+use crate::kern::Rows;
 use crate::tree::{Addend, TreeKern};
-use arrayloom_plan::{LANES, LEAF};
 use arrayloom_types::DType;
 
+/// Sums that are made before they go to their output elements.
+const SUMS: usize = 64;
+
 impl FoldState {
-    /// True when every run is one leaf of reals.
-    pub(super) fn sums_short_runs(&self) -> bool {
-        matches!(self.plan.form, FoldForm::Tree(_))
-            && matches!(self.plan.dtype, DType::F32 | DType::F64)
-            && self.plan.segment <= self.plan.piece.min(LEAF)
+    /// The kernel, if every run is one subtree of reals, and the next value begins one.
+    pub(super) fn sums_runs(&self) -> Option<TreeKern> {
+        let FoldForm::Tree(kern) = self.plan.form else {
+            return None;
+        };
+        let real = matches!(self.plan.dtype, DType::F32 | DType::F64);
+        let whole = self.plan.segment <= self.plan.piece && kern.takes(self.plan.segment);
+        let apart = self.alone.is_none() && self.parts.is_none();
+        (real && whole && apart && self.position == 0).then_some(kern)
     }
 
-    /// Adds the sums of the next `runs` runs to their output elements.
+    /// Adds the sums of the next runs to their output elements.
     ///
     /// # Safety
-    /// As for [`FoldState::consume`]; all values of the runs are at `values`.
-    pub(super) unsafe fn short_runs(&mut self, values: *const u8, runs: usize) {
-        let FoldForm::Tree(kern) = self.plan.form else {
-            return;
-        };
-        let count = runs * self.plan.segment;
+    /// As for [`FoldState::consume`]; `kern` is that of [`FoldState::sums_runs`], and all values of the runs are
+    /// behind one another, aligned, where `rows` says.
+    pub(super) unsafe fn runs(&mut self, kern: TreeKern, values: *const u8, rows: Rows) {
         if self.plan.dtype == DType::F64 {
             // SAFETY: promised by the caller.
-            let values = unsafe { tile::<f64>(values, count) };
-            // SAFETY: promised by the caller.
-            unsafe { self.sums(values, kern) };
+            unsafe { self.sums::<f64>(kern, values, rows) };
         } else {
             // SAFETY: promised by the caller.
-            let values = unsafe { tile::<f32>(values, count) };
-            // SAFETY: promised by the caller.
-            unsafe { self.sums(values, kern) };
+            unsafe { self.sums::<f32>(kern, values, rows) };
         }
     }
 
     /// # Safety
-    /// The output elements of as many runs may be read and written; they are of type `R`, and `kern` sums
-    /// leaves of them.
-    unsafe fn sums<R: Addend>(&mut self, values: &[R], kern: TreeKern) {
-        for run in values.chunks_exact(self.plan.segment) {
-            let sum = if run.len() < LANES {
-                run.iter().fold(-R::default(), |sum, &x| sum + x)
-            } else {
-                kern.sum(run)[0]
-            };
-            let out = self.out().cast::<R>();
+    /// As for [`FoldState::runs`], of values of type `R`.
+    unsafe fn sums<R: Addend>(&mut self, kern: TreeKern, values: *const u8, rows: Rows) {
+        let mut sums = [R::default(); SUMS];
+        for first in (0..rows.count).step_by(SUMS) {
+            let sums = &mut sums[..SUMS.min(rows.count - first)];
+            let from = values.wrapping_offset(first.cast_signed() * rows.step);
             // SAFETY: promised by the caller.
-            let before = unsafe { out.read_unaligned() };
-            // SAFETY: promised by the caller.
-            unsafe { out.write_unaligned(before + sum) };
-            self.odometer.next();
-            self.number += 1;
+            unsafe { kern.runs((from, rows.step), self.plan.segment, sums) };
+            for &mut sum in sums {
+                let out = self.out().cast::<R>();
+                // SAFETY: promised by the caller.
+                let before = unsafe { out.read_unaligned() };
+                // SAFETY: promised by the caller.
+                unsafe { out.write_unaligned(before + sum) };
+                self.odometer.next();
+            }
         }
+        self.number += rows.count;
     }
 }

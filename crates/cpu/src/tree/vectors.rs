@@ -19,26 +19,26 @@ mod wide_f64;
 use super::{LANES, LEAF, Sum, add};
 use crate::Isa;
 use crate::isa::ahead;
-use crate::kern::{Kern, fetch_ahead, tile, tile_mut};
+use crate::kern::{Kern, Rows, fetch_ahead, tile, tile_mut};
 use arrayloom_plan::tree_split;
 
-/// The kernel for subtrees of `f64`, if the processor has one.
-pub(super) fn double(complex: bool, isa: Isa) -> Option<Kern> {
+/// The kernels for a subtree of `f64` and for many runs, if the processor has them.
+pub(super) fn double(complex: bool, isa: Isa) -> Option<(Kern, Option<Kern>)> {
     match (isa, complex) {
         (Isa::Baseline, _) => None,
-        (Isa::Avx2, false) => Some(f64_by_four::subtree::<false>),
-        (Isa::Avx2, true) => Some(f64_by_four::subtree::<true>),
-        (Isa::Avx512, false) => Some(f64_by_eight::subtree::<false>),
-        (Isa::Avx512, true) => Some(f64_by_eight::subtree::<true>),
+        (Isa::Avx2, false) => Some((f64_by_four::subtree::<false>, Some(f64_by_four::runs))),
+        (Isa::Avx2, true) => Some((f64_by_four::subtree::<true>, None)),
+        (Isa::Avx512, false) => Some((f64_by_eight::subtree::<false>, Some(f64_by_eight::runs))),
+        (Isa::Avx512, true) => Some((f64_by_eight::subtree::<true>, None)),
     }
 }
 
-/// The kernel for subtrees of `f32`, if the processor has one.
-pub(super) fn single(complex: bool, isa: Isa) -> Option<Kern> {
+/// The kernels for a subtree of `f32` and for many runs, if the processor has them.
+pub(super) fn single(complex: bool, isa: Isa) -> Option<(Kern, Option<Kern>)> {
     match (isa, complex) {
         (Isa::Baseline, _) => None,
-        (_, false) => Some(f32_by_eight::subtree::<false>),
-        (_, true) => Some(f32_by_eight::subtree::<true>),
+        (_, false) => Some((f32_by_eight::subtree::<false>, Some(f32_by_eight::runs))),
+        (_, true) => Some((f32_by_eight::subtree::<true>, None)),
     }
 }
 
@@ -132,15 +132,94 @@ macro_rules! vectors {
                 add(sum::<COMPLEX>(left), sum::<COMPLEX>(right))
             }
 
+            /// Sums each of many runs of `n` reals at `a`, `b` pointing to their [`Rows`]; see `TreeKern::runs`.
+            #[target_feature(enable = $feature)]
+            pub(super) unsafe fn runs(
+                a: *const u8,
+                b: *const u8,
+                _: *const u8,
+                out: *mut u8,
+                n: usize,
+            ) -> u8 {
+                // SAFETY: promised by the caller: `b` points to one `Rows`.
+                let rows = unsafe { tile::<Rows>(b, 1) }[0];
+                // SAFETY: as above; a sum for each run.
+                let sums = unsafe { tile_mut::<$real>(out, rows.count) };
+                let run = |i: usize| -> &[$real] {
+                    let start = a.wrapping_offset(i.cast_signed() * rows.step);
+                    // SAFETY: as above; `count` runs of `n` reals.
+                    unsafe { tile::<$real>(start, n) }
+                };
+                match n {
+                    0..LANES => {}
+                    LANES..=LEAF => return together::<1>(sums, run),
+                    _ if is_perfect(n, 2) => return together::<2>(sums, run),
+                    _ if is_perfect(n, 4) => return together::<4>(sums, run),
+                    _ => {}
+                }
+                for (i, o) in sums.iter_mut().enumerate() {
+                    *o = sum::<false>(run(i))[0];
+                }
+                0
+            }
+
+            /// Sums runs of `K` leaves each: the accumulators of as many as make eight leaves are added together.
+            #[inline]
+            #[target_feature(enable = $feature)]
+            fn together<'a, const K: usize>(
+                sums: &mut [$real],
+                run: impl Fn(usize) -> &'a [$real],
+            ) -> u8 {
+                for (number, sums) in sums.chunks_mut(8 / K).enumerate() {
+                    let first = number * (8 / K);
+                    let mut lanes = [$ops::zero(); 8];
+                    for i in 0..sums.len() {
+                        accumulate::<K>(run(first + i), &mut lanes[i * K..][..K]);
+                    }
+                    let mut totals = std::hint::black_box($ops::totals(&lanes));
+                    for (i, o) in sums.iter_mut().enumerate() {
+                        let run = run(first + i);
+                        let leaves = &mut totals[i * K..][..K];
+                        for &x in &run[run.len() / LANES * LANES..] {
+                            leaves[K - 1] += x;
+                        }
+                        *o = match K {
+                            1 => leaves[0],
+                            2 => leaves[0] + leaves[1],
+                            _ => (leaves[0] + leaves[1]) + (leaves[2] + leaves[3]),
+                        };
+                    }
+                }
+                0
+            }
+
             /// The sums of `K` leaves.
             #[inline]
             #[target_feature(enable = $feature)]
             fn leaves<const K: usize, const COMPLEX: bool>(values: &[$real]) -> [Sum<$real>; 8] {
+                let mut lanes = [$ops::zero(); 8];
+                accumulate::<K>(values, &mut lanes[..K]);
+                // All of them are wanted: what fills places that nobody reads might overflow.
+                let mut totals = if COMPLEX {
+                    std::hint::black_box($ops::pair_totals(&lanes))
+                } else {
+                    std::hint::black_box($ops::totals(&lanes)).map(|total| [total, 0.0])
+                };
+                // All leaves but the last are whole groups.
+                let whole = values.len() / LANES * LANES;
+                totals[K - 1] = behind::<COMPLEX>(totals[K - 1], &values[whole..]);
+                totals
+            }
+
+            /// The accumulators of `K` leaves after all whole groups.
+            #[inline]
+            #[target_feature(enable = $feature)]
+            fn accumulate<const K: usize>(values: &[$real], lanes: &mut [$ops::Lanes]) {
                 let groups = values.len() / LANES;
                 let each = groups / K;
                 let longer = LONGER[K.trailing_zeros() as usize][groups % K];
-                let (mut lanes, mut place, ahead) = ([$ops::zero(); 8], 0, ahead());
-                for (i, lanes) in lanes[..K].iter_mut().enumerate() {
+                let (mut place, ahead) = (0, ahead());
+                for (i, lanes) in lanes.iter_mut().enumerate() {
                     if ahead != 0 {
                         fetch_ahead(&values[place..place + each * LANES], ahead);
                     }
@@ -161,15 +240,6 @@ macro_rules! vectors {
                     }
                     *lanes = sum;
                 }
-                // All of them are wanted: what fills places that nobody reads might overflow.
-                let mut totals = if COMPLEX {
-                    std::hint::black_box($ops::pair_totals(&lanes))
-                } else {
-                    std::hint::black_box($ops::totals(&lanes)).map(|total| [total, 0.0])
-                };
-                // All leaves but the last are whole groups.
-                totals[K - 1] = behind::<COMPLEX>(totals[K - 1], &values[groups * LANES..]);
-                totals
             }
         }
     };

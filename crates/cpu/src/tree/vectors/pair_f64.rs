@@ -6,11 +6,12 @@ use std::arch::x86_64::{
     _mm256_loadu_pd, _mm256_maskload_pd, _mm256_set1_epi64x, _mm256_set1_pd, _mm256_setzero_pd,
 };
 
-type Pair = [__m256d; 2];
+/// The eight accumulators of a leaf.
+pub(super) type Lanes = [__m256d; 2];
 
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn zero() -> Pair {
+pub(super) fn zero() -> Lanes {
     [_mm256_setzero_pd(); 2]
 }
 
@@ -18,7 +19,7 @@ pub(super) fn zero() -> Pair {
 /// Eight elements may be read.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) unsafe fn load(from: *const f64) -> Pair {
+pub(super) unsafe fn load(from: *const f64) -> Lanes {
     // SAFETY: promised by the caller.
     let first = unsafe { _mm256_loadu_pd(from) };
     // SAFETY: as above.
@@ -31,7 +32,7 @@ pub(super) unsafe fn load(from: *const f64) -> Pair {
 /// If `is_there`, eight elements may be read.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) unsafe fn load_if(is_there: bool, from: *const f64) -> Pair {
+pub(super) unsafe fn load_if(is_there: bool, from: *const f64) -> Lanes {
     let mask = _mm256_set1_epi64x(-i64::from(is_there));
     // SAFETY: promised by the caller; elements outside of the mask are not read.
     let first = unsafe { _mm256_maskload_pd(from, mask) };
@@ -46,14 +47,14 @@ pub(super) unsafe fn load_if(is_there: bool, from: *const f64) -> Pair {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn add(a: Pair, b: Pair) -> Pair {
+pub(super) fn add(a: Lanes, b: Lanes) -> Lanes {
     [_mm256_add_pd(a[0], b[0]), _mm256_add_pd(a[1], b[1])]
 }
 
 /// For each of eight vectors, the sum of its eight elements in NumPy's order.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn totals(v: &[Pair; 8]) -> [f64; 8] {
+pub(super) fn totals(v: &[Lanes; 8]) -> [f64; 8] {
     let mut totals = [0.0; 8];
     for (v, totals) in v.chunks_exact(2).zip(totals.chunks_exact_mut(2)) {
         let mut halves = [_mm256_castpd256_pd128(v[0][0]); 2];
@@ -77,7 +78,7 @@ fn pairs(v: __m256d) -> __m128d {
 /// For each of eight vectors, the sum of its four pairs.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn pair_totals(v: &[Pair; 8]) -> [[f64; 2]; 8] {
+pub(super) fn pair_totals(v: &[Lanes; 8]) -> [[f64; 2]; 8] {
     let mut totals = [[0.0; 2]; 8];
     for (v, total) in v.iter().zip(&mut totals) {
         let all = _mm_add_pd(pairs(v[0]), pairs(v[1]));

@@ -7,9 +7,12 @@ use std::arch::x86_64::{
     _mm256_setzero_ps,
 };
 
+/// The eight accumulators of a leaf.
+pub(super) type Lanes = __m256;
+
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn zero() -> __m256 {
+pub(super) fn zero() -> Lanes {
     _mm256_setzero_ps()
 }
 
@@ -17,7 +20,7 @@ pub(super) fn zero() -> __m256 {
 /// Eight elements may be read.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) unsafe fn load(from: *const f32) -> __m256 {
+pub(super) unsafe fn load(from: *const f32) -> Lanes {
     // SAFETY: promised by the caller.
     unsafe { _mm256_loadu_ps(from) }
 }
@@ -28,7 +31,7 @@ pub(super) unsafe fn load(from: *const f32) -> __m256 {
 /// If `is_there`, eight elements may be read.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) unsafe fn load_if(is_there: bool, from: *const f32) -> __m256 {
+pub(super) unsafe fn load_if(is_there: bool, from: *const f32) -> Lanes {
     let mask = _mm256_set1_epi32(-i32::from(is_there));
     // SAFETY: promised by the caller; elements outside of the mask are not read.
     let read = unsafe { _mm256_maskload_ps(from, mask) };
@@ -37,14 +40,14 @@ pub(super) unsafe fn load_if(is_there: bool, from: *const f32) -> __m256 {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn add(a: __m256, b: __m256) -> __m256 {
+pub(super) fn add(a: Lanes, b: Lanes) -> Lanes {
     _mm256_add_ps(a, b)
 }
 
 /// For each of eight vectors, the sum of its eight elements in NumPy's order.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn totals(v: &[__m256; 8]) -> [f32; 8] {
+pub(super) fn totals(v: &[Lanes; 8]) -> [f32; 8] {
     let mut totals = [0.0; 8];
     for (v, totals) in v.chunks_exact(4).zip(totals.chunks_exact_mut(4)) {
         let halves = _mm256_hadd_ps(_mm256_hadd_ps(v[0], v[1]), _mm256_hadd_ps(v[2], v[3]));
@@ -62,7 +65,7 @@ pub(super) fn totals(v: &[__m256; 8]) -> [f32; 8] {
 /// For each of eight vectors, the sum of its four pairs.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn pair_totals(v: &[__m256; 8]) -> [[f32; 2]; 8] {
+pub(super) fn pair_totals(v: &[Lanes; 8]) -> [[f32; 2]; 8] {
     let mut totals = [[0.0; 2]; 8];
     for (v, totals) in v.chunks_exact(2).zip(totals.chunks_exact_mut(2)) {
         let mut halves = [_mm_setzero_ps(); 2];
