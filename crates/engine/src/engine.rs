@@ -433,10 +433,12 @@ impl Engine {
         };
         match (entry.home, self.guard()) {
             (Home::Guarded(guarded), Some(guard)) if entry.block.is_none() && entry.writes == 0 => {
-                if guard.state(guarded) == State::ReadOnly {
-                    return true;
+                match guard.state(guarded) {
+                    State::ReadOnly => return true,
+                    State::Ready => table.barriers += 1,
+                    // No pages of it are at its address: nothing is protected, only noted.
+                    _ => {}
                 }
-                table.barriers += 1;
                 guard.protect(guarded)
             }
             (Home::Plain, _) => false,

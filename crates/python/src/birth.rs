@@ -34,15 +34,14 @@ pub(crate) fn worth_it(dtype: DType, shape: &[usize]) -> bool {
         && nbytes(dtype, shape).is_some_and(|n| n >= state::min_bytes())
 }
 
-/// True if a new array of this size fits the processor's second cache: NumPy is done with quick operations on such
-/// arrays before threads begin.
-pub(crate) fn in_cache(dtype: DType, shape: &[usize]) -> bool {
-    nbytes(dtype, shape).is_some_and(is_in_cache)
-}
-
-/// As [`in_cache`], of so many bytes.
+/// True for so many bytes that fit the processor's second cache.
 pub(crate) fn is_in_cache(bytes: usize) -> bool {
     bytes < IN_CACHE * state::min_bytes()
+}
+
+/// True for an array of so few bytes that NumPy is done with a quick operation on it before threads begin.
+pub(crate) fn is_done_soon(bytes: usize) -> bool {
+    bytes < 2 * IN_CACHE * state::min_bytes()
 }
 
 /// True if a new array of this size fits the cache that all processors share: NumPy is done with writing or moving

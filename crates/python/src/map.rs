@@ -379,14 +379,14 @@ impl Call<'_> {
         std::ptr::eq(self.entry, copy_row())
     }
 
-    /// True where NumPy is done before we begin: a quick operation on values that are there and that a cache
-    /// holds, of a line that wants each result at once.
+    /// True where NumPy is done before we begin: a quick operation on a few values that are there, of a line that
+    /// wants each result at once.
     fn is_numpys(&self) -> bool {
         let few = |input: &Input| match input {
-            Input::View(view) => birth::is_in_cache(view.array.nbytes()),
+            Input::View(view) => birth::is_done_soon(view.array.nbytes()),
             Input::Scalar(_) | Input::Weak(_) => true,
         };
-        birth::in_cache(self.sig.outs[0], &self.shape)
+        birth::nbytes(self.sig.outs[0], &self.shape).is_some_and(birth::is_done_soon)
             && self.inputs.iter().all(few)
             && self.is_plain()
     }

@@ -179,3 +179,19 @@ fn short_expressions_of_new_arrays_run_one_by_one() {
     assert!(!w.engine.runs_at_once(site, 1 << 30), "no cache holds it");
     assert_eq!(w.live_bytes(), live);
 }
+
+#[test]
+fn operands_whose_values_wait_in_blocks_cost_no_barrier() {
+    let (w, _turn) = guarded();
+    let site = SITE + 50;
+    for _ in 0..4 {
+        let read = w.ready(DType::F64, &[20_000], &vec![-2.0; 20_000]);
+        let a = w.lazy(DType::F64, &[20_000]);
+        w.record(node(&a, &read, SITE + 55)).unwrap();
+        w.engine.flush().unwrap();
+        look_at_end(w, &a, site);
+        w.engine.release(a.slot);
+        w.engine.release(read.slot);
+    }
+    assert!(!w.engine.runs_at_once(site, NBYTES), "one pass is quicker");
+}
