@@ -48,6 +48,33 @@ def test_short_rows(xp, body, dtype, row):
     assert not failures, "\n".join(failures[:12])
 
 
+def features(m, dtype, count, row):
+    wide = m.array(ordinary(dtype, 3 * count * (row + 3))).reshape(3, count, row + 3)
+    one = m.array(ordinary(dtype, row, seed=1))
+    whole = wide[0, :, 1:-2]
+    total = m.ones(count, dtype)
+    total += (whole - one).sum(axis=1)
+    return (
+        wide.sum(axis=2), wide.sum(axis=(0, 2)), wide.sum(axis=(1, 2)), wide[:, :, :row].mean(axis=-1),
+        whole.sum(axis=1), whole[::-1].sum(axis=1, initial=3), whole[:, ::-1].sum(axis=1), (whole * whole).sum(axis=1),
+        (whole * one).sum(axis=1, keepdims=True), whole.std(axis=1), whole / (whole * whole).sum(axis=1, keepdims=True),
+        (whole + one).sum(axis=1) + (whole - one).max(axis=1), total,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("row", [8, 64, 127, 128, 129, 137, 256, 257, 300, 512, 1000, 1025])
+@pytest.mark.parametrize("dtype", "hefdD")
+def test_sums_along_rows(xp, dtype, row):
+    failures = []
+    for count in (2, 9, 130):
+        found = differences(
+            observe(lambda m, count=count: features(m, dtype, count, row), np),
+            observe(lambda m, count=count: features(m, dtype, count, row), xp),
+        )
+        failures += [f"{count}: {line}" for line in found]
+    assert not failures, "\n".join(failures[:12])
+
+
 def test_copies_at_every_distance(xp_default):
     """Parts that are shifted by an element: some processors copy these by a slow way of their own."""
     failures = []
