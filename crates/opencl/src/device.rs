@@ -53,6 +53,8 @@ pub struct Config {
     pub libraries: bool,
     /// Where compiled programs are kept, and how many bytes; nowhere if absent.
     pub cache: Option<(PathBuf, u64)>,
+    /// Kernels are those for items on cores of a CPU, or those for a GPU; what the device is if absent.
+    pub cores: Option<bool>,
 }
 
 /// A device over OpenCL.
@@ -168,7 +170,7 @@ impl OpenCl {
             target: Target {
                 unified,
                 lanes: usize::try_from(lanes).unwrap_or(usize::MAX),
-                cores: cpu,
+                cores: config.cores.unwrap_or(cpu),
             },
             blocks: Blocks::new(NAME, memory, largest),
             numbers: AtomicU64::new(APART),

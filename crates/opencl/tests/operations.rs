@@ -11,17 +11,16 @@ use arrayloom_types::DType::{Bool, C64, F16, F32, F64, I16};
 use std::path::PathBuf;
 
 fn open() -> OpenCl {
-    opened(false)
+    opened(&Config::default())
 }
 
-/// With the libraries that the system has, or without.
-fn opened(libraries: bool) -> OpenCl {
+/// In memory of the device's own, with programs of earlier runs.
+fn opened(config: &Config) -> OpenCl {
     let cache = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("kernels");
     let config = Config {
         place: Place::Device,
-        libraries,
         cache: Some((cache, 1 << 30)),
-        ..Config::default()
+        ..config.clone()
     };
     OpenCl::open(config).expect("an OpenCL driver")
 }
@@ -50,7 +49,10 @@ fn matrices_are_multiplied() {
 /// Where the system has no library for it, kernels of ours do it.
 #[test]
 fn matrices_are_multiplied_by_a_library() {
-    let device = opened(true);
+    let device = opened(&Config {
+        libraries: true,
+        ..Config::default()
+    });
     strict(&products(&device, &[F16, F32, F64, C64]));
     let words = device.libraries().join(", ");
     let missing = words.starts_with("no CLBlast: libclblast.so.1: ");
@@ -66,6 +68,15 @@ fn lines_are_transformed() {
 #[test]
 fn windows_are_folded() {
     strict(&filters(&open()));
+}
+
+#[test]
+fn windows_are_folded_as_on_a_gpu() {
+    let config = Config {
+        cores: Some(false),
+        ..Config::default()
+    };
+    strict(&filters(&opened(&config)));
 }
 
 #[test]
