@@ -84,7 +84,7 @@ pub fn filters(device: &dyn Device) -> Vec<CaseResult> {
     noted(device, |suite| {
         let others = spreads::cases().chain(sums::cases());
         for (pass, dtypes) in all.into_iter().chain(others) {
-            for extents in [[3, 21, 13], [1, 6, 1], [2, 1, 300], [1, 0, 3]] {
+            for extents in [[3, 21, 13], [1, 6, 1], [5, 130, 1], [2, 1, 300], [1, 0, 3]] {
                 let case = Case {
                     pass,
                     dtypes,
