@@ -117,6 +117,8 @@ pub enum Form {
     Filter(filter::Pass),
     /// A filter over a window of any shape. One item for a voxel.
     Window(window::Window),
+    /// A pass of a filter along the last axis. One group for neighbours, which brings what it reads to local memory.
+    Tile(filter::Pass),
 }
 
 /// The kernels of a scatter, after the one that writes the places down. Points go to bins by a hash of their
@@ -263,6 +265,10 @@ impl Entry {
             Form::Philox => all.extend(philox::NUMBERS.map(Param::Number)),
             Form::Fourier { .. } => all.extend(fourier::NUMBERS.map(Param::Number)),
             Form::Filter(pass) => all.extend(pass.numbers().map(Param::Number)),
+            Form::Tile(pass) => {
+                all.extend(pass.numbers().map(Param::Number));
+                all.push(Param::Number("brought"));
+            }
             Form::Window(known) => all.extend(known.numbers().map(Param::Number)),
         }
         let scratch = match self.form {
@@ -286,7 +292,7 @@ impl Entry {
     /// True if the items of a group work together, so that the grid has exactly the groups that are asked for.
     pub(crate) fn in_groups(&self) -> bool {
         match self.form {
-            Form::Combine | Form::Product(_) => true,
+            Form::Combine | Form::Product(_) | Form::Tile(_) => true,
             Form::Sort(pass) => pass.in_groups(),
             _ => false,
         }

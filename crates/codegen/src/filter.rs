@@ -7,6 +7,7 @@ use crate::draft::{Draft, Lowering, Operand};
 use crate::entry::Form;
 use crate::lower::{Memory, Target, groups};
 use crate::operation::Made;
+use crate::tile_text;
 use arrayloom_device::{ExtCall, FilterPass, Fold, Keys, Launch, Spread, Tensor};
 use arrayloom_ir::{Form as IrForm, Kernel, Output};
 use arrayloom_types::{DType, Kind};
@@ -143,7 +144,7 @@ pub(crate) fn pass(call: &ExtCall<'_>, target: Target) -> Result<Made, String> {
     let planes = outer / channels[0];
     let parts = length.div_ceil(EACH);
     let items = planes * parts * row;
-    let form = Form::Filter(Pass {
+    let known = Pass {
         fold: pass.fold,
         channels: pass.channels,
         keys: pass.keys,
@@ -151,7 +152,11 @@ pub(crate) fn pass(call: &ExtCall<'_>, target: Target) -> Result<Made, String> {
         work,
         divided: pass.points != 0.0,
         spread: pass.spread,
-    });
+    };
+    // Bytes of neighbours are read at once wherever they go.
+    let tiled = row == 1 && voxels.layout.dtype.size() > 1 && !target.cores;
+    let brought = tile_text::voxels([length, rows, taps]).filter(|_| tiled);
+    let form = brought.map_or(Form::Filter(known), |_| Form::Tile(known));
     let bits = |number: f64| usize::try_from(number.to_bits()).unwrap_or(0);
     let numbers = [
         ("items", items),
@@ -168,6 +173,7 @@ pub(crate) fn pass(call: &ExtCall<'_>, target: Target) -> Result<Made, String> {
         ("square", bits(1.0 / (pass.points * pass.points))),
         ("factor", bits(pass.given[0])),
         ("range", bits(pass.given[1])),
+        ("brought", brought.unwrap_or(0)),
     ];
     let keyed = matches!(pass.fold, Fold::Least | Fold::Range);
     step(call, target, (form, keyed), &numbers)

@@ -1,15 +1,17 @@
 //! The text of filters along an axis.
 //!
 //! An item computes [`EACH`] neighbours along the axis at one place of a row. Where their windows follow one
-//! another, a voxel that is read serves all of them; elsewhere each reads what its table says.
+//! another, a voxel that is read serves all of them; elsewhere each reads what its table says. Along the last axis GPUs
+//! read them from local memory (`tile_text.rs`).
 
 use crate::access::{register, unit};
-use crate::entry::{Entry, Source};
+use crate::entry::{Entry, Form, Source};
 use crate::filter::{EACH, Pass};
 use crate::keyed::Keyed;
 use crate::map::head;
+use crate::product::PLACES;
 use crate::window_text::ONCE;
-use crate::{moments_text, spread_text, sums_text};
+use crate::{moments_text, spread_text, sums_text, tile_text};
 use arrayloom_device::{Fold, Spread};
 use arrayloom_types::DType;
 use std::fmt::Write as _;
@@ -27,26 +29,6 @@ fn pointed(source: Option<&Source>) -> String {
     }
 }
 
-/// The beginning of what happens where the windows of neighbours follow one another.
-pub(crate) fn follow() -> String {
-    let follow: Vec<String> = (1..EACH)
-        .map(|m| format!("pi1[first + {m}] == start + {m}"))
-        .collect();
-    format!(
-        "        const ix start = first + {EACH} <= (ix)length ? pi1[first] : -1;
-        if (start >= 0 && {}) {{\n",
-        follow.join(" && ")
-    )
-}
-
-/// The beginning of a loop over the rows that the windows of neighbours have.
-pub(crate) fn steps() -> String {
-    format!(
-        "            for (ix t = 0; t < (ix)taps + {}; t++) {{",
-        EACH - 1
-    )
-}
-
 /// The condition that such a row is in the window of neighbour `m`.
 pub(crate) fn reached(m: usize) -> String {
     match m {
@@ -56,12 +38,20 @@ pub(crate) fn reached(m: usize) -> String {
     }
 }
 
+/// The weights that smooth and those that derive, at `place` of the list that begins with `list`.
+pub(crate) fn weights_of(list: &str, place: &str) -> [String; 2] {
+    let (smooth, derive) = (format!("{list}{place}"), format!("{list}taps + {place}"));
+    [smooth, derive].map(|at| format!("pi3[{at}]"))
+}
+
 /// What the text calls the parts of a pass.
 pub(crate) struct Words {
     pub(crate) pass: Pass,
-    kind: String,
+    pub(crate) kind: String,
     /// The dtype of the voxels that are read.
     read: DType,
+    /// Windows that follow one another are read from local memory.
+    pub(crate) tiled: bool,
 }
 
 /// The text of the kernel.
@@ -74,16 +64,24 @@ pub(crate) fn text(entry: &Entry, pass: Pass) -> String {
         pass,
         kind: register(pass.work),
         read,
+        tiled: matches!(entry.form, Form::Tile(_)),
     };
-    let mut text = head(entry);
+    let pointed = pointed(entry.ins.first());
+    let mut text = if words.tiled {
+        format!(
+            "{PLACES}{}{}",
+            head(entry),
+            tile_text::items(&words, &pointed)
+        )
+    } else {
+        format!("{}    EACH_X(item, (ix)items) {{\n", head(entry))
+    };
     let _ = writeln!(
         text,
-        "    EACH_X(item, (ix)items) {{
-        const ix line = item / (ix)row, column = item - line * (ix)row;
+        "        const ix line = item / (ix)row, column = item - line * (ix)row;
         const ix outer = line / (ix)parts, first = (line - outer * (ix)parts) * {EACH};
-        GLB const {0} *from = pi0 + outer * rows * row + column;
-        GLB {1} *to = po0 + (outer * length + first) * row + column;",
-        pointed(entry.ins.first()),
+        GLB const {pointed} *from = pi0 + outer * rows * row + column;
+        GLB {} *to = po0 + (outer * length + first) * row + column;",
         unit(&entry.outs[0].1)
     );
     let moments = pass.fold == Fold::Moments;
@@ -122,7 +120,7 @@ impl Words {
     }
 
     /// Lists of weights, or numbers of `bias`, that one list is made of.
-    fn lists(&self) -> usize {
+    pub(crate) fn lists(&self) -> usize {
         match self.pass.fold {
             Fold::Laplacian | Fold::Squares | Fold::Range => 2,
             Fold::Moments => 3,
@@ -153,6 +151,51 @@ impl Words {
             Fold::Least | Fold::Range => self.keyed(0).key(&loaded),
             _ if *kind == voxels => loaded,
             _ => format!("({kind}){loaded}"),
+        }
+    }
+
+    /// The beginning of what happens where the windows of neighbours follow one another.
+    pub(crate) fn follow(&self) -> String {
+        let follow: Vec<String> = (1..EACH)
+            .map(|m| format!("pi1[first + {m}] == start + {m}"))
+            .collect();
+        let (placed, inside) = if self.tiled {
+            (tile_text::PLACED, tile_text::inside())
+        } else {
+            ("", String::new())
+        };
+        format!(
+            "        const ix start = first + {EACH} <= (ix)length ? pi1[first] : -1;
+{placed}        if (start >= 0 && {}{inside}) {{\n",
+            follow.join(" && ")
+        )
+    }
+
+    /// The beginning of a loop over the rows that such windows have. Numbers of 8 bytes take many registers.
+    pub(crate) fn steps(&self) -> String {
+        let wide = self.tiled && self.pass.work.size() == 8;
+        format!(
+            "{}            for (ix t = 0; t < (ix)taps + {}; t++) {{",
+            if wide { ONCE } else { "" },
+            EACH - 1
+        )
+    }
+
+    /// The statement that goes to the first row of such windows.
+    pub(crate) fn forward(&self) -> &'static str {
+        if self.tiled {
+            ""
+        } else {
+            "            from += start * row;\n"
+        }
+    }
+
+    /// Number `channel` of row `row` of these windows.
+    pub(crate) fn near(&self, channel: usize, row: &str) -> String {
+        if self.tiled {
+            tile_text::voxel(channel, row)
+        } else {
+            self.load(channel, &format!("{row} * row"))
         }
     }
 
@@ -247,16 +290,15 @@ impl Words {
         }
     }
 
-    /// The statements that add voxel `values` at `place` of the window to `sums`; `list` begins the weights.
-    fn fold(&self, sums: &[String], values: &[String], list: &str, place: &str) -> String {
+    /// The statements that add voxel `values` to `sums`; `weights` smooth and derive.
+    fn fold(&self, sums: &[String], values: &[String], weights: &[String; 2]) -> String {
         let kind = &self.kind;
+        let [smooth, derive] = weights;
         let fma =
             |weight: &str, value: &str, sum: &str| format!("fma_{kind}({weight}, {value}, {sum})");
-        let smooth = format!("pi3[{list}{place}]");
-        let derive = format!("pi3[{list}taps + {place}]");
         match self.pass.fold {
             Fold::Weights | Fold::Odd => {
-                format!("{0} = {1};", sums[0], fma(&smooth, &values[0], &sums[0]))
+                format!("{0} = {1};", sums[0], fma(smooth, &values[0], &sums[0]))
             }
             Fold::Least => format!("{0} = {1} < {0} ? {1} : {0};", sums[0], values[0]),
             Fold::Range => {
@@ -282,7 +324,7 @@ impl Words {
             Fold::Laplacian => {
                 let last = &sums[sums.len() - 1];
                 let inner = match values {
-                    [_, second] => fma(&smooth, second, last),
+                    [_, second] => fma(smooth, second, last),
                     _ => last.clone(),
                 };
                 let mut text = String::new();
@@ -291,21 +333,21 @@ impl Words {
                         text,
                         "{} = {}; ",
                         sums[0],
-                        fma(&smooth, &values[0], &sums[0])
+                        fma(smooth, &values[0], &sums[0])
                     );
                 }
-                let _ = write!(text, "{last} = {};", fma(&derive, &values[0], &inner));
+                let _ = write!(text, "{last} = {};", fma(derive, &values[0], &inner));
                 text
             }
         }
     }
 
-    /// The statements that read the numbers of the voxel that lies `place` elements on.
-    fn values(&self, place: &str, indent: &str) -> (Vec<String>, String) {
+    /// The statements that read the numbers of a voxel, each as `load` says.
+    fn values(&self, load: impl Fn(usize) -> String, indent: &str) -> (Vec<String>, String) {
         let mut names: Vec<String> = (0..self.channels()[0]).map(|c| format!("v{c}")).collect();
         let mut text = String::new();
         for (channel, name) in names.iter().enumerate() {
-            let value = self.load(channel, place);
+            let value = load(channel);
             let _ = writeln!(text, "{indent}const {} {name} = {value};", self.kind);
         }
         if self.pass.fold == Fold::Sum && names.len() < self.made() {
@@ -320,26 +362,41 @@ impl Words {
     fn together(&self) -> String {
         // The halves of such windows are read from the middle outwards.
         if self.pass.fold == Fold::Odd {
-            return String::new();
+            return if self.tiled {
+                tile_text::odd(self)
+            } else {
+                String::new()
+            };
         }
         let kind = &self.kind;
-        let mut text = follow();
+        let mut text = self.follow();
         let sums =
             |m: usize| -> Vec<String> { (0..self.made()).map(|c| format!("s{m}_{c}")).collect() };
         for (channel, sum) in (0..EACH).flat_map(|m| sums(m).into_iter().enumerate()) {
             let nothing = self.nothing(channel);
             let _ = writeln!(text, "            {kind} {sum} = {nothing};");
         }
-        let _ = writeln!(text, "            from += start * row;\n{}", steps());
-        let (values, read) = self.values("t * row", "                ");
+        let kept = self.tiled && self.weighted();
+        let (declared, brought) = if kept {
+            tile_text::weights(self)
+        } else {
+            Default::default()
+        };
+        let _ = write!(
+            text,
+            "{declared}{}{}\n{brought}",
+            self.forward(),
+            self.steps()
+        );
+        let (values, read) = self.values(|channel| self.near(channel, "t"), "                ");
         text.push_str(&read);
         for m in 0..EACH {
-            let place = if m == 0 {
-                "t".to_owned()
-            } else {
-                format!("(t - {m})")
+            let weights = match m {
+                _ if kept => tile_text::kept(m),
+                0 => weights_of("", "t"),
+                _ => weights_of("", &format!("(t - {m})")),
             };
-            let add = self.fold(&sums(m), &values, "", &place);
+            let add = self.fold(&sums(m), &values, &weights);
             let _ = writeln!(text, "                if ({}) {{ {add} }}", reached(m));
         }
         text.push_str("            }\n");
@@ -357,7 +414,9 @@ impl Words {
             let nothing = self.nothing(channel);
             let _ = writeln!(text, "            {kind} {sum} = {nothing};");
         }
-        let each = if self.pass.fold == Fold::Odd {
+        // Few windows of a tile come here.
+        let once = if self.tiled { ONCE } else { "" };
+        if self.pass.fold == Fold::Odd {
             let center = self.load(0, "center * row");
             let _ = writeln!(
                 text,
@@ -365,7 +424,7 @@ impl Words {
                 const ix middle = (ix)taps / 2;
                 const i64 center = own < 0 ? pi2[at + middle] : own + middle;
                 s0 = fma_{kind}(pi3[middle], {center}, s0);
-                for (ix t = 1; t <= middle; t++) {{
+{once}                for (ix t = 1; t <= middle; t++) {{
                     const i64 before = own < 0 ? pi2[at + middle - t] : own + middle - t;
                     const i64 after = own < 0 ? pi2[at + middle + t] : own + middle + t;"
             );
@@ -378,20 +437,18 @@ impl Words {
                 text,
                 "                    s0 = fma_{kind}(pi3[middle + t], {difference}, s0);\n                }}\n            }} else"
             );
-            "            "
-        } else {
-            "            "
-        };
+        }
         let _ = writeln!(
             text,
-            "{each}for (ix t = 0; t < (ix)taps; t++) {{
+            "{once}            for (ix t = 0; t < (ix)taps; t++) {{
                 const i64 there = own < 0 ? pi2[at + t] : own + t;
                 if (there >= 0) {{"
         );
-        let (values, read) = self.values("there * row", "                    ");
+        let load = |channel| self.load(channel, "there * row");
+        let (values, read) = self.values(load, "                    ");
         text.push_str(&read);
         let list = format!("list * {} * taps + ", self.lists());
-        let add = self.fold(&sums, &values, &list, "t");
+        let add = self.fold(&sums, &values, &weights_of(&list, "t"));
         let _ = writeln!(
             text,
             "                    {add}\n                }}\n            }}"
@@ -414,7 +471,7 @@ impl Words {
             .map(|number| format!("{bias}[list * {lists} + {number}]"))
             .collect();
         if matches!(self.pass.fold, Fold::Least | Fold::Range | Fold::Sum) {
-            let add = self.fold(sums, &missing, "", "");
+            let add = self.fold(sums, &missing, &Default::default());
             return format!("            {add}\n");
         }
         let mut text = String::new();

@@ -42,6 +42,7 @@ mod sort;
 mod sort_text;
 mod spread_text;
 mod sums_text;
+mod tile_text;
 mod told;
 mod tree;
 mod value;
@@ -102,7 +103,7 @@ fn text_of(entry: &Entry) -> Result<String, String> {
         Form::Fourier { pass, wide } => fourier_text::text(entry, pass, wide),
         Form::Philox => philox::text(entry),
         Form::Sort(pass) => sort_text::text(entry, pass),
-        Form::Filter(pass) => filter_text::text(entry, pass),
+        Form::Filter(pass) | Form::Tile(pass) => filter_text::text(entry, pass),
         Form::Window(window) => window_text::text(entry, window),
         Form::Place { .. } | Form::PlaceChunk { .. } | Form::PlaceCombine { .. } => {
             place::text(entry)?

@@ -4,15 +4,18 @@
 //! counts by its distance from the mean of each window. Sums are taken from the row in the middle of a window.
 
 use crate::filter::EACH;
-use crate::filter_text::{LIST, Words, follow, reached, steps};
+use crate::filter_text::{LIST, Words, reached};
 use crate::window_text::ONCE;
 use std::fmt::Write as _;
 
 /// A loop over the rows that the windows of neighbours have: `add` says what number `channel` of a row, `v`, does to
 /// neighbour `m`.
 fn rows(words: &Words, channel: usize, add: impl Fn(usize) -> String) -> String {
-    let value = words.load(channel, "t * row");
-    let mut text = format!("{}\n                const f64 v = {value};\n", steps());
+    let value = words.near(channel, "t");
+    let mut text = format!(
+        "{}\n                const f64 v = {value};\n",
+        words.steps()
+    );
     for m in 0..EACH {
         let _ = writeln!(text, "                if ({}) {{ {} }}", reached(m), add(m));
     }
@@ -20,10 +23,10 @@ fn rows(words: &Words, channel: usize, add: impl Fn(usize) -> String) -> String 
     text
 }
 
-/// The voxel in the middle of a window, `place` elements on, whose first number is `center`.
-fn kept(words: &Words, center: &str, place: &str) -> String {
+/// The voxel in the middle of a window, whose first number is `center`; `load` reads a number of it.
+fn kept(words: &Words, center: &str, load: impl Fn(usize) -> String) -> String {
     if words.channels()[0] == 3 {
-        words.load(2, place)
+        load(2)
     } else {
         center.to_owned()
     }
@@ -31,11 +34,12 @@ fn kept(words: &Words, center: &str, place: &str) -> String {
 
 /// Neighbours whose windows follow one another.
 pub(crate) fn together(words: &Words) -> String {
-    let place = |m: usize| format!("(before + {m}) * row");
-    let mut text = follow();
-    text.push_str("            const f64 share = pi3[2];\n            from += start * row;\n");
+    let middle = |m: usize, channel: usize| words.near(channel, &format!("(before + {m})"));
+    let mut text = words.follow();
+    text.push_str("            const f64 share = pi3[2];\n");
+    text.push_str(words.forward());
     for m in 0..EACH {
-        let center = words.load(0, &place(m));
+        let center = middle(m, 0);
         let _ = writeln!(
             text,
             "            const f64 c{m} = {center};\n            f64 s{m} = 0, q{m} = 0;"
@@ -52,7 +56,7 @@ pub(crate) fn together(words: &Words) -> String {
         text.push_str(&rows(words, 1, |m| format!("q{m} = q{m} + v;")));
     }
     text.push_str(&words.store_all(|m| {
-        let own = kept(words, &format!("c{m}"), &place(m));
+        let own = kept(words, &format!("c{m}"), |channel| middle(m, channel));
         let mut made = vec![format!("s{m} + c{m}"), format!("q{m} * share"), own];
         made.truncate(words.made());
         made
@@ -75,6 +79,7 @@ pub(crate) fn alone(words: &Words) -> String {
             words.load(channel, "there * row")
         )
     };
+    let middle = |channel: usize| words.load(channel, "middle * row");
     let mut text = String::from(LIST);
     let _ = write!(
         text,
@@ -86,7 +91,7 @@ pub(crate) fn alone(words: &Words) -> String {
 {}            if (missing > 0) mean = mean + missing * (outside - center);
             mean = mean * share;
 {}",
-        words.load(0, "middle * row"),
+        middle(0),
         each(0, "mean = mean + (v - center);"),
         each(
             0,
@@ -99,7 +104,7 @@ pub(crate) fn alone(words: &Words) -> String {
     let made = [
         "mean + center".to_owned(),
         "spread * share".to_owned(),
-        kept(words, "center", "middle * row"),
+        kept(words, "center", middle),
     ];
     let _ = writeln!(
         text,

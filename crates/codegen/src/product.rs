@@ -196,6 +196,9 @@ pub(crate) fn product(call: &ExtCall<'_>, target: Target) -> Result<Made, String
     Ok(made)
 }
 
+/// Places of a group that an item has: one, but where a group is one item.
+pub(crate) const PLACES: &str = "#ifndef PLACES\n#define PLACES 1\n#endif\n";
+
 /// How large the squares are.
 struct Square {
     /// Rows, and columns.
@@ -254,7 +257,7 @@ pub(crate) fn text(entry: &Entry, reading: Reading) -> String {
         own: [rows, columns],
         pitch,
     } = Square::of(entry.folded());
-    let mut text = String::from("#ifndef PLACES\n#define PLACES 1\n#endif\n");
+    let mut text = String::from(PLACES);
     text.push_str(&head(entry));
     let across = side / columns;
     let _ = writeln!(

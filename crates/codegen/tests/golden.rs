@@ -189,32 +189,36 @@ fn sorts() {
     operation_case("sort", &complex, 1, &[0], "sort_complex");
 }
 
+/// The text of a pass, with the dtypes of voxels, arithmetic and results, over rows of so many voxels.
+fn pass_case(pass: FilterPass, [from, work, to]: [DType; 3], row: usize, file: &str) {
+    let taps = pass.taps as usize;
+    let [read, written] = pass.channels.map(usize::from);
+    let lists = match pass.fold {
+        Fold::Laplacian | Fold::Squares | Fold::Range => 2,
+        Fold::Moments => 3,
+        Fold::Sum if work == DType::U64 => 2,
+        _ => 1,
+    };
+    let (voxels, result) = ([4 * read, 39 + taps, row], [4 * written, 40, row]);
+    let (index, weights, bias) = ([39 + taps], [lists * taps], [lists]);
+    let mut arrays: Vec<(DType, &[usize])> = vec![
+        (from, &voxels),
+        (DType::I32, &[40]),
+        (DType::I32, &index),
+        (work, &weights),
+        (work, &bias),
+        (to, &result),
+    ];
+    if !matches!(pass.fold, Fold::Weights | Fold::Odd | Fold::Laplacian) {
+        arrays.remove(3);
+    }
+    operation_case(FILTER_PASS, &arrays, 1, &pass.attrs(), file);
+}
+
 #[test]
 fn filters() {
-    let case = |pass: FilterPass, [from, work, to]: [DType; 3], file: &str| {
-        let taps = pass.taps as usize;
-        let [read, written] = pass.channels.map(usize::from);
-        let lists = match pass.fold {
-            Fold::Laplacian | Fold::Squares | Fold::Range => 2,
-            Fold::Moments => 3,
-            Fold::Sum if work == DType::U64 => 2,
-            _ => 1,
-        };
-        let (voxels, result) = ([4 * read, 39 + taps, 1000], [4 * written, 40, 1000]);
-        let (index, weights, bias) = ([39 + taps], [lists * taps], [lists]);
-        let mut arrays: Vec<(DType, &[usize])> = vec![
-            (from, &voxels),
-            (DType::I32, &[40]),
-            (DType::I32, &index),
-            (work, &weights),
-            (work, &bias),
-            (to, &result),
-        ];
-        if !matches!(pass.fold, Fold::Weights | Fold::Odd | Fold::Laplacian) {
-            arrays.remove(3);
-        }
-        operation_case(FILTER_PASS, &arrays, 1, &pass.attrs(), file);
-    };
+    let case =
+        |pass: FilterPass, dtypes: [DType; 3], file: &str| pass_case(pass, dtypes, 1000, file);
     let pass = FilterPass::new;
     let sums = [DType::F16, DType::F32, DType::U16];
     case(pass(Fold::Weights, 9), sums, "filter_sums");
@@ -265,6 +269,35 @@ fn filters() {
         ..pass(Fold::Moments, 5)
     };
     case(moments, doubles, "filter_moments");
+}
+
+/// Along the last axis GPUs read windows from local memory.
+#[test]
+fn tiles() {
+    let case = |pass: FilterPass, dtypes: [DType; 3], file: &str| pass_case(pass, dtypes, 1, file);
+    let pass = FilterPass::new;
+    let sums = [DType::F16, DType::F32, DType::U16];
+    case(pass(Fold::Weights, 9), sums, "tile_sums");
+    case(pass(Fold::Odd, 5), [DType::F64; 3], "tile_odd");
+    let both = FilterPass {
+        channels: [2, 1],
+        ..pass(Fold::Laplacian, 9)
+    };
+    case(both, [DType::F64, DType::F64, DType::I64], "tile_laplacian");
+    let greatest = FilterPass {
+        keys: [Keys::Highest; 2],
+        ..pass(Fold::Least, 7)
+    };
+    let floats = [DType::F32, DType::U32, DType::F32];
+    case(greatest, floats, "tile_greatest");
+    let moments = FilterPass {
+        channels: [3, 1],
+        before: 2,
+        spread: Some(Spread::Wiener),
+        ..pass(Fold::Moments, 5)
+    };
+    let doubles = [DType::F64, DType::F64, DType::F32];
+    case(moments, doubles, "tile_moments");
 }
 
 /// The text of a filter over a window, with the dtypes of voxels, arithmetic and results.

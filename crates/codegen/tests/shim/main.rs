@@ -27,6 +27,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Mutex;
 
+mod tiles;
+
 const TARGET: Target = Target {
     unified: true,
     lanes: 64,
