@@ -113,7 +113,7 @@ mod ext {
     #[pymodule_export]
     use super::settling::{Settling, settle};
     #[pymodule_export]
-    use super::site::warn_at_once;
+    use super::site::{stand_in, warn_at_once};
     #[pymodule_export]
     use super::stats::{configure, devices, flush, is_lazy, min_bytes, reset_stats, stats, trim};
 

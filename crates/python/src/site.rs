@@ -41,6 +41,9 @@ static ERRSTATE: OnceLock<Py<PyAny>> = OnceLock::new();
 /// Set while filters of `warnings` want a warning at the line of its operation.
 static AT_ONCE: AtomicBool = AtomicBool::new(false);
 
+/// Variables of modules whose functions do what their callers ask for: what they record is at the callers' places.
+static STAND_INS: OnceLock<Vec<Py<PyDict>>> = OnceLock::new();
+
 /// How the names of our modules begin.
 const OURS: &str = "arrayloom.";
 
@@ -58,6 +61,12 @@ pub(crate) fn at_once() -> bool {
 #[pyfunction]
 pub(crate) fn warn_at_once(wanted: bool) {
     AT_ONCE.store(wanted, Ordering::Relaxed);
+}
+
+/// Names the modules, by their variables, whose functions do what their callers ask for. The first call counts.
+#[pyfunction]
+pub(crate) fn stand_in(modules: Vec<Py<PyDict>>) {
+    STAND_INS.get_or_init(|| modules);
 }
 
 /// Finds NumPy's variable that holds `np.errstate`.
@@ -81,29 +90,65 @@ pub(crate) fn capture(py: Python<'_>) -> PyResult<Option<u32>> {
     if warn != 0 && at_once() {
         return Ok(None);
     }
-    // SAFETY: the interpreter is attached; the frame is borrowed.
+    // SAFETY: the interpreter is attached.
     let frame = unsafe { ffi::PyEval_GetFrame() };
-    if frame.is_null() {
+    // SAFETY: a live frame, borrowed, or null.
+    let Some(frame) = (unsafe { Bound::from_borrowed_ptr_or_opt(py, frame.cast()) }) else {
         return Ok(Some(places::nowhere(warn)));
+    };
+    let caller = match CALLER.get() {
+        0 => stood_in_for(&frame, warn)?,
+        caller => caller,
+    };
+    number_of_frame(&frame, warn, caller).map(Some)
+}
+
+/// The number of the place that a stand-in does something for; zero for other frames.
+fn stood_in_for(frame: &Bound<'_, PyAny>, warn: u8) -> PyResult<u32> {
+    let Some(modules) = STAND_INS.get() else {
+        return Ok(0);
+    };
+    let py = frame.py();
+    let stands_in = |frame: &Bound<'_, PyAny>| {
+        // SAFETY: a live frame.
+        let variables = unsafe { ffi::PyFrame_GetGlobals(frame.as_ptr().cast()) };
+        // SAFETY: a new reference, never null.
+        let variables = unsafe { Bound::from_owned_ptr(py, variables) };
+        modules.iter().any(|module| module.is(&variables))
+    };
+    if !stands_in(frame) {
+        return Ok(0);
     }
+    let mut frame = frame.clone();
+    loop {
+        // SAFETY: a live frame.
+        let back = unsafe { ffi::PyFrame_GetBack(frame.as_ptr().cast()) };
+        // SAFETY: a new reference, or null.
+        match unsafe { Bound::from_owned_ptr_or_opt(py, back.cast()) } {
+            Some(back) if stands_in(&back) => frame = back,
+            Some(back) => return number_of_frame(&back, warn, 0),
+            None => return Ok(0),
+        }
+    }
+}
+
+/// The number of the place where a frame is, which `caller` has called.
+fn number_of_frame(frame: &Bound<'_, PyAny>, warn: u8, caller: u32) -> PyResult<u32> {
+    let py = frame.py();
+    let live = frame.as_ptr().cast();
     // SAFETY: a live frame.
-    let code = unsafe { ffi::PyFrame_GetCode(frame) };
+    let code = unsafe { ffi::PyFrame_GetCode(live) };
     // SAFETY: a new reference, never null.
     let code = unsafe { Bound::from_owned_ptr(py, code.cast()) };
     // SAFETY: a live frame.
-    let at = unsafe { ffi::PyFrame_GetLasti(frame) };
+    let at = unsafe { ffi::PyFrame_GetLasti(live) };
     let key = Key {
         code: code.as_ptr() as usize,
         at,
         warn,
-        caller: CALLER.get(),
+        caller,
     };
-    let describe = || {
-        // SAFETY: a live frame, borrowed.
-        let frame = unsafe { Bound::from_borrowed_ptr(py, frame.cast()) };
-        described(&frame, &code, key)
-    };
-    number_of(py, &code, key, describe).map(Some)
+    number_of(py, &code, key, || described(frame, &code, key))
 }
 
 fn number_of(

@@ -13,10 +13,13 @@ Examples
 True
 """
 
+import sys as _sys
 from math import e, inf, nan, pi
 
+from arrayloom import _ext
 from arrayloom.array_api import fft, linalg
 from arrayloom.array_api._array import Array
+from arrayloom.array_api._array import quiet as _quiet
 from arrayloom.array_api._base import VERSIONS
 from arrayloom.array_api._creation import (
     arange,
@@ -351,6 +354,12 @@ __all__ = [
 
 newaxis = None
 __array_api_version__ = VERSIONS[-1]
+
+# What is recorded here is recorded at the line of the program that asks for it; NumPy's decorator lies in between.
+_ext.stand_in(
+    [vars(m) for name, m in _sys.modules.items() if name.startswith(__name__)]
+    + [type(_quiet).__call__.__globals__]
+)
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,7 @@
 """Large arrays are recorded and fused, as arrayloom's own are."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -88,3 +90,26 @@ def test_what_is_recorded_does_not_see_later_writes(operands):
     a[...] = 5
     assert float(xp.sum(kept)) == 2 * SIDE**2
     assert float(a[0, 0]) == 5
+
+
+def test_operations_are_at_the_line_of_the_program(operands):
+    a, b, c = operands
+    first = inspect.currentframe().f_lineno + 1
+    kept = xp.exp(a) * b
+    kept += xp.where(b < c, a, b)
+    found = [op for kernel in arrayloom.explain().kernels for op in kernel.operations]
+    assert {op.file for op in found} == {__file__}
+    assert [op.line - first for op in found] == [0, 0, 1, 1, 1]
+    assert float(kept[0, 0]) == np.exp(1) + 1
+
+
+def test_each_line_of_the_program_is_learned_for_itself():
+    a = xp.ones(300_000)
+    for number in range(24):
+        looked = xp.negative(a)
+        assert number < 10 or not _ext.is_pending(looked._held)
+        assert float(looked[5]) == -1
+        later = xp.negative(a)
+        assert _ext.is_pending(later._held), number
+        assert float(xp.sum(later)) == -300_000
+        del later
