@@ -17,6 +17,8 @@ use pyo3::types::{PyInt, PyString};
 pub(crate) enum Quick {
     /// All real numbers: extremes.
     Real,
+    /// The same: places of extremes, which NumPy finds sooner along short rows of any array.
+    Place,
     /// Floats, and integers of the largest size: sums, for which NumPy widens small integers first.
     Float,
     /// Floats and truth values: whether all or any are true.
@@ -28,7 +30,9 @@ impl Quick {
         let float = matches!(dtype, DType::F32 | DType::F64);
         match self {
             Quick::Float => float || matches!(dtype, DType::I64 | DType::U64),
-            Quick::Real => float || matches!(dtype.kind(), Kind::Signed | Kind::Unsigned),
+            Quick::Real | Quick::Place => {
+                float || matches!(dtype.kind(), Kind::Signed | Kind::Unsigned)
+            }
             Quick::Truth => float || dtype == DType::Bool,
         }
     }
@@ -39,8 +43,8 @@ pub(crate) fn is_quick(call: &Call<'_, '_>, quick: Quick) -> PyResult<bool> {
     let Some(array) = Arr::of(call.this) else {
         return Ok(false);
     };
-    let fits = birth::is_in_shared_cache(array.nbytes())
-        && array.dtype().is_some_and(|dtype| quick.takes(dtype));
+    let small = birth::is_in_shared_cache(array.nbytes()) || matches!(quick, Quick::Place);
+    let fits = small && array.dtype().is_some_and(|dtype| quick.takes(dtype));
     if !fits || !sync::is_computed(array) {
         return Ok(false);
     }
@@ -81,27 +85,33 @@ pub(crate) fn words<'py>(
     }))
 }
 
+/// Values of a row along which NumPy finds the place of an extreme sooner.
+const SHORT_ROW: usize = 512;
+
 /// True if values are folded that lie side by side, all of a whole array or those of an innermost axis, and that a core's
 /// own cache holds. Or, of what all cores share, for all floats at any steps, and for the extreme of all.
 fn suits_numpy(array: Arr, quick: Quick, axis: Option<&Bound<'_, PyAny>>) -> bool {
     let near = birth::is_in_cache(array.nbytes());
+    let place = matches!(quick, Quick::Place);
     let Some(axis) = axis.filter(|axis| !axis.is_none()) else {
-        return if array.has(NPY_ARRAY_C_CONTIGUOUS) || array.has(NPY_ARRAY_F_CONTIGUOUS) {
-            near || matches!(quick, Quick::Real)
+        let shared = birth::is_in_shared_cache(array.nbytes());
+        return if !shared {
+            false
+        } else if array.has(NPY_ARRAY_C_CONTIGUOUS) || array.has(NPY_ARRAY_F_CONTIGUOUS) {
+            near || place || matches!(quick, Quick::Real)
         } else {
             matches!(array.dtype(), Some(DType::F32 | DType::F64))
         };
     };
-    if !near {
+    if !near && !place {
         return false;
     }
     let rank = array.ndim().cast_signed();
     let Ok(axis) = axis.extract::<isize>() else {
         return false;
     };
-    let axis = if axis < 0 { axis + rank } else { axis };
-    let step = usize::try_from(axis)
-        .ok()
-        .and_then(|axis| array.strides().get(axis).copied());
-    step == array.dtype().map(|dtype| dtype.size().cast_signed())
+    let axis = usize::try_from(if axis < 0 { axis + rank } else { axis }).unwrap_or(usize::MAX);
+    let (step, extent) = (array.strides().get(axis), array.shape().get(axis));
+    let small = near || extent.is_some_and(|&extent| extent <= SHORT_ROW);
+    small && step.copied() == array.dtype().map(|dtype| dtype.size().cast_signed())
 }

@@ -462,7 +462,7 @@ fn free<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
 }
 
 fn extreme<'py>(call: &Call<'_, 'py>, max: bool) -> PyResult<Outcome<'py>> {
-    if lone::is_quick(call, Quick::Real)? {
+    if lone::is_quick(call, Quick::Place)? {
         return Ok(Outcome::Numpy(Reason::Library));
     }
     let py = call.this.py();

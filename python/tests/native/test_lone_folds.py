@@ -42,6 +42,23 @@ def test_whole_arrays_and_rows_run_no_kernel(xp_default, name, dtype):
     assert kernels(xp_default) == before
 
 
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_places_along_short_rows_run_no_kernel(xp_default, name):
+    for dtype in ("float64", "float32", "uint8"):
+        made, plain = computed(xp_default, dtype, (3000, 300))
+        before = kernels(xp_default)
+        for axis in (1, -1):
+            same(getattr(made, name)(axis), getattr(plain, name)(axis))
+        assert kernels(xp_default) == before
+        same(getattr(made, name)(axis=0), getattr(plain, name)(axis=0))
+        same(
+            getattr(made.reshape(300, 3000), name)(axis=1),
+            getattr(plain.reshape(300, 3000), name)(axis=1),
+        )
+        same(getattr(made.T, name)(axis=1), getattr(plain.T, name)(axis=1))
+        same(getattr(made * made, name)(axis=1), getattr(plain * plain, name)(axis=1))
+
+
 @pytest.mark.parametrize("name", FOLDS)
 def test_floats_at_any_step_run_no_kernel(xp_default, name):
     made, plain = computed(xp_default, shape=(100, 200))

@@ -146,7 +146,7 @@ impl Worker<'_> {
             step: Batch::pitch(nest, self.shared.program.slots[from], size),
         };
         // SAFETY: promised by the caller.
-        unsafe { fold.consume_rows(self.slots[from], rows, nest.row()) };
+        unsafe { fold.consume_rows(nest, self.slots[from], rows, nest.row()) };
         if let Some(flags) = self.shared.flags {
             note(flags, ins, fold.plan.raise(), 0);
         }

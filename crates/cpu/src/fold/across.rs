@@ -4,7 +4,7 @@
 
 use super::{FoldForm, FoldState};
 use crate::kern::Rows;
-use crate::nest::Class;
+use crate::nest::{Class, Nest};
 
 impl FoldState {
     /// True when whole rows of `row` values, one after another along an axis of this class, may come together.
@@ -14,6 +14,7 @@ impl FoldState {
         match self.plan.form {
             FoldForm::Each(_, Some(_)) => whole && class == Class::Folded && self.in_place,
             FoldForm::Tree(_) => whole && self.sums_runs().is_some(),
+            FoldForm::Run(_) | FoldForm::Arg(_) => whole && class == Class::Kept,
             _ => false,
         }
     }
@@ -22,17 +23,30 @@ impl FoldState {
     ///
     /// # Safety
     /// The fold takes such rows, which are aligned at `values`; their results may be read and written by this thread.
-    pub(crate) unsafe fn consume_rows(&mut self, values: *const u8, rows: Rows, n: usize) {
+    pub(crate) unsafe fn consume_rows(
+        &mut self,
+        nest: &Nest,
+        values: *const u8,
+        rows: Rows,
+        n: usize,
+    ) {
         if let Some(kern) = self.sums_runs() {
             // SAFETY: promised by the caller.
             unsafe { self.runs(kern, values, rows) };
             return;
         }
-        if let FoldForm::Each(_, Some((kern, wide))) = self.plan.form {
-            let facts = (&raw const rows).cast::<u8>();
-            // SAFETY: promised by the caller.
-            unsafe { kern(values, facts, facts, self.out(), wide * n) };
-        }
+        let FoldForm::Each(_, Some((kern, wide))) = self.plan.form else {
+            for row in 0..rows.count {
+                let values = values.wrapping_offset(row.cast_signed() * rows.step);
+                // SAFETY: promised by the caller: a row is a segment.
+                unsafe { self.segment(nest, values, n) };
+                self.advance(n);
+            }
+            return;
+        };
+        let facts = (&raw const rows).cast::<u8>();
+        // SAFETY: promised by the caller.
+        unsafe { kern(values, facts, facts, self.out(), wide * n) };
         self.number += rows.count;
         for _ in 0..rows.count {
             self.odometer.next();
