@@ -119,6 +119,10 @@ pub enum Form {
     Window(window::Window),
     /// A pass of a filter along the last axis. One group for neighbours, which brings what it reads to local memory.
     Tile(filter::Pass),
+    /// A pass of a filter along an axis whose windows are joined from boxes of powers of two. One item for a result.
+    Boxes(filter::Pass),
+    /// A pass of a filter along an axis whose windows are joined from cuts. One item for a result.
+    Cuts(filter::Pass),
 }
 
 /// The kernels of a scatter, after the one that writes the places down. Points go to bins by a hash of their
@@ -264,10 +268,16 @@ impl Entry {
             Form::Sort(_) => all.extend(sort::NUMBERS.map(Param::Number)),
             Form::Philox => all.extend(philox::NUMBERS.map(Param::Number)),
             Form::Fourier { .. } => all.extend(fourier::NUMBERS.map(Param::Number)),
-            Form::Filter(pass) => all.extend(pass.numbers().map(Param::Number)),
+            Form::Filter(pass) | Form::Boxes(pass) => {
+                all.extend(pass.numbers().map(Param::Number));
+            }
             Form::Tile(pass) => {
                 all.extend(pass.numbers().map(Param::Number));
                 all.push(Param::Number("brought"));
+            }
+            Form::Cuts(pass) => {
+                all.extend(pass.numbers().map(Param::Number));
+                all.push(Param::Number("cut"));
             }
             Form::Window(known) => all.extend(known.numbers().map(Param::Number)),
         }

@@ -8,7 +8,7 @@ use crate::entry::Form;
 use crate::lower::{Memory, Target, groups};
 use crate::operation::Made;
 use crate::tile_text;
-use arrayloom_device::{ExtCall, FilterPass, Fold, Keys, Launch, Spread, Tensor};
+use arrayloom_device::{ExtCall, FilterPass, Fold, Keys, Launch, Order, Spread, Tensor};
 use arrayloom_ir::{Form as IrForm, Kernel, Output};
 use arrayloom_types::{DType, Kind};
 
@@ -48,7 +48,7 @@ impl Pass {
     }
 }
 
-/// The numbers that the kernel takes: items, outputs along the axis, groups of [`EACH`] of them, rows, elements of
+/// The numbers that the kernel takes: items, outputs along the axis, groups of [`EACH`] of them (or of one), rows, elements of
 /// a row, points of the window, what sums are divided by (the bits of a `float64`), voxels read and written.
 const NUMBERS: [&str; 9] = [
     "items", "length", "parts", "rows", "row", "taps", "points", "read", "written",
@@ -93,6 +93,11 @@ fn work_of(pass: &FilterPass, call: &ExtCall<'_>) -> Option<DType> {
             (DType::U64, [2, 1]) => voxels == DType::U64 && pass.points != 0.0,
             _ => false,
         },
+        Fold::Mean => {
+            let known = !voxels.is_complex() && !result.is_complex();
+            let known = known && pass.channels == [1, 1];
+            known && matches!(bias, DType::F32 | DType::F64)
+        }
         Fold::Squares | Fold::Moments => {
             let real = !voxels.is_complex() && !result.is_complex();
             let between = pass.spread.is_none() && result == DType::F64;
@@ -109,7 +114,19 @@ fn work_of(pass: &FilterPass, call: &ExtCall<'_>) -> Option<DType> {
             real && known && bias == DType::F64
         }
     };
-    fits.then_some(bias)
+    (fits && has_order(pass)).then_some(bias)
+}
+
+/// True if there are such passes in this order of rows.
+fn has_order(pass: &FilterPass) -> bool {
+    match (pass.fold, pass.order) {
+        (Fold::Mean, order) => order != Order::Rows,
+        // Voxels themselves are no boxes.
+        (Fold::Moments, Order::Boxes | Order::Cuts) => {
+            !pass.channels.contains(&3) && pass.spread != Some(Spread::Wiener)
+        }
+        (_, order) => order == Order::Rows,
+    }
 }
 
 /// The operation [`arrayloom_device::FILTER_PASS`].
@@ -137,12 +154,16 @@ pub(crate) fn pass(call: &ExtCall<'_>, target: Target) -> Result<Made, String> {
     let starts = call.ins[1].layout.len() == length;
     let indexed = call.ins[2].layout.len() + 1 == length + taps;
     let boxed = outer * channels[1] == same_outer * channels[0] && row == same_row;
-    let inside = pass.before < pass.taps;
+    let inside = pass.before < pass.taps && pass.cut < pass.taps;
     if !(packed && tables && starts && indexed && boxed && inside) || channels.contains(&0) {
         return Err(none());
     }
     let planes = outer / channels[0];
-    let parts = length.div_ceil(EACH);
+    let each = match pass.order {
+        Order::Rows => EACH,
+        Order::Boxes | Order::Cuts => 1,
+    };
+    let parts = length.div_ceil(each);
     let items = planes * parts * row;
     let known = Pass {
         fold: pass.fold,
@@ -156,7 +177,11 @@ pub(crate) fn pass(call: &ExtCall<'_>, target: Target) -> Result<Made, String> {
     // Bytes of neighbours are read at once wherever they go.
     let tiled = row == 1 && voxels.layout.dtype.size() > 1 && !target.cores;
     let brought = tile_text::voxels([length, rows, taps]).filter(|_| tiled);
-    let form = brought.map_or(Form::Filter(known), |_| Form::Tile(known));
+    let form = match pass.order {
+        Order::Boxes => Form::Boxes(known),
+        Order::Cuts => Form::Cuts(known),
+        Order::Rows => brought.map_or(Form::Filter(known), |_| Form::Tile(known)),
+    };
     let bits = |number: f64| usize::try_from(number.to_bits()).unwrap_or(0);
     let numbers = [
         ("items", items),
@@ -174,6 +199,7 @@ pub(crate) fn pass(call: &ExtCall<'_>, target: Target) -> Result<Made, String> {
         ("factor", bits(pass.given[0])),
         ("range", bits(pass.given[1])),
         ("brought", brought.unwrap_or(0)),
+        ("cut", pass.cut as usize),
     ];
     let keyed = matches!(pass.fold, Fold::Least | Fold::Range);
     step(call, target, (form, keyed), &numbers)

@@ -22,7 +22,7 @@ pub(crate) const LIST: &str = "            const ix own = pi1[at];
 ";
 
 /// What pointers to the voxels of an operand point to.
-fn pointed(source: Option<&Source>) -> String {
+pub(crate) fn pointed(source: Option<&Source>) -> String {
     match source {
         Some(Source::View(view)) => unit(view),
         _ => String::new(),
@@ -56,16 +56,7 @@ pub(crate) struct Words {
 
 /// The text of the kernel.
 pub(crate) fn text(entry: &Entry, pass: Pass) -> String {
-    let read = match entry.ins.first() {
-        Some(Source::View(view)) => view.dtype,
-        _ => pass.work,
-    };
-    let words = Words {
-        pass,
-        kind: register(pass.work),
-        read,
-        tiled: matches!(entry.form, Form::Tile(_)),
-    };
+    let words = Words::new(entry, pass);
     let pointed = pointed(entry.ins.first());
     let mut text = if words.tiled {
         format!(
@@ -104,6 +95,20 @@ pub(crate) fn text(entry: &Entry, pass: Pass) -> String {
 }
 
 impl Words {
+    /// The words of a pass.
+    pub(crate) fn new(entry: &Entry, pass: Pass) -> Words {
+        let read = match entry.ins.first() {
+            Some(Source::View(view)) => view.dtype,
+            _ => pass.work,
+        };
+        Words {
+            pass,
+            kind: register(pass.work),
+            read,
+            tiled: matches!(entry.form, Form::Tile(_)),
+        }
+    }
+
     /// Numbers of a voxel that is read, and of one that is written.
     pub(crate) fn channels(&self) -> [usize; 2] {
         self.pass.channels.map(usize::from)
@@ -124,6 +129,7 @@ impl Words {
         match self.pass.fold {
             Fold::Laplacian | Fold::Squares | Fold::Range => 2,
             Fold::Moments => 3,
+            Fold::Mean => 4,
             Fold::Sum => sums_text::words(self.pass.work),
             _ => 1,
         }
@@ -320,7 +326,7 @@ impl Words {
                 ),
             },
             // These have a text of their own.
-            Fold::Moments => String::new(),
+            Fold::Moments | Fold::Mean => String::new(),
             Fold::Laplacian => {
                 let last = &sums[sums.len() - 1];
                 let inner = match values {

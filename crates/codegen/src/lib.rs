@@ -27,6 +27,7 @@ mod gemm;
 mod host;
 mod keyed;
 mod library;
+mod long_text;
 mod lower;
 mod map;
 mod means_text;
@@ -104,6 +105,8 @@ fn text_of(entry: &Entry) -> Result<String, String> {
         Form::Philox => philox::text(entry),
         Form::Sort(pass) => sort_text::text(entry, pass),
         Form::Filter(pass) | Form::Tile(pass) => filter_text::text(entry, pass),
+        Form::Boxes(pass) => long_text::boxes(entry, pass),
+        Form::Cuts(pass) => long_text::cuts(entry, pass),
         Form::Window(window) => window_text::text(entry, window),
         Form::Place { .. } | Form::PlaceChunk { .. } | Form::PlaceCombine { .. } => {
             place::text(entry)?

@@ -11,7 +11,7 @@
 use arrayloom_codegen::{Dialect, Entry, Target, lower, operation, source};
 use arrayloom_device::{
     Arg, Buf, ExtCall, FILTER_PASS, FILTER_WINDOW, FilterPass, FilterWindow, Fold, Gather, Keys,
-    Launch, ReduceArgs, Spread, Tensor,
+    Launch, Order, ReduceArgs, Spread, Tensor,
 };
 use arrayloom_ir::{Builder, Form, Kernel, Output, Prim, ReduceOp, ScatterMode, Value};
 use arrayloom_plan::ReduceOrder;
@@ -196,6 +196,7 @@ fn pass_case(pass: FilterPass, [from, work, to]: [DType; 3], row: usize, file: &
     let lists = match pass.fold {
         Fold::Laplacian | Fold::Squares | Fold::Range => 2,
         Fold::Moments => 3,
+        Fold::Mean => 4,
         Fold::Sum if work == DType::U64 => 2,
         _ => 1,
     };
@@ -298,6 +299,26 @@ fn tiles() {
     };
     let doubles = [DType::F64, DType::F64, DType::F32];
     case(moments, doubles, "tile_moments");
+}
+
+/// Long windows are joined as on the CPU.
+#[test]
+fn long_windows() {
+    for (order, name) in [(Order::Boxes, "boxes"), (Order::Cuts, "cuts")] {
+        let pass = |fold: Fold| FilterPass {
+            order,
+            ..FilterPass::new(fold, 49)
+        };
+        let halves = [DType::F16, DType::F32, DType::F16];
+        pass_case(pass(Fold::Mean), halves, 1000, &format!("{name}_mean"));
+        let variance = FilterPass {
+            channels: [2, 1],
+            spread: Some(Spread::Deviation),
+            ..pass(Fold::Moments)
+        };
+        let doubles = [DType::F64, DType::F64, DType::F32];
+        pass_case(variance, doubles, 1000, &format!("{name}_moments"));
+    }
 }
 
 /// The text of a filter over a window, with the dtypes of voxels, arithmetic and results.

@@ -30,10 +30,31 @@ pub enum Fold {
     /// The mean and the variance of boxes of equal size, in `float64`, from the row in the middle of the window: the
     /// variance of all is the mean of variances plus the variance of means. A voxel has both between passes, and
     /// itself as a third number where it is wanted.
+    ///
+    /// In another order than that of rows, two boxes are joined: of means `m` and `n`, variances `v` and `w`, the second
+    /// one with the share `s` of their rows. Then `mean = fma(s, n - m, m)`, and the variance is
+    /// `fma(s * (n - m), n - mean, fma(s, w, (1 - s) * v))`. What stands for a missing row is its mean.
     Moments,
     /// The smallest key and the greatest one (see [`Keys`]): a voxel has both between passes. The last pass writes the
     /// greatest value minus the smallest one, where integers saturate; a NaN gives NaN.
     Range,
+    /// The mean of floats that are joined by [`Order::Boxes`] or [`Order::Cuts`]: each is multiplied with a number and then
+    /// added, the sum is divided, and the quotient multiplied with another number. `bias` says with which.
+    Mean,
+}
+
+/// The order in which the rows of a window are joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// One after the other, as [`Fold`] says.
+    Rows,
+    /// By boxes of as many rows as the bits of `taps` say, the smallest one first. A box is joined from its two halves, and
+    /// these likewise; what is joined so far comes before the next box.
+    Boxes,
+    /// From a cut. There is one before row `cut` of the padded axis, and before each that lies a multiple of `taps`
+    /// beside it. Rows before the cut are joined backwards, each to all behind it, rows behind it forwards, and then
+    /// both. A window that begins at a cut ends at the next one.
+    Cuts,
 }
 
 /// What the last pass makes of mean and variance, in `float64`.
@@ -74,8 +95,9 @@ pub enum Keys {
 /// for windows without missing rows. `bias`: what missing voxels add in each list. Tables are `int32`, weights and
 /// `bias` have the dtype of the arithmetic. The result has the voxels as `(outer, outputs, row)`. If a voxel has
 /// several numbers, all first ones lie before all second ones. A list of `bias` has one number, two for Laplacians,
-/// squares, ranges and sums of 128 bits, and three for moments: what stands for missing rows, how many those are, and
-/// the share of one row in all.
+/// squares, ranges and sums of 128 bits, three for moments: what stands for missing rows, how many those are, and
+/// the share of one row in all; and four for means: what stands for a missing row, what voxels are multiplied with, what
+/// their sum is divided by, and what the quotient is multiplied with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FilterPass {
     /// What windows become.
@@ -95,6 +117,10 @@ pub struct FilterPass {
     pub spread: Option<Spread>,
     /// The numbers `factor` and `range` of a spread.
     pub given: [f64; 2],
+    /// The order of rows.
+    pub order: Order,
+    /// For cuts: the first row of the padded axis that lies behind one, fewer than `taps`.
+    pub cut: u32,
 }
 
 /// What the points of a window of any shape become.
@@ -233,7 +259,7 @@ impl FilterWindow {
     }
 }
 
-const FOLDS: [Fold; 8] = [
+const FOLDS: [Fold; 9] = [
     Fold::Weights,
     Fold::Odd,
     Fold::Laplacian,
@@ -242,7 +268,9 @@ const FOLDS: [Fold; 8] = [
     Fold::Squares,
     Fold::Moments,
     Fold::Range,
+    Fold::Mean,
 ];
+const ORDERS: [Order; 3] = [Order::Rows, Order::Boxes, Order::Cuts];
 const SPREADS: [Option<Spread>; 7] = [
     None,
     Some(Spread::Variance),
@@ -271,10 +299,12 @@ impl FilterPass {
             before: 0,
             spread: None,
             given: [0.0; 2],
+            order: Order::Rows,
+            cut: 0,
         }
     }
 
-    /// The attributes of the call.
+    /// The attributes of the call. Those of passes that take row after row do not name an order.
     pub fn attrs(&self) -> Vec<u8> {
         let keys = self.keys.map(|k| number(&KEYS, &k));
         let [from, to] = self.channels;
@@ -283,8 +313,12 @@ impl FilterPass {
         for count in [self.taps, self.before] {
             attrs.extend(count.to_le_bytes());
         }
-        for number in [self.points, self.given[0], self.given[1]] {
-            attrs.extend(number.to_le_bytes());
+        for given in [self.points, self.given[0], self.given[1]] {
+            attrs.extend(given.to_le_bytes());
+        }
+        if self.order != Order::Rows {
+            attrs.push(number(&ORDERS, &self.order));
+            attrs.extend(self.cut.to_le_bytes());
         }
         attrs
     }
@@ -293,12 +327,17 @@ impl FilterPass {
     pub fn of(attrs: &[u8]) -> Option<FilterPass> {
         let (&[fold, from, to, read, written, spread], rest) = attrs.split_first_chunk::<6>()?;
         let (taps, rest) = rest.split_first_chunk::<4>()?;
-        let (before, numbers) = rest.split_first_chunk::<4>()?;
-        let (numbers, []) = numbers.as_chunks::<8>() else {
-            return None;
-        };
-        let &[points, factor, range] = numbers else {
-            return None;
+        let (before, rest) = rest.split_first_chunk::<4>()?;
+        let (points, rest) = rest.split_first_chunk::<8>()?;
+        let (factor, rest) = rest.split_first_chunk::<8>()?;
+        let (range, rest) = rest.split_first_chunk::<8>()?;
+        let (order, cut) = match *rest {
+            [] => (Order::Rows, 0),
+            [order, a, b, c, d] => (
+                *ORDERS.get(usize::from(order))?,
+                u32::from_le_bytes([a, b, c, d]),
+            ),
+            _ => return None,
         };
         let known = |kind: u8| KEYS.get(usize::from(kind)).copied();
         Some(FilterPass {
@@ -306,10 +345,12 @@ impl FilterPass {
             taps: u32::from_le_bytes(*taps),
             channels: [from, to],
             keys: [known(read)?, known(written)?],
-            points: f64::from_le_bytes(points),
+            points: f64::from_le_bytes(*points),
             before: u32::from_le_bytes(*before),
             spread: *SPREADS.get(usize::from(spread))?,
-            given: [factor, range].map(f64::from_le_bytes),
+            given: [*factor, *range].map(f64::from_le_bytes),
+            order,
+            cut,
         })
     }
 }
@@ -350,6 +391,13 @@ mod tests {
                 assert_eq!(FilterPass::of(&pass.attrs()), Some(pass));
                 assert_eq!(FilterPass::of(&pass.attrs()[1..]), None);
             }
+            for order in [Order::Boxes, Order::Cuts] {
+                let cut = 299;
+                let pass = FilterPass { order, cut, ..pass };
+                assert_eq!(FilterPass::of(&pass.attrs()), Some(pass));
+                assert_eq!(FilterPass::of(&pass.attrs()[1..]), None);
+            }
+            assert_eq!(pass.attrs().len(), 38, "as before there were orders");
         }
         assert_eq!(FilterPass::of(&[9; 38]), None);
     }

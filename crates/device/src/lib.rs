@@ -24,7 +24,7 @@ pub use arrayloom_types::{Event, Queue};
 pub use driven::{Blocks, Marks, Queues};
 pub use error::DeviceError;
 pub use filter::{
-    FILTER_PASS, FILTER_WINDOW, FilterPass, FilterWindow, Fold, Gather, Keys, Spread,
+    FILTER_PASS, FILTER_WINDOW, FilterPass, FilterWindow, Fold, Gather, Keys, Order, Spread,
 };
 pub use host::{HostMemory, host_pointer, joined, points};
 pub use launch::{Arg, Buf, Launch, ReduceArgs, Rows, Stage, Sweep, rows_are_apart};

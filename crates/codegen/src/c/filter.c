@@ -117,6 +117,14 @@ DEV u64 mean_u64(u64 low, u64 high, f64 points) {
     return upper == 0 ? mean : (upper >> 63) != 0 ? 0 : ~(u64)0;
 }
 
+// The mean and the variance of two boxes, given the share that the second one has of both.
+DEV f64 mean_of_both(f64 a, f64 b, f64 share) { return fma_f64(share, b - a, a); }
+
+DEV f64 variance_of_both(f64 a, f64 b, f64 of_a, f64 of_b, f64 share) {
+    const f64 near = mean_of_both(a, b, share), within = fma_f64(share, of_b, (1.0 - share) * of_a);
+    return fma_f64(share * (b - a), b - near, within);
+}
+
 // The variance of `points` numbers: `points * squares - sum * sum`, in two numbers each, times `square`,
 // which is the share of one in `points * points`.
 DEV f64 variance_of(f64 sum, f64 squares, f64 points, f64 square) {

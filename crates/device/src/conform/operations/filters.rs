@@ -1,8 +1,8 @@
 //! Filters along an axis.
 
 use super::super::{CaseResult, Trouble};
-use super::{Number, noted, number, run, spreads, sums};
-use crate::{Device, FILTER_PASS, FilterPass, Fold, Keys};
+use super::{Number, long, noted, number, run, spreads, sums};
+use crate::{Device, FILTER_PASS, FilterPass, Fold, Keys, Order};
 use arrayloom_types::{DType, Kind, Layout};
 
 /// What a case is made of: the pass, the dtypes of voxels, arithmetic and results, lists of weights, and extents:
@@ -82,7 +82,7 @@ pub fn filters(device: &dyn Device) -> Vec<CaseResult> {
         means(9.0, [U32, I64, F64], 3),
     ];
     noted(device, |suite| {
-        let others = spreads::cases().chain(sums::cases());
+        let others = spreads::cases().chain(sums::cases()).chain(long::cases());
         for (pass, dtypes) in all.into_iter().chain(others) {
             for extents in [[3, 21, 13], [1, 6, 1], [5, 130, 1], [2, 1, 300], [1, 0, 3]] {
                 let case = Case {
@@ -179,6 +179,7 @@ impl Case {
         match self.pass.fold {
             Fold::Laplacian | Fold::Squares | Fold::Range => 2,
             Fold::Moments => 3,
+            Fold::Mean => 4,
             _ if self.long() => 2,
             _ => 1,
         }
@@ -229,6 +230,7 @@ impl Case {
             Fold::Least if list == 0 || self.pass.keys[0] != Keys::Plain => f64::INFINITY,
             Fold::Range if list % 2 == 0 => f64::INFINITY,
             Fold::Range => 0.0,
+            Fold::Mean => long::BIAS[list % 4],
             // The upper half of a long sum is zero.
             Fold::Sum if self.long() && list % 2 == 1 => 0.0,
             Fold::Least | Fold::Sum => {
@@ -348,9 +350,12 @@ impl Case {
                 let exact = tables.weights[(list * lists + kind) * taps + place];
                 real(work, &rounded(work, exact))
             };
-            let spreads = matches!(self.pass.fold, Fold::Squares | Fold::Moments);
-            let mut sums = if spreads {
-                let bias = &tables.bias[lists * list..lists * (list + 1)];
+            let spreads = matches!(self.pass.fold, Fold::Squares | Fold::Moments | Fold::Mean);
+            let bias = &tables.bias[lists * list..lists * (list + 1)];
+            let mut sums = if self.pass.order != Order::Rows {
+                let near = |x: f64| real(work, &rounded(work, x));
+                long::folded((&self.pass, i), bias, &value, &near)
+            } else if spreads {
                 spreads::folded(&self.pass, bias, &value)
             } else {
                 self.folded(list, &value, &weight)
@@ -421,7 +426,7 @@ impl Case {
             }
             Fold::Sum => vec![there().map(|(_, v)| v).sum()],
             // These are looked at by others.
-            Fold::Squares | Fold::Moments => Vec::new(),
+            Fold::Squares | Fold::Moments | Fold::Mean => Vec::new(),
         }
     }
 

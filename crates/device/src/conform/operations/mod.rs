@@ -2,6 +2,7 @@
 //! have any, since the host does what is missing.
 
 mod filters;
+mod long;
 mod products;
 mod random;
 mod sorts;

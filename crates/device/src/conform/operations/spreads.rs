@@ -85,7 +85,8 @@ pub(super) fn folded(
     }
 }
 
-fn of(pass: &FilterPass, spread: Spread, [mean, variance, own]: [f64; 3]) -> f64 {
+/// What mean, variance and the voxel itself become.
+pub(super) fn of(pass: &FilterPass, spread: Spread, [mean, variance, own]: [f64; 3]) -> f64 {
     let [factor, range] = pass.given;
     match spread {
         Spread::Variance => variance,

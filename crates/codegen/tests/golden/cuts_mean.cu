@@ -1,0 +1,112 @@
+// CUDA C++ and HIP: the words of the common text.
+typedef unsigned char b8;
+typedef signed char i8;
+typedef short i16;
+typedef int i32;
+typedef long long i64;
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef float f32;
+typedef double f64;
+typedef float f16;
+struct c64 { f32 re, im; };
+struct c128 { f64 re, im; };
+#define DEV static __device__ __forceinline__
+#define GLB
+#define LOC __shared__
+#define CONSTANT static __device__ const
+#define restrict __restrict__
+#define KERNEL(name, group) extern "C" __global__ void __launch_bounds__(group) name
+#define LOCAL_ID (threadIdx.x)
+#define LOCAL_SIZE (blockDim.x)
+#define GROUP_X ((i64)blockIdx.x)
+#define SYNC __syncthreads()
+#define EACH_Z(i, n) for (ix i = (ix)blockIdx.z; i < (n); i += (ix)gridDim.z)
+#define EACH_Y(i, n) for (ix i = (ix)blockIdx.y; i < (n); i += (ix)gridDim.y)
+#define EACH_X(i, n) \
+    for (ix i = (ix)blockIdx.x * (ix)blockDim.x + (ix)threadIdx.x; i < (n); i += (ix)gridDim.x * (ix)blockDim.x)
+#define OR_INTO(p, x) atomicOr(p, x)
+#define mulhi_u32 __umulhi
+#define mulhi_u64 __umul64hi
+#define u64_of(x) ((u64)__double_as_longlong(x))
+#define f64_of(x) __longlong_as_double((i64)(x))
+#define u32_of __float_as_uint
+#define f32_of __uint_as_float
+#define fma_f32 fmaf
+#define fma_f64 fma
+#define root_f32 sqrtf
+#define root_f64 sqrt
+#define fabs_f32 fabsf
+#define fabs_f64 fabs
+#define floor_ floor
+#define ceil_ ceil
+#define trunc_ trunc
+#define rint_ rint
+#define sign_from copysign
+// Numbers in two parts, and what argument reductions give.
+typedef struct { f64 hi, lo; } pair;
+typedef struct { f64 rounded, hi, lo; } reduced;
+typedef struct { u64 quadrant; f64 hi, lo; } turned;
+
+// float16: its register is a float32 that is rounded after every operation.
+DEV f32 half_to_f32(u16 h) {
+    u32 sign = (u32)(h & 0x8000) << 16, m = (u32)h & 0x7fff;
+    u32 bits = (m << 13) + 0x38000000;
+    if (m >= 0x7c00) bits = 0x7f800000 | (m << 13);
+    if (m < 0x400) bits = u32_of((f32)m * 5.9604644775390625e-8f);
+    return f32_of(sign | bits);
+}
+
+DEV f16 load_f16(GLB const u16 *p) { return half_to_f32(*p); }
+
+DEV u16 f32_to_half(f32 x) {
+    u32 bits = u32_of(x), sign = bits >> 16 & 0x8000, a = bits & 0x7fffffff;
+    u32 h = (a + 0xfff + (a >> 13 & 1) - 0x38000000) >> 13;
+    if (a < 0x38800000) h = (u32)rint_(f32_of(a) * 16777216.0f);
+    if (a >= 0x477ff000) h = 0x7c00;
+    if (a > 0x7f800000) h = 0x7e00;
+    return (u16)(sign | h);
+}
+
+DEV void store_f16(GLB u16 *p, f16 x) { *p = f32_to_half(x); }
+
+#undef ix
+#define ix i32
+KERNEL(k7751516bcdeb2902, 128)(GLB const u16 * restrict pi0, const i64 oi0, GLB const i32 * restrict pi1, const i64 oi1, GLB const i32 * restrict pi2, const i64 oi2, GLB const f32 * restrict pi3, const i64 oi3, GLB u16 * restrict po0, const i64 oo0, const i64 items, const i64 length, const i64 parts, const i64 rows, const i64 row, const i64 taps, const i64 points, const i64 read, const i64 written, const i64 cut) {
+    pi0 += oi0;
+    pi1 += oi1;
+    pi2 += oi2;
+    pi3 += oi3;
+    po0 += oo0;
+    EACH_X(item, (ix)items) {
+        const ix line = item / (ix)row, column = item - line * (ix)row;
+        const ix outer = line / (ix)length, at = line - outer * (ix)length;
+        GLB const u16 *from = pi0 + outer * rows * row + column;
+        GLB u16 *to = po0 + line * row + column;
+        const ix own = pi1[at];
+        const i64 list = own < 0 ? -1 - (i64)own : 0;
+        const f32 outside = pi3[4 * list];
+        const f32 scale = pi3[4 * list + 1];
+        const ix past = (at + (ix)taps - (ix)cut) % (ix)taps, ahead = (ix)taps - past;
+        const i64 at_end = own < 0 ? pi2[at + (ahead - 1)] : own + (ahead - 1);
+        f32 end0 = at_end < 0 ? outside : (f32)load_f16(from + at_end * row) * scale;
+        for (ix t = ahead - 2; t >= 0; t--) {
+            const i64 at_new = own < 0 ? pi2[at + t] : own + t;
+            f32 new0 = at_new < 0 ? outside : (f32)load_f16(from + at_new * row) * scale;
+            end0 = new0 + end0;
+        }
+        if (past > 0) {
+            const i64 at_start = own < 0 ? pi2[at + ahead] : own + ahead;
+            f32 start0 = at_start < 0 ? outside : (f32)load_f16(from + at_start * row) * scale;
+            for (ix t = ahead + 1; t < (ix)taps; t++) {
+                const i64 at_new = own < 0 ? pi2[at + t] : own + t;
+                f32 new0 = at_new < 0 ? outside : (f32)load_f16(from + at_new * row) * scale;
+                start0 = start0 + new0;
+            }
+            end0 = end0 + start0;
+        }
+        store_f16(to + 0, (f16)(end0 / pi3[4 * list + 2] * pi3[4 * list + 3]));
+    }
+}
