@@ -190,6 +190,14 @@ fn is_scanned(pass: &Pass, shape: &[i64]) -> bool {
     pass.len > 1 && behind >= SCANNED
 }
 
+/// The row of the padded axis behind the first cut, if windows of a pass are joined by a scan: for the box `region` of the
+/// output, of a volume with these extents.
+pub(crate) fn first_cut(pass: &Pass, shape: &[i64], region: &Region) -> Option<u32> {
+    let len = i64::try_from(pass.len).ok()?;
+    let cut = (pass.before - region.lo[pass.axis]).rem_euclid(len);
+    u32::try_from(cut).ok().filter(|_| is_scanned(pass, shape))
+}
+
 /// Columns that are scanned at a time, of rows of so many.
 fn scanned_columns((len, bytes): (usize, usize), row: usize) -> usize {
     (SCAN / (bytes * len)).max(few(bytes)).min(row)

@@ -45,6 +45,24 @@ impl<W: Real> Means<W> {
     pub(crate) fn scaled(&self, pass: usize, value: W) -> W {
         value * self.scales[pass]
     }
+
+    /// What voxels that pass `pass` reads are multiplied with: results of passes are made smaller before.
+    pub(crate) fn lifted(&self, pass: usize) -> W {
+        if pass == 0 {
+            self.scales[0]
+        } else {
+            W::of(1.0)
+        }
+    }
+
+    /// What sums of pass `pass` are divided by, of which `there` voxels along the axis exist, and what the quotient is
+    /// multiplied with.
+    pub(crate) fn quotient(&self, pass: usize, there: usize) -> [W; 2] {
+        let points = self.points[pass].unwrap_or(there);
+        let by = W::of(self.scales[pass].to_f64() * size(points));
+        let next = self.scales.get(pass + 1).copied();
+        [by, next.unwrap_or(W::of(1.0))]
+    }
 }
 
 /// A number of voxels.
@@ -92,14 +110,11 @@ impl<W: Real> Union<W, 1> for &Means<W> {
     }
 
     fn lift(&self, [numbers]: &mut [&mut [W]; 1]) {
-        wide(Scaled(numbers, self.scales[0]));
+        wide(Scaled(numbers, self.lifted(0)));
     }
 
     fn finish(&self, pass: usize, there: usize, [numbers]: &mut [&mut [W]; 1]) {
-        let points = self.points[pass].unwrap_or(there);
-        let by = W::of(self.scales[pass].to_f64() * size(points));
-        let next = self.scales.get(pass + 1).copied();
-        wide(Quotients(numbers, [by, next.unwrap_or(W::of(1.0))]));
+        wide(Quotients(numbers, self.quotient(pass, there)));
     }
 }
 

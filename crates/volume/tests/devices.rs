@@ -292,6 +292,111 @@ fn means_statistics_and_ranges_of_every_dtype_have_the_bits_of_the_cpu() {
     assert!(blocks > 150 && left * 10 < blocks, "{left} of {blocks}");
 }
 
+const MODES: [Mode; 6] = [
+    Mode::Reflect,
+    Mode::Mirror,
+    Mode::Nearest,
+    Mode::Wrap,
+    Mode::Constant(-1.75),
+    Mode::Renormalize,
+];
+
+/// Volumes and long windows along lines, across rows of all lengths, along several axes, and beyond the axis.
+const LONG: [(&[i64], &[usize]); 12] = [
+    (&[400], &[48]),
+    (&[500], &[127]),
+    (&[300, 5], &[49, 1]),
+    (&[240, 34], &[100, 1]),
+    (&[20, 260], &[1, 64]),
+    (&[150, 70], &[64, 49]),
+    (&[120, 2, 33], &[49, 1, 1]),
+    (&[4, 100, 34], &[3, 64, 2]),
+    (&[130, 60, 3], &[48, 100, 1]),
+    (&[4, 5, 200], &[2, 3, 127]),
+    (&[60, 20, 33], &[50, 49, 48]),
+    (&[30, 7], &[1, 130]),
+];
+
+fn long_axes(lens: &[usize], mode: Mode) -> Vec<WindowAxis> {
+    let axis = |&len: &usize| WindowAxis {
+        len,
+        before: i64::try_from(len / 3).unwrap(),
+        mode,
+    };
+    lens.iter().map(axis).collect()
+}
+
+/// Compares a device, which computes all blocks, with the CPU: in one block, and in several, whose number it gives.
+fn in_blocks(
+    random: &mut Random,
+    device: &Arc<dyn Device>,
+    (op, shape, dtype): (Arc<dyn Op>, &[i64], DType),
+) -> u64 {
+    let (name, out) = (op.name().to_owned(), op.dtype());
+    let mut expr = Expr::new();
+    let count = usize::try_from(shape.iter().product::<i64>()).unwrap();
+    let data = elements(random, dtype, count);
+    let source = Arc::new(Memory::new(shape, dtype.size(), data));
+    let source = expr.source(source, shape, dtype);
+    expr.apply(op, &[source], shape).unwrap();
+    let (whole, _) = compute(&expr, (shape, out.size()), Vec::new()).unwrap();
+    let on_device = |budget: u64| {
+        let done = compute(&expr, (shape, out.size()), vec![worker(device, 7, budget)]);
+        if let Err(VolumeError::TooSmall { .. }) = done {
+            return None;
+        }
+        let (part, report) = done.unwrap();
+        let same = bits(out, &whole) == bits(out, &part);
+        assert!(same, "{name} {shape:?} {dtype}, {budget} bytes");
+        assert_eq!((report.abroad, report.left.len()), (report.blocks, 0));
+        Some(report.blocks)
+    };
+    assert_eq!(on_device(1 << 30), Some(1));
+    let mut budgets = (10..24).rev().filter_map(|bits| on_device(1 << bits));
+    budgets.find(|&blocks| blocks > 1).unwrap_or(1)
+}
+
+#[test]
+fn long_means_have_the_bits_of_the_cpu() {
+    use DType::{F16, F32, F64, I64};
+    let mut random = Random(15);
+    let device = opencl(Place::Device);
+    let (mut cases, mut blocks) = (0, 0);
+    for ((shape, lens), mode) in LONG.into_iter().flat_map(|l| MODES.map(|mode| (l, mode))) {
+        for (dtype, out) in [(F32, F32), (F64, F64), (F16, F32), (I64, F64)] {
+            let axes = long_axes(lens, mode).into_iter().enumerate();
+            let axis = |(axis, w): (usize, WindowAxis)| LinearAxis {
+                axis,
+                taps: vec![1.0 / f64::from(u16::try_from(w.len).unwrap()); w.len],
+                derive: Vec::new(),
+                before: w.before,
+                mode,
+            };
+            let mean = Linear::new(lens.len(), axes.map(axis).collect(), out).unwrap();
+            blocks += in_blocks(&mut random, &device, (Arc::new(mean), shape, dtype));
+            cases += 1;
+        }
+    }
+    assert!(blocks > 2 * cases, "{blocks} of {cases}");
+}
+
+#[test]
+fn long_variances_have_the_bits_of_the_cpu() {
+    let mut random = Random(16);
+    let device = opencl(Place::Device);
+    let (mut cases, mut blocks) = (0, 0);
+    for ((shape, lens), mode) in LONG.into_iter().flat_map(|l| MODES.map(|mode| (l, mode))) {
+        for dtype in [DType::F32, DType::F64] {
+            let points = lens.iter().product();
+            let window = Neighbourhood::new(long_axes(lens, mode), &vec![true; points]).unwrap();
+            let op = local(window, of_moments(&mut random), DType::F64).unwrap();
+            blocks += in_blocks(&mut random, &device, (op, shape, dtype));
+            cases += 1;
+        }
+    }
+    assert!(blocks > 2 * cases, "{blocks} of {cases}");
+}
+
 #[test]
 fn graphs_have_the_bits_of_the_cpu_whatever_the_device_lacks() {
     let mut random = Random(12);

@@ -1,11 +1,12 @@
 //! Separable filters as passes of a device: the tables that tell each pass what its windows are.
 
 use crate::abroad::recipe::{Call, Packed, Recipe, Slot, Work};
+use crate::axis::first_cut;
 use crate::block::{View, axis_len};
 use crate::fold::EdgeTaps;
 use crate::levels::{Level, levels};
 use crate::separable::{EdgeTapsOf, Pass};
-use arrayloom_device::{FILTER_PASS, FilterPass, Fold, Keys, Spread};
+use arrayloom_device::{FILTER_PASS, FilterPass, Fold, Keys, Order, Spread};
 use arrayloom_types::{DType, Region};
 use bytemuck::Pod;
 
@@ -17,6 +18,8 @@ pub(crate) struct Passes<'a, W> {
     /// What each pass reads.
     pub(crate) axes: &'a [Pass],
     pub(crate) edge_taps: EdgeTapsOf<'a, W>,
+    /// Windows are joined as those of `long.rs` are.
+    pub(crate) long: bool,
     /// What windows of a pass become.
     pub(crate) fold: &'a dyn Fn(usize) -> Fold,
     /// The weights of a pass, list after list; none for filters without weights.
@@ -101,6 +104,7 @@ impl<W: Pod> Passes<'_, W> {
             };
             let key = |is: bool| if is { self.keys } else { Keys::Plain };
             let spread = self.spread.filter(|_| last);
+            let (order, cut) = self.order(number, input.shape, region);
             let told = FilterPass {
                 channels: [read, written],
                 keys: [key(number == 0), key(last)],
@@ -108,6 +112,8 @@ impl<W: Pod> Passes<'_, W> {
                 before: u32::try_from(self.axes[number].before).ok()?,
                 spread: spread.map(|(spread, _)| spread),
                 given: spread.map(|(_, given)| given).unwrap_or_default(),
+                order,
+                cut,
                 ..FilterPass::new((self.fold)(number), u32::try_from(level.len).ok()?)
             };
             let mut ins = vec![from];
@@ -123,6 +129,15 @@ impl<W: Pod> Passes<'_, W> {
             from = out;
         }
         Some(recipe)
+    }
+
+    /// The order of a pass, and where its axis is cut.
+    fn order(&self, number: usize, shape: &[i64], region: &Region) -> (Order, u32) {
+        match first_cut(&self.axes[number], shape, region) {
+            _ if !self.long => (Order::Rows, 0),
+            Some(cut) => (Order::Cuts, cut),
+            None => (Order::Boxes, 0),
+        }
     }
 
     /// The tables of a pass.

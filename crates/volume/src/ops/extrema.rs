@@ -185,6 +185,7 @@ impl BoxExtremum {
         let passes = Passes {
             axes: &self.passes,
             edge_taps: &|pass, there: &[usize]| self.edge_taps((pass, there), (keys, K::MAX)),
+            long: false,
             fold: &|_| Fold::Least,
             weights: &|_| Vec::new(),
             bias: &|_, edge| vec![edge.map_or(K::MAX, |edge| edge.bias[0])],

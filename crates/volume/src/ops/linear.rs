@@ -4,13 +4,14 @@
 //! `f64` and rounded once; the result is rounded once. Means of integers over boxes are quotients of
 //! exact sums.
 
+use super::long_means::LongMeans;
 use crate::VolumeError;
 use crate::abroad::passes::{self, Passes};
 use crate::abroad::recipe::{OnDevice, Recipe};
 use crate::block::{View, ViewMut};
 use crate::fold::{EdgeTaps, Real};
 use crate::load::{Bytes, Load, Numbers, Plain};
-use crate::long::{self, LongWindows};
+use crate::long;
 use crate::means::{Long, ShortMeans, Total, Width, emit_means, width, width_for};
 use crate::needed::{crossed_elems, long_bytes, scratch_elems};
 use crate::op::{Mode, Op, voxels, worth};
@@ -19,7 +20,6 @@ use crate::rules::{Fir, Laplacian, is_odd};
 use crate::separable::{Ctx, Emit, Engine, Pass, Separable};
 use crate::store::Store;
 use crate::sums::{ByteMeans, Sums, Whole};
-use crate::unions::Means;
 use arrayloom_device::{Fold, Keys};
 use arrayloom_plan::{AxisNeed, Window};
 use arrayloom_types::{DType, Region};
@@ -277,20 +277,8 @@ impl Linear {
             return W::drive(&engine, ctx, input, out);
         }
         if self.is_long() {
-            let each = self.axes.iter();
-            let means = Means::new(each.map(|a| (a.taps.len(), a.mode == Mode::Renormalize)));
-            let outside = |pass: usize| match self.axes[pass].mode {
-                Mode::Constant(value) => [means.scaled(pass, W::of(value))],
-                _ => [W::zeroed()],
-            };
-            let engine = LongWindows {
-                union: &means,
-                passes,
-                outside: &outside,
-                emit,
-                out_size,
-            };
-            return W::drive(&engine, ctx, input, out);
+            let means = LongMeans::<W>::new(&self.axes, passes);
+            return means.run(ctx, input, out, emit);
         }
         let rule = Fir::new(self.axes.iter().map(|a| rounded(&a.taps)).collect());
         let engine = Separable {
@@ -307,7 +295,11 @@ impl Linear {
 
 impl Linear {
     /// The passes of a device in this arithmetic.
-    fn passes_in<W: Real>(&self, work: DType, input: &View<'_>, region: &Region) -> Option<Recipe> {
+    fn passes_in<W: Arithmetic>(&self, input: &View<'_>, region: &Region) -> Option<Recipe> {
+        if self.is_long() {
+            let means = LongMeans::<W>::new(&self.axes, &self.passes);
+            return means.recipe(input, (region, self.out));
+        }
         let rounded = |t: &[f64]| -> Vec<W> { t.iter().map(|&t| W::of(t)).collect() };
         let derives = self.axes.iter().any(|a| !a.derive.is_empty());
         let inner = 1..self.passes.len();
@@ -327,6 +319,7 @@ impl Linear {
         let passes = Passes {
             axes: &self.passes,
             edge_taps: &|pass, there: &[usize]| self.edge_taps(pass, there),
+            long: false,
             fold: &fold,
             weights: &weights,
             bias: &|_, edge| {
@@ -336,8 +329,8 @@ impl Linear {
                     passes::first::<W, 1>(edge)
                 }
             },
-            work,
-            between: work,
+            work: W::DTYPE,
+            between: W::DTYPE,
             channels: &|pass| {
                 if derives && inner.contains(&pass) {
                     2
@@ -365,6 +358,7 @@ impl Linear {
         let passes = Passes {
             axes: &self.passes,
             edge_taps: &|pass, there: &[usize]| self.sum_taps::<W>(pass, there),
+            long: false,
             fold: &|_| Fold::Sum,
             weights: &|_| Vec::new(),
             bias: &|_, edge| passes::first::<W, 1>(edge),
@@ -405,10 +399,8 @@ impl OnDevice for Linear {
                 self.sums_on_device::<Long>((DType::U64, 2), points, input, region)
             }
             (None, DType::C64 | DType::C128) => None,
-            // Devices join windows point by point.
-            _ if self.is_long() => None,
-            _ if wide => self.passes_in::<f64>(DType::F64, input, region),
-            _ => self.passes_in::<f32>(DType::F32, input, region),
+            _ if wide => self.passes_in::<f64>(input, region),
+            _ => self.passes_in::<f32>(input, region),
         }
     }
 }

@@ -10,6 +10,7 @@ mod footprint;
 mod heights;
 mod linear;
 mod local;
+mod long_means;
 mod nl_means;
 mod range;
 mod rank;

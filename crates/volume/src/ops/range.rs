@@ -112,6 +112,7 @@ impl BoxRange {
         let passes = Passes {
             axes,
             edge_taps: &|pass, there: &[usize]| self.edge_taps(pass, there),
+            long: false,
             fold: &|_| Fold::Range,
             weights: &|_| Vec::new(),
             bias: &|_, edge| edge.map_or(vec![K::MAX, K::MIN], |edge| edge.bias.to_vec()),

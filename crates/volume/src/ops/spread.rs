@@ -225,10 +225,6 @@ impl OnDevice for Spread {
             return None;
         }
         let points = self.exact_points(input.dtype);
-        // Devices join moments point by point.
-        if points.is_none() && self.is_long(false) {
-            return None;
-        }
         let squares = |pass: usize, there: &[usize]| self.edge_sums(pass, there);
         let moments = |pass: usize, there: &[usize]| self.edge_taps(pass, there);
         let last = self.passes.len();
@@ -236,6 +232,7 @@ impl OnDevice for Spread {
         let passes = Passes {
             axes: &self.passes,
             edge_taps: if points.is_some() { &squares } else { &moments },
+            long: points.is_none() && self.is_long(false),
             fold: &|_| match points {
                 Some(_) => Fold::Squares,
                 None => Fold::Moments,
