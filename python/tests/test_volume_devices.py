@@ -19,6 +19,8 @@ FILTERS = {
     "derivative": lambda x: filters.gaussian_filter(x, 1, order=1, mode="constant", cval=7),
     "laplace": lambda x: filters.gaussian_laplace(x, 1.5, mode="renormalize"),
     "mean": lambda x: filters.uniform_filter(x, (3, 5, 4), mode="mirror"),
+    "long mean": lambda x: filters.uniform_filter(x, (1, 49, 64), mode="renormalize"),
+    "long variance": lambda x: filters.var_filter(x, (1, 30, 49), mode="wrap"),
     "footprint mean": lambda x: filters.mean_filter(x, footprint=CROSS, mode="wrap"),
     "footprint deviation": lambda x: filters.std_filter(x, footprint=CROSS, mode="renormalize"),
     "gradient": lambda x: filters.morphological_gradient(x, (3, 5, 7), mode="constant", cval=80),
