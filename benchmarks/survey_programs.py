@@ -28,6 +28,8 @@ z = a + 1j * b
 chosen = a > 0.5
 cube = random.random((100, 100, 100))
 strips = small.reshape(-1, 50)
+features = random.random((4000, 256))
+copied = features[:512].astype(np.float64)
 
 # Each ends in one number.
 LINES = {
@@ -35,6 +37,11 @@ LINES = {
     "seven points of a cube": "(cube[1:-1, 1:-1, 1:-1] * 6 - cube[2:, 1:-1, 1:-1] - cube[:-2, 1:-1, 1:-1]"
     " - cube[1:-1, 2:, 1:-1] - cube[1:-1, :-2, 1:-1] - cube[1:-1, 1:-1, 2:] - cube[1:-1, 1:-1, :-2])[3, 3, 3]",
     "short rows of bytes": "(strips[:, 1:] + strips[:, :-1])[3, 3]",
+    "sums of features": "features.sum(axis=1)[3]",
+    "lengths of features": "np.sqrt((features * features).sum(axis=1))[3]",
+    "places in features": "features.argmax(axis=1)[3]",
+    "features with a hit": "(features > 0.99).any(axis=1).sum()",
+    "squares of a copy": "((copied - 0.5) * (copied - 0.5)).sum()",
     "rows of unit length": "(a / np.linalg.norm(a, axis=1, keepdims=True))[3, 3]",
     "distances": "np.sqrt(((a[:300, None, :50] - b[None, :300, :50]) ** 2).sum(-1)).min()",
     "standard scores": "((a - a.mean(0)) / a.std(0))[5, 5]",

@@ -48,8 +48,8 @@ impl Pass {
     }
 }
 
-/// The numbers that the kernel takes: items, outputs along the axis, groups of [`EACH`] of them (or of one), rows, elements of
-/// a row, points of the window, what sums are divided by (the bits of a `float64`), voxels read and written.
+/// The numbers that the kernel takes: items, outputs along the axis, groups of [`EACH`] of them (or of one), rows,
+/// elements of a row, points of the window, what sums are divided by (the bits of a `float64`), voxels read and written.
 const NUMBERS: [&str; 9] = [
     "items", "length", "parts", "rows", "row", "taps", "points", "read", "written",
 ];
