@@ -25,9 +25,13 @@ use arrayloom_types::DType;
 use half::f16;
 use num_complex::Complex;
 use std::marker::PhantomData;
+use std::ops::Add;
 
 /// A value that can be the best.
 trait Ranked: Copy + PartialEq {
+    /// Numbers as wide as values, so that both lie alike in registers.
+    type Count: Copy + Default + Add<Output = Self::Count> + From<u8> + Into<u64>;
+
     fn is_nan(self) -> bool;
     fn below(self, other: Self) -> bool;
     /// True for a larger value and for NaN, unless `best` is NaN.
@@ -35,8 +39,9 @@ trait Ranked: Copy + PartialEq {
 }
 
 macro_rules! ranked {
-    ($($t:ty)*, |$x:ident| $nan:expr) => { $(
+    ($($t:ty)*, $count:ty, |$x:ident| $nan:expr) => { $(
         impl Ranked for $t {
+            type Count = $count;
             #[inline(always)]
             fn is_nan(self) -> bool { let $x = self; $nan }
             #[inline(always)]
@@ -49,14 +54,18 @@ macro_rules! ranked {
         }
     )* };
 }
-ranked!(i8 i16 i32 i64 u8 u16 u32 u64, |_x| false);
-ranked!(f32, |x| f32::is_nan(x));
-ranked!(f64, |x| f64::is_nan(x));
-ranked!(f16, |x| f16::is_nan(x));
+ranked!(i8 u8, u8, |_x| false);
+ranked!(i16 u16, u16, |_x| false);
+ranked!(i32 u32, u32, |_x| false);
+ranked!(i64 u64, u64, |_x| false);
+ranked!(f32, u32, |x| f32::is_nan(x));
+ranked!(f64, u64, |x| f64::is_nan(x));
+ranked!(f16, u16, |x| f16::is_nan(x));
 
 macro_rules! ranked_pairs {
     ($($t:ty)*) => { $(
         impl Ranked for Complex<$t> {
+            type Count = u64;
             fn takes_over(self, best: Self, max: bool) -> bool {
                 let beats = if max { best.below(self) } else { self.below(best) };
                 !best.is_nan() & (beats | self.is_nan())
@@ -176,6 +185,66 @@ fn first<T>(values: &[T], hit: impl Fn(&T) -> bool + Copy) -> Option<usize> {
     Some(many + few + one)
 }
 
+/// Values of a row that is looked through once, places and all.
+const FEW: usize = 192;
+
+/// The best of at most [`FEW`] values and the place of the first one that is as good.
+#[inline(always)]
+fn best_of<T: Ranked, const MAX: bool>(values: &[T]) -> Option<(T, i64)> {
+    match size_of::<T>() {
+        1 => best_in_lanes::<T, MAX, 64>(values),
+        2 => best_in_lanes::<T, MAX, 32>(values),
+        4 => best_in_lanes::<T, MAX, 16>(values),
+        _ => best_in_lanes::<T, MAX, 8>(values),
+    }
+}
+
+/// [`best_of`], `N` values side by side, each against those so many places before it: a register of 64 bytes.
+#[inline(always)]
+fn best_in_lanes<T: Ranked, const MAX: bool, const N: usize>(values: &[T]) -> Option<(T, i64)> {
+    let (groups, rest) = values.as_chunks::<N>();
+    let Some((first, groups)) = groups.split_first() else {
+        let (&first, rest) = rest.split_first()?;
+        let join = |top, (place, &value)| later::<T, MAX>(top, (value, place));
+        return Some((1..).zip(rest).fold((first, 0), join));
+    };
+    let (mut best, mut numbers) = (*first, [T::Count::default(); N]);
+    let (mut number, one) = (T::Count::default(), T::Count::from(1));
+    for group in groups {
+        number = number + one;
+        for i in 0..N {
+            let take = group[i].takes_over(best[i], MAX);
+            best[i] = if take { group[i] } else { best[i] };
+            numbers[i] = if take { number } else { numbers[i] };
+        }
+    }
+    // Through memory: otherwise the compiler cuts the loop in pieces that suit what follows.
+    let (mut best, numbers) = std::hint::black_box((best, numbers));
+    let mut places: [i64; N] = std::array::from_fn(|i| {
+        let number: u64 = numbers[i].into();
+        (number as usize * N + i) as i64
+    });
+    // Some of the last values a second time, at their own places.
+    let start = values.len() - N;
+    for (i, &value) in values[start..].iter().enumerate() {
+        let take = value.takes_over(best[i], MAX);
+        best[i] = if take { value } else { best[i] };
+        places[i] = if take { (start + i) as i64 } else { places[i] };
+    }
+    let mut half = N / 2;
+    while half > 0 {
+        for i in 0..half {
+            let (value, place) = (best[i + half], places[i + half]);
+            let tie = (value == best[i]) | (value.is_nan() & best[i].is_nan());
+            let take = value.takes_over(best[i], MAX) | (tie & (place < places[i]));
+            best[i] = if take { value } else { best[i] };
+            places[i] = if take { place } else { places[i] };
+        }
+        half /= 2;
+    }
+    Some((best[0], places[0]))
+}
+
 /// All values against one result.
 struct Row<T, O, const MAX: bool>(PhantomData<(T, O)>);
 
@@ -191,6 +260,15 @@ impl<T: Ranked, O: Bin<T, R = T>, const MAX: bool> Body for Row<T, O, MAX> {
         // SAFETY: as above.
         let at = &mut unsafe { tile_mut::<i64>(more.positions.cast(), 1) }[0];
         let place = |i: usize| more.first + more.step * i as i64;
+        if n <= FEW {
+            if let Some((value, within)) = best_of::<T, MAX>(values) {
+                let place = more.first + more.step * within;
+                if better::<T, MAX>(value, place, *best, *at) {
+                    (*best, *at) = (value, place);
+                }
+            }
+            return 0;
+        }
         // The best block first, then the place in it. Positions rise from value to value.
         let (mut top, mut top_at, mut found) = (*best, *at, None);
         for (number, block) in values.chunks(BLOCK).enumerate() {
