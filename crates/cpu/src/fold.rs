@@ -9,10 +9,10 @@
     reason = "output elements lie at computed addresses that the launch vouches for"
 )]
 
-mod across;
 mod parts;
+mod rows;
+mod runs;
 mod scans;
-mod short;
 
 pub(crate) use parts::Parts;
 
