@@ -136,7 +136,7 @@ fn has_order(pass: &FilterPass) -> bool {
 pub(crate) fn pass(call: &ExtCall<'_>, target: Target) -> Result<Made, String> {
     let none = || "no filter of these arrays".to_owned();
     let pass = FilterPass::of(call.attrs).ok_or_else(none)?;
-    let weighted = matches!(pass.fold, Fold::Weights | Fold::Odd | Fold::Laplacian);
+    let weighted = pass.fold.is_weighted();
     let [result] = call.outs else {
         return Err(none());
     };

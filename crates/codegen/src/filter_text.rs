@@ -114,25 +114,18 @@ impl Words {
         self.pass.channels.map(usize::from)
     }
 
-    /// True where `fold` sums with weights.
-    fn weighted(&self) -> bool {
-        matches!(self.pass.fold, Fold::Weights | Fold::Odd | Fold::Laplacian)
-    }
-
     /// The list with what missing voxels add.
     fn bias(&self) -> &'static str {
-        if self.weighted() { "pi4" } else { "pi3" }
+        if self.pass.fold.is_weighted() {
+            "pi4"
+        } else {
+            "pi3"
+        }
     }
 
     /// Lists of weights, or numbers of `bias`, that one list is made of.
     pub(crate) fn lists(&self) -> usize {
-        match self.pass.fold {
-            Fold::Laplacian | Fold::Squares | Fold::Range => 2,
-            Fold::Moments => 3,
-            Fold::Mean => 4,
-            Fold::Sum => sums_text::words(self.pass.work),
-            _ => 1,
-        }
+        self.pass.fold.numbers(self.pass.work)
     }
 
     /// Numbers that a window becomes before the last step.
@@ -382,7 +375,7 @@ impl Words {
             let nothing = self.nothing(channel);
             let _ = writeln!(text, "            {kind} {sum} = {nothing};");
         }
-        let kept = self.tiled && self.weighted();
+        let kept = self.tiled && self.pass.fold.is_weighted();
         let (declared, brought) = if kept {
             tile_text::weights(self)
         } else {

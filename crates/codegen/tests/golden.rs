@@ -193,13 +193,7 @@ fn sorts() {
 fn pass_case(pass: FilterPass, [from, work, to]: [DType; 3], row: usize, file: &str) {
     let taps = pass.taps as usize;
     let [read, written] = pass.channels.map(usize::from);
-    let lists = match pass.fold {
-        Fold::Laplacian | Fold::Squares | Fold::Range => 2,
-        Fold::Moments => 3,
-        Fold::Mean => 4,
-        Fold::Sum if work == DType::U64 => 2,
-        _ => 1,
-    };
+    let lists = pass.fold.numbers(work);
     let (voxels, result) = ([4 * read, 39 + taps, row], [4 * written, 40, row]);
     let (index, weights, bias) = ([39 + taps], [lists * taps], [lists]);
     let mut arrays: Vec<(DType, &[usize])> = vec![
@@ -210,7 +204,7 @@ fn pass_case(pass: FilterPass, [from, work, to]: [DType; 3], row: usize, file: &
         (work, &bias),
         (to, &result),
     ];
-    if !matches!(pass.fold, Fold::Weights | Fold::Odd | Fold::Laplacian) {
+    if !pass.fold.is_weighted() {
         arrays.remove(3);
     }
     operation_case(FILTER_PASS, &arrays, 1, &pass.attrs(), file);

@@ -3,6 +3,8 @@
 //! A filter along an axis is [`FILTER_PASS`], one over a window of any shape [`FILTER_WINDOW`]. Operands are packed:
 //! voxels, and tables. All that depends on where a box lies in its volume is in the tables, so devices know no faces.
 
+use arrayloom_types::DType;
+
 /// The operation that [`FilterPass`] describes.
 pub const FILTER_PASS: &str = "filter_pass";
 
@@ -285,6 +287,24 @@ const KEYS: [Keys; 4] = [Keys::Plain, Keys::Lowest, Keys::Highest, Keys::Rising]
 fn number<T: PartialEq>(all: &[T], one: &T) -> u8 {
     let at = all.iter().position(|known| known == one);
     at.and_then(|at| u8::try_from(at).ok()).unwrap_or(u8::MAX)
+}
+
+impl Fold {
+    /// True for sums with weights.
+    pub fn is_weighted(self) -> bool {
+        matches!(self, Fold::Weights | Fold::Odd | Fold::Laplacian)
+    }
+
+    /// The numbers of a list of `bias`, in the arithmetic `work`; as many lists of weights are one.
+    pub fn numbers(self, work: DType) -> usize {
+        match self {
+            Fold::Laplacian | Fold::Squares | Fold::Range => 2,
+            Fold::Moments => 3,
+            Fold::Mean => 4,
+            Fold::Sum if work == DType::U64 => 2,
+            Fold::Weights | Fold::Odd | Fold::Least | Fold::Sum => 1,
+        }
+    }
 }
 
 impl FilterPass {

@@ -107,16 +107,6 @@ fn number(dtype: DType, value: u8) -> Vec<u8> {
     }
 }
 
-/// The numbers of a list.
-fn numbers(fold: Fold, work: DType) -> usize {
-    match fold {
-        Fold::Laplacian | Fold::Squares | Fold::Range => 2,
-        Fold::Moments => 3,
-        Fold::Sum if work == U64 => 2,
-        _ => 1,
-    }
-}
-
 /// What missing voxels add in list `list`.
 fn bias(fold: Fold, work: DType, list: usize) -> Vec<u8> {
     let own = match (fold, list) {
@@ -130,7 +120,7 @@ fn bias(fold: Fold, work: DType, list: usize) -> Vec<u8> {
         u8::MAX => vec![u8::MAX; work.size()],
         _ => number(work, value),
     };
-    let own = own[..numbers(fold, work)].iter();
+    let own = own[..fold.numbers(work)].iter();
     own.flat_map(number).collect()
 }
 
@@ -165,8 +155,8 @@ fn operands(
     let start: Vec<i32> = start.collect();
     let lists = usize::try_from(lists).unwrap();
     let table = |list: &[i32]| -> Vec<u8> { list.iter().flat_map(|n| n.to_le_bytes()).collect() };
-    let weighted = matches!(pass.fold, Fold::Weights | Fold::Odd | Fold::Laplacian);
-    let weights = numbers(pass.fold, work) * lists * taps;
+    let weighted = pass.fold.is_weighted();
+    let weights = pass.fold.numbers(work) * lists * taps;
     let bias: Vec<u8> = (0..lists).flat_map(|n| bias(pass.fold, work, n)).collect();
     let voxels = [usize::from(pass.channels[0]) * outer, rows, 1];
     let mut all = vec![

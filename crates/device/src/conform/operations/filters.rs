@@ -176,13 +176,7 @@ struct Tables {
 
 impl Case {
     fn lists(&self) -> usize {
-        match self.pass.fold {
-            Fold::Laplacian | Fold::Squares | Fold::Range => 2,
-            Fold::Moments => 3,
-            Fold::Mean => 4,
-            _ if self.long() => 2,
-            _ => 1,
-        }
+        self.pass.fold.numbers(self.dtypes[1])
     }
 
     /// True for sums of 128 bits.
@@ -192,7 +186,7 @@ impl Case {
 
     /// True for passes without weights.
     fn weightless(&self) -> bool {
-        !matches!(self.pass.fold, Fold::Weights | Fold::Odd | Fold::Laplacian)
+        !self.pass.fold.is_weighted()
     }
 
     /// Windows that begin two rows early and end late: folded before the first row, cut behind the last one.
