@@ -11,13 +11,14 @@ use arrayloom_types::{DType, Kind};
 use numpy::npyffi::flags::{NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_F_CONTIGUOUS};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
+use std::ops::RangeInclusive;
 
 /// Which dtypes NumPy folds as quickly as memory comes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Quick {
     /// All real numbers: extremes.
     Real,
-    /// The same: places of extremes, which NumPy finds sooner along short rows of any array.
+    /// The same: places of extremes, which NumPy finds sooner along some rows.
     Place,
     /// Floats, and integers of the largest size: sums, for which NumPy widens small integers first.
     Float,
@@ -43,8 +44,13 @@ pub(crate) fn is_quick(call: &Call<'_, '_>, quick: Quick) -> PyResult<bool> {
     let Some(array) = Arr::of(call.this) else {
         return Ok(false);
     };
-    let small = birth::is_in_shared_cache(array.nbytes()) || matches!(quick, Quick::Place);
-    let fits = small && array.dtype().is_some_and(|dtype| quick.takes(dtype));
+    // Places along rows are NumPy's in larger arrays, too.
+    let bytes = match quick {
+        Quick::Place => array.nbytes() / 4,
+        _ => array.nbytes(),
+    };
+    let fits =
+        birth::is_in_shared_cache(bytes) && array.dtype().is_some_and(|dtype| quick.takes(dtype));
     if !fits || !sync::is_computed(array) {
         return Ok(false);
     }
@@ -85,33 +91,30 @@ pub(crate) fn words<'py>(
     }))
 }
 
-/// Values of a row along which NumPy finds the place of an extreme sooner.
-const SHORT_ROW: usize = 512;
+/// Values of rows along which NumPy finds the place of an extreme sooner, up to four times what all cores' cache holds: our
+/// threads gain along shorter rows, and where memory is read.
+const ROWS: RangeInclusive<usize> = 64..=512;
 
 /// True if values are folded that lie side by side, all of a whole array or those of an innermost axis, and that a core's
-/// own cache holds. Or, of what all cores share, for all floats at any steps, and for the extreme of all.
+/// own cache holds. Or, of what all cores share, for all floats at any steps, for the extreme of all, and for places along
+/// some rows.
 fn suits_numpy(array: Arr, quick: Quick, axis: Option<&Bound<'_, PyAny>>) -> bool {
     let near = birth::is_in_cache(array.nbytes());
     let place = matches!(quick, Quick::Place);
     let Some(axis) = axis.filter(|axis| !axis.is_none()) else {
-        let shared = birth::is_in_shared_cache(array.nbytes());
-        return if !shared {
-            false
-        } else if array.has(NPY_ARRAY_C_CONTIGUOUS) || array.has(NPY_ARRAY_F_CONTIGUOUS) {
-            near || place || matches!(quick, Quick::Real)
-        } else {
-            matches!(array.dtype(), Some(DType::F32 | DType::F64))
-        };
+        return birth::is_in_shared_cache(array.nbytes())
+            && if array.has(NPY_ARRAY_C_CONTIGUOUS) || array.has(NPY_ARRAY_F_CONTIGUOUS) {
+                near || place || matches!(quick, Quick::Real)
+            } else {
+                matches!(array.dtype(), Some(DType::F32 | DType::F64))
+            };
     };
-    if !near && !place {
-        return false;
-    }
     let rank = array.ndim().cast_signed();
     let Ok(axis) = axis.extract::<isize>() else {
         return false;
     };
     let axis = usize::try_from(if axis < 0 { axis + rank } else { axis }).unwrap_or(usize::MAX);
     let (step, extent) = (array.strides().get(axis), array.shape().get(axis));
-    let small = near || extent.is_some_and(|&extent| extent <= SHORT_ROW);
+    let small = near || extent.is_some_and(|extent| place && ROWS.contains(extent));
     small && step.copied() == array.dtype().map(|dtype| dtype.size().cast_signed())
 }

@@ -45,15 +45,15 @@ def test_whole_arrays_and_rows_run_no_kernel(xp_default, name, dtype):
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 def test_places_along_short_rows_run_no_kernel(xp_default, name):
     for dtype in ("float64", "float32", "uint8"):
-        made, plain = computed(xp_default, dtype, (3000, 300))
+        made, plain = computed(xp_default, dtype, (1000, 300))
         before = kernels(xp_default)
         for axis in (1, -1):
             same(getattr(made, name)(axis), getattr(plain, name)(axis))
         assert kernels(xp_default) == before
         same(getattr(made, name)(axis=0), getattr(plain, name)(axis=0))
         same(
-            getattr(made.reshape(300, 3000), name)(axis=1),
-            getattr(plain.reshape(300, 3000), name)(axis=1),
+            getattr(made.reshape(300, 1000), name)(axis=1),
+            getattr(plain.reshape(300, 1000), name)(axis=1),
         )
         same(getattr(made.T, name)(axis=1), getattr(plain.T, name)(axis=1))
         same(getattr(made * made, name)(axis=1), getattr(plain * plain, name)(axis=1))
