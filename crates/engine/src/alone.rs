@@ -14,6 +14,9 @@
 //! `a = a * 2 + 1`, the barriers for what it reads cost more than passes over a cache: its operations run one by one.
 //! So do those before a write to memory that the program sees, as in `a[1:] = np.roll(a, 1)[1:]`, and those of lists of
 //! a few more operations where results are kept, for which pages move: `z *= z; z += c; abs(z) < 2`, or `z = z*z + c`.
+//!
+//! Many small copies into one array, such as `rows[i] = row` in a loop, are dearer to record than to do, whatever comes
+//! after them: their places run at once too.
 
 use crate::engine::unknown;
 use crate::put_off;
@@ -22,6 +25,8 @@ use crate::wanted::Wanted;
 use crate::{Engine, EngineError};
 use arrayloom_fuse::split;
 use arrayloom_ir::{Action, Node, SlotId};
+use smallvec::SmallVec;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 /// Places with counts of their own; numbers above share one with a number below.
@@ -37,6 +42,8 @@ const LOOK_AGAIN: u8 = KNOWN + 128;
 const SHORT: usize = 2;
 /// The most operations of other lists that do.
 const FEW: usize = 6;
+/// So many small copies of one place into one array are a loop.
+const LOOP: usize = 8;
 /// For each barrier that is spared, so many passing results may be written and read once more.
 const PASSING: usize = 2;
 /// How many times as large as the least lazy array one may be that the processor's second cache holds.
@@ -114,6 +121,8 @@ pub(crate) struct Ran<'a> {
     pub(crate) barriers: usize,
     /// What holds each of its results.
     pub(crate) cache: Option<Cache>,
+    /// The bytes of the least lazy array.
+    pub(crate) least: usize,
 }
 
 /// The smallest cache that holds an array.
@@ -143,14 +152,17 @@ impl Alone {
             seen,
             barriers,
             cache,
+            least,
         } = ran;
         let meets = |node: &Node| !wanted.is_some_and(|wanted| fills(node, wanted));
         let company = list.iter().any(meets);
         if company && list.len() == 1 {
             return;
         }
+        let looped = looped(list, least);
         for node in list {
-            self.lone.note(node.site, !company);
+            let in_loop = looped.contains(&node.outs[0].0) && is_piece(node, least);
+            self.lone.note(node.site, !company || in_loop);
         }
         let Some((last, before)) = list.split_last().filter(|_| company) else {
             return;
@@ -185,6 +197,34 @@ impl Alone {
 fn fills(node: &Node, wanted: SlotId) -> bool {
     let writes = matches!(node.action, Action::Map(_) | Action::Gather) && node.outs[0].0 == wanted;
     writes && accesses(node).all(|(slot, is_write)| is_write || slot != wanted)
+}
+
+/// True for a copy into a part of an array, or into a small one.
+fn is_piece(node: &Node, least: usize) -> bool {
+    let Action::Map(op) = node.action else {
+        return false;
+    };
+    let (_, layout) = &node.outs[0];
+    let points: usize = layout.shape.iter().product();
+    op.name == "_copy" && points * layout.dtype.size() < least
+}
+
+/// The arrays that a loop fills piece by piece.
+fn looped(list: &[Node], least: usize) -> SmallVec<[SlotId; 2]> {
+    let mut found = SmallVec::new();
+    if list.len() < LOOP {
+        return found;
+    }
+    let mut counts: BTreeMap<(SlotId, u32), usize> = BTreeMap::new();
+    for node in list.iter().filter(|node| is_piece(node, least)) {
+        let slot = node.outs[0].0;
+        let count = counts.entry((slot, node.site)).or_default();
+        *count += 1;
+        if *count == LOOP && !found.contains(&slot) {
+            found.push(slot);
+        }
+    }
+    found
 }
 
 /// True if it is a result of the operation.
@@ -318,6 +358,9 @@ mod tests {
     use arrayloom_types::{DType, Layout};
     use smallvec::smallvec;
 
+    /// Bytes of the least lazy array: more than any of [`node`].
+    const LEAST: usize = 64;
+
     fn node(site: u32, out: u32) -> Node {
         let layout = Layout::contiguous(DType::F64, &[4]);
         Node {
@@ -347,6 +390,7 @@ mod tests {
             seen: false,
             barriers,
             cache: Some(Cache::Second),
+            least: LEAST,
         };
         alone.learn(&ran, |slot| slot.0 >= 100);
     }
@@ -434,6 +478,7 @@ mod tests {
                 seen: true,
                 barriers,
                 cache: Some(Cache::Second),
+                least: LEAST,
             };
             alone.learn(&ran, |slot| slot.0 >= 100);
         };
@@ -475,6 +520,29 @@ mod tests {
         }
         (0..KNOWN).for_each(|_| learn_with(&alone, &updates, Some(SlotId(100)), 1));
         assert!(alone.few.knows(60));
+    }
+
+    #[test]
+    fn loops_that_fill_an_array_are_known_whatever_comes_next() {
+        let alone = Alone::new();
+        let copy = |site| Node {
+            action: Action::Map(ops::find("_copy").unwrap()),
+            ..node(site, 100)
+        };
+        let filled = |pieces: usize| {
+            let first = [node(20, 1), copy(30)];
+            let rest = std::iter::repeat_n(copy(40), pieces);
+            first.into_iter().chain(rest).chain([node(50, 101)])
+        };
+        let run = |pieces| {
+            let list: Vec<_> = filled(pieces).collect();
+            (0..KNOWN).for_each(|_| learn(&alone, &list, Some(SlotId(101))));
+        };
+        run(LOOP - 1);
+        assert!(!alone.lone.knows(40), "they may be edges");
+        run(LOOP);
+        assert!(alone.lone.knows(40) && alone.lone.knows(30));
+        assert!(!alone.lone.knows(20) && !alone.lone.knows(50));
     }
 
     #[test]

@@ -315,18 +315,19 @@ impl Engine {
     /// [`EngineError::BadSlot`] for a slot that is not in use, and what [`Engine::take_for`] gave; otherwise what
     /// running the list gave, and then the operation stays recorded.
     pub fn record(&self, node: Node) -> Result<(), EngineError> {
-        let due = self.add(node)?;
+        let due = self.add(node, &[])?;
         self.run_due(due)
     }
 
     /// Appends an operation to the list. The caller hands what is due to [`Engine::run_due`] before the program goes on.
+    /// No one can reach `temporary` operands once it does, so their memory needs no barrier.
     ///
     /// # Errors
     /// As [`Engine::record`], but for those of running the list.
-    pub fn add(&self, node: Node) -> Result<Due, EngineError> {
+    pub fn add(&self, node: Node, temporary: &[SlotId]) -> Result<Due, EngineError> {
         self.take_for(&node)?;
         let mut table = self.table();
-        let due = self.append(&mut table, node, false)?;
+        let due = self.append(&mut table, node, temporary, false)?;
         Ok(match (due, table.petty()) {
             (Due::Later | Due::Full, _) if self.settings.eager => Due::Now,
             (Due::Later, Some(results)) => Due::Shown(results.into_iter().collect()),
@@ -370,15 +371,16 @@ impl Engine {
     pub fn compute(&self, node: Node) -> Result<(), EngineError> {
         self.take_for(&node)?;
         let wanted = node.outs[0].0;
-        self.append(&mut self.table(), node, true)?;
+        self.append(&mut self.table(), node, &[], true)?;
         self.sync_read(wanted)
     }
 
-    /// Appends an operation; `now` says that the list runs next.
+    /// Appends an operation, with operands that are `temporary`; `now` says that the list runs next.
     pub(crate) fn append(
         &self,
         table: &mut Table,
         node: Node,
+        temporary: &[SlotId],
         now: bool,
     ) -> Result<Due, EngineError> {
         for (slot, _) in crate::table::accesses(&node) {
@@ -397,7 +399,8 @@ impl Engine {
             for operand in part.ins.iter().chain(&part.mask) {
                 // The operands of what runs at once need no barrier.
                 if let Some(slot) = operand.slot().filter(|_| !must_run) {
-                    must_run |= !self.arm(table, slot);
+                    let spared = temporary.contains(&slot) && is_guarded(table, slot);
+                    must_run |= !(spared || self.arm(table, slot));
                 }
             }
             table.count(&part);
@@ -555,6 +558,12 @@ fn host_limits(settings: &Settings) -> HostLimits {
         },
         spill: settings.spill.then_some(directory),
     }
+}
+
+/// True if the memory of a slot stays there for its readers when the program drops it.
+fn is_guarded(table: &Table, slot: SlotId) -> bool {
+    let home = table.get(slot).map(|entry| entry.home);
+    matches!(home, Some(Home::Guarded(_)))
 }
 
 pub(crate) fn unknown(slot: SlotId) -> EngineError {

@@ -62,7 +62,7 @@ impl Engine {
             told: false,
             part: false,
         };
-        let due = self.append(&mut table, node, false)?;
+        let due = self.append(&mut table, node, &[], false)?;
         drop(table);
         drop(turn);
         if due != Due::Later {

@@ -158,6 +158,7 @@ impl Engine {
                 seen: matches!(wanted, Wanted::Seen),
                 barriers: batch.barriers,
                 cache: largest.and_then(|nbytes| self.cache_of(nbytes)),
+                least: self.settings.min_bytes,
             };
             self.alone.learn(&ran, |slot| batch.is_live(slot));
         }

@@ -104,6 +104,11 @@ pub(crate) fn temporaries(operands: &[*mut PyObject]) -> [bool; 2] {
     })
 }
 
+/// The same of the operands of `a op= b`, whose first one stays.
+pub(crate) fn temporary_source(b: *mut PyObject) -> [bool; 2] {
+    [false, temporaries(&[b])[0]]
+}
+
 /// True for a view that only the interpreter's stack holds, of an array that only the view holds.
 fn is_temporary_view(object: *mut PyObject) -> bool {
     let Some(array) = exact(object) else {
@@ -124,18 +129,29 @@ fn is_temporary(object: *mut PyObject) -> bool {
     own && is_alone(object)
 }
 
-/// True if only the interpreter's stack holds the object.
-fn is_alone(object: *mut PyObject) -> bool {
-    type Ask = unsafe extern "C" fn(*mut PyObject) -> c_int;
+/// Asks the interpreter whether only its stack holds an object.
+type Ask = unsafe extern "C" fn(*mut PyObject) -> c_int;
+
+/// How to ask, since Python 3.14.
+fn ask() -> Option<Ask> {
     static ASK: OnceLock<Option<Ask>> = OnceLock::new();
-    let ask = ASK.get_or_init(|| {
+    *ASK.get_or_init(|| {
         let name = c"PyUnstable_Object_IsUniqueReferencedTemporary".as_ptr();
         // SAFETY: looks a name up among what is loaded.
         let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name) };
         // SAFETY: null, or this function of Python's interface, which has this type.
         unsafe { std::mem::transmute::<*mut c_void, Option<Ask>>(found) }
-    });
-    match ask {
+    })
+}
+
+/// True if the interpreter tells for certain what only its stack holds.
+pub(crate) fn interpreter_tells() -> bool {
+    ask().is_some()
+}
+
+/// True if only the interpreter's stack, or else a compiled caller, holds the object.
+fn is_alone(object: *mut PyObject) -> bool {
+    match ask() {
         // Since Python 3.14 a variable on the stack does not count as a reference.
         // SAFETY: the interpreter lends the object.
         Some(ask) => unsafe { ask(object) != 0 },

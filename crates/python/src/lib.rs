@@ -8,6 +8,7 @@ mod birth;
 mod bridge;
 mod buffer;
 mod builtins;
+mod caller;
 mod conform;
 mod conversions;
 mod copies;
@@ -142,6 +143,7 @@ fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     assign::init()?;
     keywords::init(py)?;
     site::init(py)?;
+    caller::init(py)?;
     let settings =
         arrayloom_engine::Settings::from_env().map_err(|error| error::to_python(py, &error))?;
     let min_bytes = settings.min_bytes;

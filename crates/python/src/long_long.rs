@@ -74,11 +74,8 @@ pub(crate) fn call<'py>(
         }
     }
     // NumPy's operators write to such a temporary, so the result is of its dtype.
-    if args
-        .iter()
-        .zip(options.temporary)
-        .any(|(arg, gone)| gone && is_one(arg))
-    {
+    let mut lent = args.iter().zip(options.temporary);
+    if options.out.is_none() && lent.any(|(arg, gone)| gone && is_one(arg)) {
         leave!(Delegated)
     }
     let mut seen: SmallVec<[_; 3]> = SmallVec::new();

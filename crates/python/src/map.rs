@@ -7,8 +7,8 @@ use crate::np::{self, Arr};
 use crate::operand::{Input, Reason, View, classify};
 use crate::ops::OpEntry;
 use crate::record::{self, Draft};
-use crate::{long_long, ops, picked, power, site, state, sync};
-use arrayloom_ir::{Action, LoopSig};
+use crate::{caller, long_long, ops, picked, power, site, state, sync};
+use arrayloom_ir::{Action, LoopSig, SlotId};
 use arrayloom_types::{DType, Kind, Operand, Scalar, Shape, broadcast_many, can_cast_safely};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -226,9 +226,10 @@ impl Call<'_> {
         if at_once && options.placed.is_none() && !site::is_called() && self.is_numpys() {
             leave!(Small)
         }
-        let Some(draft) = self.draft(py)? else {
+        let Some(mut draft) = self.draft(py)? else {
             leave!(Mismatch)
         };
+        draft.lets_go(self.temporary(py, options.temporary));
         let (birth, run) = if self.pending {
             record::way_of_pending(&self.inputs, options.temporary, site)
         } else {
@@ -326,6 +327,7 @@ impl Call<'_> {
             leave!(ErrState)
         };
         let outs = std::iter::once((slot.0, target.layout)).collect();
+        draft.lets_go(call.temporary(py, options.temporary));
         let (_, run) = record::way(now.is_some());
         run(draft, py, Action::Map(call.entry.def), call.sig, outs, site)?;
         Ok(Outcome::Done(out.clone()))
@@ -389,6 +391,19 @@ impl Call<'_> {
         birth::nbytes(self.sig.outs[0], &self.shape).is_some_and(birth::is_done_soon)
             && self.inputs.iter().all(few)
             && self.is_plain()
+    }
+
+    /// The slots of computed operands that nobody can reach after the call.
+    fn temporary(&self, py: Python<'_>, temporary: [bool; 2]) -> SmallVec<[SlotId; 2]> {
+        let gone = self.inputs.iter().zip(temporary).filter(|(_, gone)| *gone);
+        let views = gone.filter_map(|(input, _)| input.view());
+        let computed = views.filter(|view| !view.pending);
+        let slots: SmallVec<_> = computed.filter_map(|view| Some(view.slot?.0)).collect();
+        if slots.is_empty() || caller::lets_go(py, self.inputs.len()) {
+            slots
+        } else {
+            SmallVec::new()
+        }
     }
 
     /// True if all values are computed. Those that wait in blocks come to their addresses: who needs one at once does

@@ -389,12 +389,13 @@ pub(crate) unsafe extern "C" fn in_place<const WHICH: usize>(
     a: *mut PyObject,
     b: *mut PyObject,
 ) -> *mut PyObject {
+    let temporary = elision::temporary_source(b);
     object(|py| {
         // SAFETY: the interpreter lends both operands.
         let (a, b) = (unsafe { lend(py, a) }, unsafe { lend(py, b) });
         let entry = table().binary[WHICH];
         let own = (BINARY[WHICH].in_place)(&table().numbers);
-        in_place_call(py, entry, &a, &b, own)
+        in_place_call(py, entry, [&a, &b], temporary, own)
     })
 }
 
@@ -402,12 +403,13 @@ pub(crate) unsafe extern "C" fn in_place<const WHICH: usize>(
 pub(crate) fn in_place_call<'py>(
     py: Python<'py>,
     entry: &OpEntry,
-    a: &Bound<'py, PyAny>,
-    b: &Bound<'py, PyAny>,
+    [a, b]: [&Bound<'py, PyAny>; 2],
+    temporary: [bool; 2],
     own: Option<ffi::binaryfunc>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let options = Options {
         out: Some(a),
+        temporary,
         ..Options::default()
     };
     let reason = match map::call(py, entry, &[a, b], &options)? {

@@ -132,6 +132,7 @@ pub(crate) unsafe extern "C" fn in_place(
     b: *mut PyObject,
     modulo: *mut PyObject,
 ) -> *mut PyObject {
+    let temporary = elision::temporary_source(b);
     object(|py| {
         // SAFETY: the interpreter lends the operands.
         let (a, b) = (unsafe { lend(py, a) }, unsafe { lend(py, b) });
@@ -164,6 +165,6 @@ pub(crate) unsafe extern "C" fn in_place(
                 _ => {}
             }
         }
-        in_place_call(py, rows().power, &a, &b, None)
+        in_place_call(py, rows().power, [&a, &b], temporary, None)
     })
 }

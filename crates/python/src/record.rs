@@ -38,6 +38,8 @@ pub(crate) struct Draft {
     copies: SmallVec<[SlotId; 2]>,
     /// Memory of others, to be forgotten after it has been read.
     borrowed: SmallVec<[SlotId; 2]>,
+    /// Operands that nobody can reach after the call.
+    temporary: SmallVec<[SlotId; 2]>,
 }
 
 impl Draft {
@@ -48,6 +50,7 @@ impl Draft {
             mask: None,
             copies: SmallVec::new(),
             borrowed: SmallVec::new(),
+            temporary: SmallVec::new(),
         }
     }
 
@@ -148,6 +151,11 @@ impl Draft {
         Ok((slot, moved))
     }
 
+    /// Says which operands nobody can reach after the call.
+    pub(crate) fn lets_go(&mut self, temporary: SmallVec<[SlotId; 2]>) {
+        self.temporary = temporary;
+    }
+
     /// Records the node. With large memory of others among its operands it is run before this
     /// returns, because nobody tells us when that memory changes.
     pub(crate) fn record(
@@ -161,7 +169,9 @@ impl Draft {
         let node = self.node(action, sig, outs, site);
         sync::take_for(py, &node)?;
         let engine = state::engine();
-        let due = engine.add(node).map_err(|e| error::to_python(py, &e))?;
+        let due = engine
+            .add(node, &self.temporary)
+            .map_err(|e| error::to_python(py, &e))?;
         if due != Due::Later {
             sync::force(py, || engine.run_due(due), || engine.flush())?;
         }

@@ -1,6 +1,7 @@
 //! Which memory of the program waits for recorded operations before it can be written.
 
 use super::{Array, World, guarded, map_node, number, read};
+use crate::Due;
 use arrayloom_guard::State;
 use arrayloom_types::DType;
 use std::sync::atomic::Ordering;
@@ -46,6 +47,29 @@ fn operands_of_what_runs_at_once_stay_writable() {
     for array in [a, b, c] {
         w.engine.release(array.slot);
     }
+}
+
+#[test]
+fn temporary_operands_stay_writable() {
+    let (w, _turn) = guarded();
+    let live = w.live_bytes();
+    let (a, b) = (known(w, 1.0), known(w, 2.0));
+    let c = w.lazy(DType::F64, &[1000]);
+    let node = map_node("add", &c, &[read(&a), read(&b)], None);
+    assert_eq!(w.engine.add(node, &[a.slot]).unwrap(), Due::Later);
+    assert_eq!(state(w, &a), State::Ready, "nobody can write to it");
+    assert_eq!(state(w, &b), State::ReadOnly);
+    w.engine.release(a.slot);
+    let others: Vec<_> = (0..8).map(|_| known(w, 9.0)).collect();
+    assert_eq!(
+        w.floats(&c),
+        [3.0; 1000],
+        "the memory waited for its reader"
+    );
+    for array in others.into_iter().chain([b, c]) {
+        w.engine.release(array.slot);
+    }
+    assert_eq!(w.live_bytes(), live);
 }
 
 #[test]
