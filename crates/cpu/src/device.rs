@@ -27,6 +27,9 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 const NAME: &str = "cpu";
 /// Alignment of blocks.
 const ALIGN: usize = 512;
+/// How many times as much work is worth another thread where arrays are stored: their pages move when somebody looks
+/// at them, which interrupts every processor that has just used them.
+const STORING: usize = 3;
 
 /// All cores of this machine.
 pub struct Cpu {
@@ -111,13 +114,16 @@ impl Cpu {
     fn launch(&self, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), String> {
         let steps = work::of_kernel(kernel, launch.shape);
         // SAFETY: whoever calls `Device::run` vouches for the addresses and overlaps of the launch.
-        self.with_pool(steps, |env| unsafe { run(kernel, launch, env) })
+        self.with_pool(steps, work::stores(kernel), |env| unsafe {
+            run(kernel, launch, env)
+        })
     }
 
-    /// Calls `f` with as many threads as so many steps are worth.
-    fn with_pool<T>(&self, steps: usize, f: impl FnOnce(&Env<'_>) -> T) -> T {
+    /// Calls `f` with as many threads as so many steps are worth, of a launch that stores arrays or none.
+    fn with_pool<T>(&self, steps: usize, stores: bool, f: impl FnOnce(&Env<'_>) -> T) -> T {
         let threads = self.threads.load(Ordering::Relaxed);
-        let worth = steps >= self.config.min_parallel_steps;
+        let times = if stores { STORING } else { 1 };
+        let worth = steps >= self.config.min_parallel_steps.saturating_mul(times);
         // Another launch has the pool: this one works alone.
         let mut guard = (threads > 1 && worth)
             .then(|| self.pool.try_lock())
@@ -214,8 +220,9 @@ impl Device for Cpu {
         if !is_whole(stages) {
             return Ok(false);
         }
+        let steps = work::of_sweep(stages);
         // SAFETY: whoever calls `Device::sweep` vouches for the addresses and routes of the stages.
-        self.with_pool(work::of_sweep(stages), |env| unsafe { sweep(stages, env) })
+        self.with_pool(steps, true, |env| unsafe { sweep(stages, env) })
             .map_err(|what| DeviceError::Unsupported { device: NAME, what })
     }
 

@@ -24,6 +24,12 @@ pub(crate) fn of_kernel(kernel: &Kernel, shape: &[usize]) -> usize {
     bytes.saturating_mul(steps) / WORD
 }
 
+/// True if a kernel stores arrays.
+pub(crate) fn stores(kernel: &Kernel) -> bool {
+    let mut forms = kernel.outputs.iter().map(|output| &output.form);
+    forms.any(|form| !matches!(form, Form::Reduce { .. } | Form::Arg { .. }))
+}
+
 /// Steps of all stages of a sweep.
 pub(crate) fn of_sweep(sweep: &Sweep<'_>) -> usize {
     let stages = sweep.stages.iter();
@@ -55,20 +61,30 @@ mod tests {
     use arrayloom_ir::{Builder, Output};
     use arrayloom_types::DType;
 
-    fn of(prim: Prim, dtype: DType) -> usize {
+    fn kernel(prim: Prim, dtype: DType, form: Form) -> Kernel {
         let mut b = Builder::new();
         let x = b.input(0, dtype);
         let value = b.un(prim, x).0;
-        let kernel = Kernel {
+        Kernel {
             code: b.finish(),
             inputs: vec![dtype],
-            outputs: vec![Output {
-                value,
-                form: Form::Store,
-            }],
+            outputs: vec![Output { value, form }],
             ..Kernel::default()
+        }
+    }
+
+    fn of(prim: Prim, dtype: DType) -> usize {
+        of_kernel(&kernel(prim, dtype, Form::Store), &[100, 8])
+    }
+
+    #[test]
+    fn folds_store_no_arrays() {
+        let fold = Form::Arg {
+            max: true,
+            axes: 0b10,
         };
-        of_kernel(&kernel, &[100, 8])
+        assert!(stores(&kernel(Prim::Neg, DType::F64, Form::Store)));
+        assert!(!stores(&kernel(Prim::Neg, DType::F64, fold)));
     }
 
     #[test]
