@@ -145,6 +145,27 @@ def updates_after_a_look():
     return found + a[-1]
 
 
+def recurrent_network():
+    """Ten steps of gated units, each for 600 sequences."""
+    weights = [plate[i : i + 64, :64] - 0.5 for i in range(0, 192, 32)]
+    inputs, state = plate[:, :64].repeat(2, 0)[:600], np.zeros((600, 64))
+    for _ in range(10):
+        forget = 1 / (1 + np.exp(-(inputs @ weights[0] + state @ weights[1])))
+        reset = 1 / (1 + np.exp(-(inputs @ weights[2] + state @ weights[3])))
+        new = np.tanh(inputs @ weights[4] + (reset * state) @ weights[5])
+        state = (1 - forget) * state + forget * new
+    return state[3, 3]
+
+
+def deviations_of_recorded_rows():
+    """Rows of 48 kB, written one by one before they are read."""
+    rows = np.zeros((60, 6000))
+    rows[0] = levels[:6000]
+    for i in range(1, 60):
+        rows[i] = 0.9 * rows[i - 1] + levels[i : i + 6000]
+    return rows.std(axis=0)[7]
+
+
 KERNELS = (
     jacobi_of_a_plate,
     jacobi_of_a_rod,
@@ -158,4 +179,6 @@ KERNELS = (
     escape_in_place,
     updates_of_new_arrays,
     updates_after_a_look,
+    recurrent_network,
+    deviations_of_recorded_rows,
 )

@@ -30,6 +30,8 @@ cube = random.random((100, 100, 100))
 strips = small.reshape(-1, 50)
 features = random.random((4000, 256))
 copied = features[:512].astype(np.float64)
+corners = random.random((20_000, 4))
+near = x[:60_000].copy()
 
 # Each ends in one number.
 LINES = {
@@ -41,6 +43,9 @@ LINES = {
     "lengths of features": "np.sqrt((features * features).sum(axis=1))[3]",
     "places in features": "features.argmax(axis=1)[3]",
     "features with a hit": "(features > 0.99).any(axis=1).sum()",
+    "extremes of short rows": "corners.max(axis=1)[3] - corners.min(axis=1)[3]",
+    "sums of short rows": "corners.sum(axis=1)[3]",
+    "distances and damping": "(np.exp(-near) * near / (near + 1))[3]",
     "squares of a copy": "((copied - 0.5) * (copied - 0.5)).sum()",
     "rows of unit length": "(a / np.linalg.norm(a, axis=1, keepdims=True))[3, 3]",
     "distances": "np.sqrt(((a[:300, None, :50] - b[None, :300, :50]) ** 2).sum(-1)).min()",
