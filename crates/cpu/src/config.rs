@@ -81,7 +81,7 @@ pub struct CpuConfig {
     /// Elements of a tile; chosen by the level-1 cache if absent.
     pub tile_elems: Option<usize>,
     /// Below this much work (steps of `work.rs`) one thread works alone: waking another one takes as long as a fair
-    /// part of it. Three times as much if arrays are stored.
+    /// part of it. More if arrays are stored.
     pub min_parallel_steps: usize,
     /// Launches that write more bytes than this go around the caches.
     pub stream_bytes: usize,

@@ -229,7 +229,9 @@ impl Call<'_> {
         let Some(mut draft) = self.draft(py)? else {
             leave!(Mismatch)
         };
-        draft.lets_go(self.temporary(py, options.temporary));
+        if !at_once {
+            draft.lets_go(self.temporary(py, options.temporary));
+        }
         let (birth, run) = if self.pending {
             record::way_of_pending(&self.inputs, options.temporary, site)
         } else {
@@ -327,7 +329,9 @@ impl Call<'_> {
             leave!(ErrState)
         };
         let outs = std::iter::once((slot.0, target.layout)).collect();
-        draft.lets_go(call.temporary(py, options.temporary));
+        if now.is_none() {
+            draft.lets_go(call.temporary(py, options.temporary));
+        }
         let (_, run) = record::way(now.is_some());
         run(draft, py, Action::Map(call.entry.def), call.sig, outs, site)?;
         Ok(Outcome::Done(out.clone()))
