@@ -15,6 +15,7 @@ _preload.restart_early()
 # ruff: noqa: E402 - a restart comes before everything that takes time
 import importlib
 import os as _os
+from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as _numpy  # noqa: ICN001 - the plain name would be a public one
@@ -127,7 +128,11 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - NumPy's names are of every 
         message = f"module {__name__!r} has no attribute {name!r} to be made"
         raise AttributeError(message)
     home = _ON_DEMAND.get(name)
-    return getattr(_numpy if home is None else importlib.import_module(home), name)
+    value = getattr(_numpy if home is None else importlib.import_module(home), name)
+    if isinstance(value, _ModuleType):
+        # `fft`, `polynomial` and other parts of NumPy that it loads on demand: programs ask for them again and again.
+        globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

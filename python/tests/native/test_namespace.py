@@ -46,6 +46,19 @@ def test_what_numpy_imports_on_demand_stays_so():
     assert process.output(code).strip() == "[]"
 
 
+def test_a_submodule_is_made_once():
+    code = """
+        import arrayloom as np
+        assert "fft" not in vars(np)
+        found = np.fft
+        assert vars(np)["fft"] is found is np.fft
+        assert "ndarray" in vars(np) and "Profile" not in vars(np)
+        np.Profile
+        assert "Profile" not in vars(np)
+    """
+    assert process.output(code) == ""
+
+
 def test_a_module_that_nobody_has():
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("arrayloom.nonsense")
