@@ -8,6 +8,7 @@ rod = draw(40_000)
 cube = draw((60, 60, 60))
 air, viscosity = draw((132, 132, 40)), draw((128, 128, 40))
 levels, radii = draw(400_000), draw(400_000)
+links = (draw((800, 800)) < 0.02) * 1.0
 
 
 def jacobi_of_a_plate():
@@ -166,6 +167,33 @@ def deviations_of_recorded_rows():
     return rows.std(axis=0)[7]
 
 
+def neighbours_in_the_plane():
+    """Of 400 points in 30 dimensions, by t-SNE."""
+    points = air[:4, :100].reshape(400, -1)[:, :30]
+    squares = (points**2).sum(1)
+    near = np.exp(2 * points @ points.T - squares[:, None] - squares)
+    near /= near.sum()
+    plane = points[:, :2] * 0.01
+    for _ in range(8):
+        squares = (plane**2).sum(1)
+        student = 1 / (1 + squares[:, None] + squares - 2 * plane @ plane.T)
+        pull = (near - student / student.sum()) * student
+        plane = plane - 10 * (pull.sum(1)[:, None] * plane - pull @ plane)
+    return (near * np.log(near / student * student.sum())).sum()
+
+
+def page_rank():
+    """Of 800 pages."""
+    follow = (links / np.maximum(links.sum(1), 1)[:, None]).T
+    rank = np.full(800, 1 / 800)
+    for _ in range(30):
+        new = 0.85 * follow @ rank + 0.15 / 800
+        if np.abs(new - rank).sum() < 1e-9:
+            break
+        rank = new
+    return rank.max()
+
+
 KERNELS = (
     jacobi_of_a_plate,
     jacobi_of_a_rod,
@@ -181,4 +209,6 @@ KERNELS = (
     updates_after_a_look,
     recurrent_network,
     deviations_of_recorded_rows,
+    neighbours_in_the_plane,
+    page_rank,
 )
