@@ -10,10 +10,10 @@ get the arrays as they are, and rows are shared by all cores.
 # Arguments are as various as NumPy takes them.
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.fft._pocketfft import _raw_fft
 
 __all__ = ["TRANSFORMS"]
 
@@ -34,17 +34,9 @@ def _rows(*, real: bool, forward: bool) -> Callable[..., Any]:
             return NotImplemented
         if n is None:
             n = (a.shape[axis] - 1) * 2 if real and not forward else a.shape[axis]
-        return _raw()(a, n, axis, real, forward, norm) if n > 0 else NotImplemented
+        return _raw_fft(a, n, axis, real, forward, norm) if n > 0 else NotImplemented
 
     return call
-
-
-@cache
-def _raw() -> Callable[..., Any]:
-    """What NumPy's functions call for one axis."""
-    from numpy.fft import _pocketfft  # noqa: PLC0415 - one of NumPy's own, loaded on use
-
-    return _pocketfft._raw_fft  # noqa: SLF001
 
 
 def _axes(*, real: bool, forward: bool, default: tuple[int, int] | None) -> Callable[..., Any]:
