@@ -29,6 +29,9 @@ class NumpyDevice(Device):
             out[...] = np.where(*ins)
         elif op in {"real", "imag"}:
             out[...] = getattr(ins[0], op)
+        elif op == "power":
+            # NumPy takes other operations for some exponents that are single numbers.
+            np.power(ins[0], np.array(np.broadcast_to(ins[1], out.shape)), out=out)
         else:
             getattr(np, op)(*ins, out=out)
 

@@ -452,8 +452,11 @@ impl<'a> Lower<'a> {
         let mut from = [Place::None; 2];
         let mut steps = [0; 3];
         let size = want.first.size();
+        // NumPy takes a step of zero for a single exponent, for some of which it has other operations.
+        let by_one = want.prim == Prim::Pow && want.first.is_float();
         for (i, &op) in ops.iter().take(2).enumerate() {
             (from[i], steps[i]) = match op {
+                Val::Uniform(_) if by_one && i == 1 => (self.tile(op, size), size.cast_signed()),
                 Val::Tile(place) => (place, size.cast_signed()),
                 Val::Row(lane) => (Place::Lane(lane), 0),
                 Val::Uniform(number) => (Place::Uniform(number), 0),

@@ -159,7 +159,8 @@ prims! {
     /// Remainder with the sign of the dividend.
     Fmod Binary,
     /// Power. Integers: the exponent is not negative (checked before). Complex: exponents that are real
-    /// whole numbers below 100 by products of single numbers, without `fma`.
+    /// whole numbers below 100 by products of single numbers, without `fma`. Floats: as one of many exponents, so minus
+    /// infinity to the power of 0.5 is infinity; NumPy takes roots, squares and reciprocals for a single one.
     Pow Binary,
     /// Power of floats by the C library's function, one number at a time; NumPy's `power` may have a
     /// vectorised one with other last bits.

@@ -137,8 +137,14 @@ pub(crate) fn with_inputs<'py>(
     if !power::allowed(entry, &inputs, &sig) {
         leave!(Operation)
     }
+    let (mut entry, mut sig, mut inputs) = (clipping(entry, &sig, &inputs), sig, inputs);
+    if let Some(row) = power::by_number(entry, &inputs, &sig) {
+        entry = row;
+        sig.ins.truncate(1);
+        inputs.truncate(1);
+    }
     let call = Call {
-        entry: clipping(entry, &sig, &inputs),
+        entry,
         inputs,
         shape,
         sig,

@@ -9,7 +9,7 @@ use crate::ops::{self, OpEntry};
 use crate::slot::{lend, object, owned};
 use crate::{delegate, elision};
 use arrayloom_ir::LoopSig;
-use arrayloom_types::Kind;
+use arrayloom_types::{DType, Kind, Scalar};
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -21,6 +21,8 @@ struct Rows {
     square: &'static OpEntry,
     sqrt: &'static OpEntry,
     reciprocal: &'static OpEntry,
+    /// `power` by single numbers, with these.
+    by_numbers: [(f64, &'static OpEntry); 3],
 }
 
 static ROWS: OnceLock<Rows> = OnceLock::new();
@@ -36,6 +38,11 @@ pub(crate) fn init() -> PyResult<()> {
         square: row("square")?,
         sqrt: row("sqrt")?,
         reciprocal: row("reciprocal")?,
+        by_numbers: [
+            (-1.0, row("_power.reciprocal")?),
+            (0.5, row("_power.sqrt")?),
+            (2.0, row("_power.square")?),
+        ],
     };
     let fresh = ROWS.set(rows).is_ok();
     debug_assert!(fresh, "the rows are looked up once");
@@ -69,6 +76,33 @@ fn short_cut(base: &Bound<'_, PyAny>, exponent: &Bound<'_, PyAny>) -> Option<&'s
         return half.then(|| rows().sqrt);
     }
     None
+}
+
+/// The row that NumPy's loops of `power` take instead for floats and this single number as exponent: a root of minus
+/// infinity is no number, while in an array of exponents 0.5 makes infinity of it.
+pub(crate) fn by_number(
+    entry: &OpEntry,
+    inputs: &[Input],
+    sig: &LoopSig,
+) -> Option<&'static OpEntry> {
+    if !std::ptr::eq(entry, rows().power) || !matches!(sig.ins[0], DType::F32 | DType::F64) {
+        return None;
+    }
+    let exponent = match inputs.get(1)? {
+        Input::Weak(weak) => weak.to_scalar(sig.ins[1])?,
+        Input::Scalar(scalar) => *scalar,
+        Input::View(_) => return None,
+    };
+    let known = |number: f64| match exponent.dtype.kind() {
+        Kind::Float => true,
+        Kind::Signed => number.fract() == 0.0,
+        Kind::Unsigned => number > 1.0,
+        _ => false,
+    };
+    let equal = |number: f64| exponent == Scalar::from_f64(exponent.dtype, number);
+    let mut rows = rows().by_numbers.iter();
+    let found = rows.find(|&&(number, _)| known(number) && equal(number));
+    found.map(|&(_, row)| row)
 }
 
 /// False for powers of integers whose exponent may be negative: NumPy raises an error for those.

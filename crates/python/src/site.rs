@@ -265,10 +265,10 @@ fn warn_of(py: Python<'_>, event: &FpEvent) -> PyResult<()> {
         warn,
         module,
     } = places::place(py, event.site);
-    let name = if event.op.starts_with('_') {
-        "cast"
-    } else {
-        event.op
+    let name = match event.op.strip_prefix('_').map(|own| own.split_once('.')) {
+        Some(Some((of, _))) => of,
+        Some(None) => "cast",
+        None => event.op,
     };
     for (flag, _, words) in CONDITIONS {
         if event.flags.0 & flag.0 & warn != 0 {

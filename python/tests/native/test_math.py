@@ -254,3 +254,56 @@ assert found.dtype == "d" and abs(found - numpy.sin(numpy.arange(5000))).max() <
 print(len(x))
 """
     assert run(code) == f"{len(x)}\n"
+
+
+_SINGLE_EXPONENTS = """
+import numpy, arrayloom
+from support.heard import all_warnings
+CORNERS = [0.0, -0.0, 4.0, -3.0, numpy.inf, -numpy.inf, numpy.nan]
+def met(module, power, dtype):
+    x = module.array(numpy.tile(numpy.array(CORNERS, dtype), 30))
+    with all_warnings() as heard, numpy.errstate(all="warn", under="ignore"):
+        found = numpy.array(power(module, x))
+    return found.dtype, found.tobytes(), sorted(str(one.message) for one in heard)
+for dtype in "efdFD":
+    for value in (-2.0, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0):
+        numbers = [value, numpy.float32(value), numpy.float64(value), numpy.array(value)]
+        if value % 1 == 0:
+            numbers += [int(value), numpy.int64(value), numpy.int8(value), numpy.uint8(int(value) & 255)]
+        for number in numbers:
+            for name, power in {
+                "operator": lambda m, x: x**number,
+                "in place": lambda m, x: x.__ipow__(number),
+                "function": lambda m, x: m.power(x, number),
+                "into": lambda m, x: m.power(x, number, out=m.empty(x.shape, m.result_type(x, number))),
+                "dtype": lambda m, x: m.power(x, number, dtype="D"),
+                "many": lambda m, x: m.power(x, m.full(x.shape, number)),
+                "twice": lambda m, x: (x + x) ** number + 1,
+            }.items():
+                want, got = met(numpy, power, dtype), met(arrayloom, power, dtype)
+                if want != got:
+                    print(name, dtype, repr(number), want[0], got[0], want[2], got[2])
+"""
+
+
+def test_single_exponents_are_not_as_many():
+    # NumPy's loops of floats take roots, squares and reciprocals where the exponent is one number.
+    assert run(_SINGLE_EXPONENTS, ARRAYLOOM_MATH="numpy") == ""
+
+
+def test_roots_by_an_exponent_are_those_of_numpy_on_every_device():
+    code = """
+import numpy, arrayloom
+x = numpy.array([-numpy.inf, -0.0, 4.0, -1.0] * 50)
+with numpy.errstate(all="ignore"):
+    for dtype in "fd":
+        for module in numpy, arrayloom:
+            y = module.array(x.astype(dtype))
+            for found in y**0.5, module.power(y, 0.5), module.power(y, module.full(y.shape, 0.5, dtype)):
+                print(module is numpy, numpy.array(found)[:4])
+"""
+    for backend in "cpu", "reference", "sim":
+        lines = run(code, ARRAYLOOM_BACKEND=backend, ARRAYLOOM_MATH="own").splitlines()
+        expected = [line[5:] for line in lines if line.startswith("True ")]
+        assert expected == [line[6:] for line in lines if line.startswith("False ")], backend
+        assert len(expected) == 6

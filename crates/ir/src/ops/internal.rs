@@ -32,6 +32,27 @@ pub(super) const OPS: &[OpDef] = &[
         "The operation clip, but what equals a bound becomes the bound, as in NumPy if one of the two is no single number.",
     ),
     row(
+        "_power.reciprocal",
+        1,
+        &[each("fd", "T->T")],
+        |b, x| smallvec![b.un(Prim::Reciprocal, x[0])],
+        "The operation power with the single number -1 as exponent.",
+    ),
+    row(
+        "_power.sqrt",
+        1,
+        &[each("fd", "T->T")],
+        |b, x| smallvec![b.un(Prim::Sqrt, x[0])],
+        "The operation power with the single number 0.5 as exponent.",
+    ),
+    row(
+        "_power.square",
+        1,
+        &[each("fd", "T->T")],
+        |b, x| smallvec![b.un(Prim::Square, x[0])],
+        "The operation power with the single number 2 as exponent.",
+    ),
+    row(
         "_iota",
         2,
         &[each(INTEGERS, "TT->T"), each("efdFD", "TT->T")],
