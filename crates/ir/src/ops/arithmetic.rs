@@ -23,7 +23,7 @@ const REAL_OR_BOOL_1: &[Loops] = &[
 ];
 
 /// The rows.
-pub(super) const OPS: &[OpDef] = &[
+pub(super) static OPS: &[OpDef] = &[
     OpDef {
         fold: Some(ReduceOp::Add),
         ..row(

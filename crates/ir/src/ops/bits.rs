@@ -9,7 +9,7 @@ const BITS: &[Loops] = &[each("?", "TT->T"), each(INTEGERS, "TT->T")];
 const SHIFTS: &[Loops] = &[each(INTEGERS, "TT->T")];
 
 /// The rows.
-pub(super) const OPS: &[OpDef] = &[
+pub(super) static OPS: &[OpDef] = &[
     OpDef {
         fold: Some(ReduceOp::And),
         ..row(

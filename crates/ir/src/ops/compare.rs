@@ -25,7 +25,7 @@ const CLIP: &[Loops] = &[
 ];
 
 /// The rows.
-pub(super) const OPS: &[OpDef] = &[
+pub(super) static OPS: &[OpDef] = &[
     row(
         "equal",
         2,

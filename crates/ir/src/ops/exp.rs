@@ -11,7 +11,7 @@ const FLOATS: &[Loops] = &[each("efdFD", "T->T")];
 const REAL_2: &[Loops] = &[each("efd", "TT->T")];
 
 /// The rows.
-pub(super) const OPS: &[OpDef] = &[
+pub(super) static OPS: &[OpDef] = &[
     row(
         "exp",
         1,

@@ -6,7 +6,7 @@ use arrayloom_types::DType;
 use smallvec::smallvec;
 
 /// The rows.
-pub(super) const OPS: &[OpDef] = &[
+pub(super) static OPS: &[OpDef] = &[
     row(
         "_copy",
         1,

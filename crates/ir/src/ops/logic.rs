@@ -17,7 +17,7 @@ const TO_BOOL_2: &[Loops] = &[
 ];
 
 /// The rows.
-pub(super) const OPS: &[OpDef] = &[
+pub(super) static OPS: &[OpDef] = &[
     OpDef {
         rule: Rule::Logical,
         fold: Some(ReduceOp::And),

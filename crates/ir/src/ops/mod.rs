@@ -17,7 +17,7 @@ mod trig;
 use crate::{Loops, OpDef, Rule, Values};
 
 /// The tables of the families.
-const FAMILIES: [&[OpDef]; 9] = [
+static FAMILIES: [&[OpDef]; 9] = [
     arithmetic::OPS,
     compare::OPS,
     logic::OPS,

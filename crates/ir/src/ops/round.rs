@@ -12,7 +12,7 @@ const TO_WHOLE: &[Loops] = &[
 ];
 
 /// The rows.
-pub(super) const OPS: &[OpDef] = &[
+pub(super) static OPS: &[OpDef] = &[
     row(
         "floor",
         1,

@@ -10,7 +10,7 @@ const REAL: &[Loops] = &[each("efd", "T->T")];
 const REAL_2: &[Loops] = &[each("efd", "TT->T")];
 
 /// The rows.
-pub(super) const OPS: &[OpDef] = &[
+pub(super) static OPS: &[OpDef] = &[
     row(
         "sin",
         1,
