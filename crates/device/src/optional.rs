@@ -77,6 +77,10 @@ pub trait Residency: Send + Sync {
     /// kernels uses that memory unless [`Residency::bring`] was called.
     fn start(&self, private: Box<dyn Fn(u64, u64) -> bool + Send + Sync>);
 
+    /// This memory belongs to one value: what kernels use of it is copied as a whole, so that all that they read and write
+    /// of it, piece by piece, stays. What a `blank` value holds means nothing yet. No effect on memory that is known.
+    fn begin(&self, address: u64, bytes: u64, blank: bool);
+
     /// Somebody else will read these bytes: what the device has newer is there afterwards.
     ///
     /// # Errors

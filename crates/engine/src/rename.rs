@@ -13,7 +13,7 @@ use crate::run::Batch;
 use crate::shadow::Shadow;
 use crate::table::{Entry, Home, Table};
 use crate::{Engine, EngineError};
-use arrayloom_device::{Arg, Buf, End, Launch, Queue};
+use arrayloom_device::{Arg, Buf, Launch, Queue};
 use arrayloom_fuse::Group;
 use arrayloom_guard::{Block, Pages as _};
 use arrayloom_ir::{Action, Builder, Form, Kernel, Node, Operand, Output, SlotId};
@@ -81,6 +81,7 @@ impl Engine {
             && covers(layout, entry.nbytes)
             && let Ok(block) = self.pool().get(shadow.nbytes, false)
         {
+            self.begin(&block, shadow.nbytes, true);
             entry.block = Some(block);
             entry.shadow = Some(Box::new(shadow.clone()));
         }
@@ -164,7 +165,6 @@ impl Engine {
         shadow: &Shadow,
     ) -> Result<bool, EngineError> {
         let target = |entry: &&mut Entry| entry.shadow.is_none() && entry.nbytes == shadow.nbytes;
-        let address = |block: &Block| Buf(block.ptr().expose_provenance() as u64);
         if shadow.view != *store.view {
             return Ok(false);
         }
@@ -183,11 +183,8 @@ impl Engine {
         else {
             return Ok(false);
         };
-        for range in shadow.rest() {
-            let at = range.start as u64;
-            let (to, from) = (End::Dev(new, at), End::Dev(old, at));
-            self.device
-                .copy(Queue::default(), to, from, range.len() as u64)?;
+        for part in shadow.rest() {
+            self.copy_elements([old, new], [&part, &part])?;
         }
         let block = table.get_mut(store.from).and_then(|e| e.block.take());
         let block = match table.get_mut(store.to) {
@@ -213,25 +210,11 @@ impl Engine {
             return Ok(());
         };
         let own = self.block(entry.nbytes, false)?;
-        let view = |block: &Block, layout: &Layout| Arg::View {
-            buf: Buf(block.ptr().expose_provenance() as u64),
-            offset: layout.offset,
-            strides: layout.strides.clone(),
-        };
         let value = Layout::contiguous(shadow.view.dtype, &shadow.view.shape);
-        let launch = Launch {
-            shape: &value.shape,
-            outs: &[view(&own, &value)],
-            ins: &[view(block, &shadow.view)],
-            reduces: &[None],
-            flags: None,
-        };
-        let ran = self
-            .device
-            .run(Queue::default(), &copy_kernel(&value), &launch);
+        let ran = self.copy_elements([block, &own].map(address), [&shadow.view, &value]);
         if let Err(error) = ran {
             self.put(own);
-            return Err(error.into());
+            return Err(error);
         }
         entry.shadow = None;
         if let Some(old) = entry.block.replace(own) {
@@ -240,6 +223,35 @@ impl Engine {
         self.was_wrong(entry.site);
         Ok(())
     }
+}
+
+impl Engine {
+    /// Copies the elements at one layout to those at the other one, of the same shape.
+    fn copy_elements(
+        &self,
+        [from, to]: [Buf; 2],
+        [read, written]: [&Layout; 2],
+    ) -> Result<(), EngineError> {
+        let view = |buf: Buf, layout: &Layout| Arg::View {
+            buf,
+            offset: layout.offset,
+            strides: layout.strides.clone(),
+        };
+        let launch = Launch {
+            shape: &read.shape,
+            outs: &[view(to, written)],
+            ins: &[view(from, read)],
+            reduces: &[None],
+            flags: None,
+        };
+        let kernel = copy_kernel(read);
+        self.device.run(Queue::default(), &kernel, &launch)?;
+        Ok(())
+    }
+}
+
+fn address(block: &Block) -> Buf {
+    Buf(block.ptr().expose_provenance() as u64)
 }
 
 /// A kernel that copies elements of the layout's dtype.

@@ -12,6 +12,14 @@ impl Engine {
         residency.is_some_and(|residency| residency.holds_newer(address, bytes))
     }
 
+    /// A kernel is about to use a value of `nbytes` in a block.
+    pub(crate) fn begin(&self, block: &Block, nbytes: usize, blank: bool) {
+        if let Some(residency) = self.device.residency() {
+            let (address, bytes) = range(block);
+            residency.begin(address, bytes.min(nbytes as u64), blank);
+        }
+    }
+
     /// Brings a block that is about to be seen by the program; the device forgets it.
     pub(crate) fn bring(&self, block: &Block) -> Result<(), EngineError> {
         if let Some(residency) = self.device.residency() {

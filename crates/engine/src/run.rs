@@ -454,6 +454,8 @@ impl Engine {
             entry.block = guard.withdraw(guarded);
         }
         if let Some(block) = &entry.block {
+            let nbytes = entry.shadow.as_ref().map_or(entry.nbytes, |s| s.nbytes);
+            self.begin(block, nbytes, false);
             return Ok(block.ptr().expose_provenance() as u64);
         }
         match (entry.home, self.guard()) {
@@ -470,6 +472,7 @@ impl Engine {
             _ => {}
         }
         let block = self.block(entry.nbytes, entry.zeroed)?;
+        self.begin(&block, entry.nbytes, !entry.zeroed);
         entry.zeroed = false;
         let address = block.ptr().expose_provenance() as u64;
         entry.block = Some(block);

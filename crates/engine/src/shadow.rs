@@ -4,8 +4,7 @@
 //! of the value, as recorded, are translated to layouts of the block: every offset is a point of `S`,
 //! every step a whole number of steps along one axis of `S`.
 
-use arrayloom_types::{Layout, Strides, contiguous_strides};
-use std::ops::Range;
+use arrayloom_types::{Layout, Shape, Strides, contiguous_strides};
 
 /// Where a value lies in its block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,9 +37,16 @@ impl Shadow {
             rising &= n == 1 || s >= reach;
             reach += s * (n.cast_signed() - 1);
         }
+        let steps = view.shape.iter().zip(&view.strides);
+        let mut bytes = steps
+            .filter(|(n, _)| **n > 1)
+            .map(|(_, s)| s.unsigned_abs());
+        let aligned = view.offset.unsigned_abs().is_multiple_of(size)
+            && nbytes.is_multiple_of(size)
+            && bytes.all(|s| s.is_multiple_of(size));
         let covered = view.len() * size;
         let pays = nbytes.saturating_sub(covered) <= nbytes / MAX_REST;
-        (fits && rows && rising && pays).then(|| Shadow {
+        (fits && rows && rising && aligned && pays).then(|| Shadow {
             view: view.clone(),
             nbytes,
         })
@@ -97,35 +103,42 @@ impl Shadow {
         })
     }
 
-    /// The bytes of the block outside the view, as ranges in rising order.
-    pub(crate) fn rest(&self) -> impl Iterator<Item = Range<usize>> {
-        let view = &self.view;
-        let row = view.shape.last().map_or(0, |n| n * view.dtype.size());
-        let outer = view.shape.len().saturating_sub(1);
-        let rows: usize = view.shape[..outer].iter().product();
-        let start = move |mut number: usize| {
-            let mut at = view.offset;
-            for axis in (0..outer).rev() {
-                at += (number % view.shape[axis]).cast_signed() * view.strides[axis];
-                number /= view.shape[axis];
+    /// The elements of the block outside the view, as parts of regular shape: what lies before and behind the view, and
+    /// for each axis the gaps between what it steps over.
+    pub(crate) fn rest(&self) -> impl Iterator<Item = Layout> {
+        let Layout {
+            dtype,
+            offset,
+            shape,
+            strides,
+        } = &self.view;
+        let size = dtype.size().cast_signed();
+        let part = move |at: isize, outer: (&[usize], &[isize]), bytes: isize| {
+            let count = (bytes / size).max(0).unsigned_abs();
+            Layout {
+                dtype: *dtype,
+                offset: at,
+                shape: outer.0.iter().copied().chain([count]).collect(),
+                strides: outer.1.iter().copied().chain([size]).collect(),
             }
-            at.unsigned_abs()
         };
-        (0..=rows)
-            .map(move |number| {
-                let from = if number == 0 {
-                    0
-                } else {
-                    start(number - 1) + row
-                };
-                let to = if number == rows {
-                    self.nbytes
-                } else {
-                    start(number)
-                };
-                from..to
-            })
-            .filter(|range| !range.is_empty())
+        // Bytes from the first to the last element along the axes from `axis` on.
+        let reach = move |axis: usize| {
+            let inner = shape[axis..].iter().zip(&strides[axis..]);
+            inner.fold(size, |reach, (&n, &s)| reach + s * (n.cast_signed() - 1))
+        };
+        let end = offset + reach(0);
+        let before = part(0, (&[], &[]), *offset);
+        let behind = part(end, (&[], &[]), self.nbytes.cast_signed() - end);
+        let gaps = (0..shape.len()).map(move |axis| {
+            let mut outer: Shape = shape[..=axis].iter().copied().collect();
+            outer[axis] -= 1;
+            let inner = reach(axis + 1);
+            let at = offset + inner;
+            part(at, (&outer, &strides[..=axis]), strides[axis] - inner)
+        });
+        let all = std::iter::once(before).chain(gaps).chain([behind]);
+        all.filter(|part| !part.is_empty())
     }
 }
 
@@ -179,13 +192,49 @@ mod tests {
         assert!(shadow.translate(&inside).is_none());
     }
 
+    /// How often view and rest have each element of the block.
+    fn times_met(shadow: &Shadow) -> Vec<u32> {
+        let size = shadow.view.dtype.size();
+        let mut met = vec![0; shadow.nbytes / size];
+        for part in shadow.rest().chain([shadow.view.clone()]) {
+            for number in 0..part.len() {
+                let mut left = number;
+                let mut at = part.offset;
+                for (&n, &s) in part.shape.iter().zip(&part.strides).rev() {
+                    at += (left % n).cast_signed() * s;
+                    left /= n;
+                }
+                met[at.unsigned_abs() / size] += 1;
+            }
+        }
+        met
+    }
+
+    #[test]
+    fn view_and_rest_of_any_box_make_up_the_block() {
+        for [planes, rows, row] in [[4_usize, 30, 64], [1, 120, 70], [20, 1, 80], [3, 40, 64]] {
+            for [a, b, c] in [[0_usize, 0, 0], [1, 1, 1], [0, 2, 0], [2, 0, 1]] {
+                let strides = [8 * (rows + 2) * (row + 3), 8 * (row + 3), 8];
+                let view = Layout {
+                    dtype: DType::F64,
+                    offset: (strides[0] * a + strides[1] * b + 8 * c).cast_signed(),
+                    shape: [planes, rows, row].as_slice().into(),
+                    strides: strides.iter().map(|s| s.cast_signed()).collect(),
+                };
+                let nbytes = (planes + 2) * strides[0];
+                let shadow = Shadow { view, nbytes };
+                assert_eq!(times_met(&shadow), vec![1; nbytes / 8]);
+                assert!(shadow.rest().count() <= 4);
+            }
+        }
+    }
+
     #[test]
     fn view_and_rest_make_up_the_block() {
         let shadow = interior();
-        let rest: usize = shadow.rest().map(|range| range.len()).sum();
-        assert_eq!(rest + shadow.view.len() * 8, shadow.nbytes);
-        assert_eq!(shadow.rest().next(), Some(0..8 * 1003));
-        assert_eq!(shadow.rest().nth(1).map(|r| r.len()), Some(16));
+        assert_eq!(times_met(&shadow), vec![1; 102 * 1002]);
+        let shapes: Vec<Vec<usize>> = shadow.rest().map(|part| part.shape.to_vec()).collect();
+        assert_eq!(shapes, [vec![1003], vec![99, 2], vec![1003]]);
         let whole = Layout::contiguous(DType::F64, &[100, 1000]);
         let shadow = Shadow::worthwhile(&whole, 800_000).unwrap();
         assert_eq!(shadow.rest().count(), 0);

@@ -3,6 +3,9 @@
 use super::{Staged, StagedStats, lock};
 use crate::{DeviceError, Residency};
 
+/// Values are copied as a whole if they are at most the limit of the device's memory over this.
+const WHOLE: u64 = 8;
+
 impl Staged {
     /// Runs `work` on what stays, and counts what it did.
     fn with_store<T>(&self, work: impl FnOnce(&mut super::Store, &mut StagedStats) -> T) -> T {
@@ -16,6 +19,15 @@ impl Staged {
 impl Residency for Staged {
     fn start(&self, private: Box<dyn Fn(u64, u64) -> bool + Send + Sync>) {
         self.private.get_or_init(|| private);
+    }
+
+    fn begin(&self, address: u64, bytes: u64, blank: bool) {
+        // Where memory is scarce, what kernels do not use would take the place of what they do.
+        let limit = self.memory.limit().most();
+        if self.keeps() && bytes <= limit / WHOLE {
+            self.store()
+                .begin((address, address.saturating_add(bytes)), blank);
+        }
     }
 
     fn bring(&self, address: u64, bytes: u64) -> Result<(), DeviceError> {

@@ -256,15 +256,17 @@ fn spread(
 
 impl Drop for Session<'_> {
     fn drop(&mut self) {
-        for region in self.regions.drain(..) {
+        for mut region in self.regions.drain(..) {
             if region.own && region.low != 0 {
                 self.host.free(Buf(region.low));
             }
-            let stays = self.staged.keeps() && !region.own && region.on_device;
-            match region.spot {
-                Some(_) if stays => self.store.keep(region),
-                Some(spot) => self.staged.memory.free(spot),
-                None => {}
+            let keeps = self.staged.keeps() && !region.own;
+            if let Some(spot) = region.spot.take_if(|_| !(keeps && region.on_device)) {
+                self.staged.memory.free(spot);
+            }
+            let known = region.on_host || region.on_device;
+            if keeps && (region.spot.is_some() || region.whole && known) {
+                self.store.keep(region);
             }
         }
     }

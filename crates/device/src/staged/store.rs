@@ -18,6 +18,8 @@ pub(super) struct Region {
     pub(super) on_device: bool,
     /// The host memory belongs to the launch.
     pub(super) own: bool,
+    /// All memory of a value, whose place is kept even while the device has no copy.
+    pub(super) whole: bool,
     /// When a launch used it last.
     used: u64,
 }
@@ -32,6 +34,7 @@ impl Region {
             on_host: true,
             on_device: false,
             own: false,
+            whole: false,
             used: 0,
         }
     }
@@ -125,7 +128,18 @@ impl Store {
         Ok(found.unwrap_or_else(|| Region::of_host((low, high))))
     }
 
-    /// Keeps a region whose bytes are on the device.
+    /// Notes where a value lies, unless something is known of its memory.
+    pub(super) fn begin(&mut self, (low, high): (u64, u64), blank: bool) {
+        if self.within(low, high).is_empty() {
+            self.keep(Region {
+                whole: true,
+                on_host: !blank,
+                ..Region::of_host((low, high))
+            });
+        }
+    }
+
+    /// Keeps a region whose bytes are on the device, or whose place is worth knowing.
     pub(super) fn keep(&mut self, mut region: Region) {
         self.clock += 1;
         region.used = self.clock;
@@ -197,7 +211,9 @@ impl Store {
         (device, memory): (&dyn Device, &DeviceMemory),
         stats: &mut StagedStats,
     ) -> Result<bool, DeviceError> {
-        let oldest = self.regions.iter().min_by_key(|(_, region)| region.used);
+        let copies = self.regions.iter();
+        let copies = copies.filter(|(_, region)| region.spot.is_some());
+        let oldest = copies.min_by_key(|(_, region)| region.used);
         let Some(key) = oldest.map(|(&key, _)| key) else {
             return Ok(false);
         };
