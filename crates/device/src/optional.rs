@@ -70,12 +70,25 @@ pub enum Imported {
     Nothing,
 }
 
+/// Who uses memory of the host beside kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// Nobody, unless [`Residency::bring`] was called.
+    Private,
+    /// Others read it. The number is another one once somebody wrote.
+    Read(u64),
+    /// Others may read and write it.
+    Shared,
+}
+
+/// Tells of an address and a number of bytes who uses them.
+pub type UseOf = dyn Fn(u64, u64) -> Use + Send + Sync;
+
 /// Copies that a device keeps of the memory of the host, between kernels. Addresses are those of the host.
 /// Nobody calls two of these at a time, or one while a kernel is put in.
 pub trait Residency: Send + Sync {
-    /// From now on copies stay. `private` tells for an address and a number of bytes whether nobody but
-    /// kernels uses that memory unless [`Residency::bring`] was called.
-    fn start(&self, private: Box<dyn Fn(u64, u64) -> bool + Send + Sync>);
+    /// From now on copies stay.
+    fn start(&self, use_of: Box<UseOf>);
 
     /// This memory belongs to one value: what kernels use of it is copied as a whole, so that all that they read and write
     /// of it, piece by piece, stays. What a `blank` value holds means nothing yet. No effect on memory that is known.
@@ -90,7 +103,7 @@ pub trait Residency: Send + Sync {
     /// These bytes are gone, or will be written by somebody else: copies of them are worth nothing.
     fn forget(&self, address: u64, bytes: u64);
 
-    /// A series of kernels is over: what is not private is brought and forgotten, and everything unless
+    /// A series of kernels is over: what is shared is brought and forgotten, and everything unless
     /// copies may stay.
     ///
     /// # Errors

@@ -52,7 +52,7 @@ pub struct Engine {
     pub(crate) settings: Settings,
     pub(crate) device: Arc<dyn Device>,
     guard: OnceLock<&'static Guard>,
-    memory: Arc<HostMemory>,
+    pub(crate) memory: Arc<HostMemory>,
     pub(crate) table: Mutex<Table>,
     pub(crate) turns: Turns,
     pub(crate) pending: Bits,
@@ -136,13 +136,6 @@ impl Engine {
             #[cfg(test)]
             allocations_left: std::sync::atomic::AtomicI64::new(i64::MAX),
         });
-        if let Some(residency) = engine.device.residency() {
-            let memory = Arc::<HostMemory>::clone(&engine.memory);
-            let place = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-            residency.start(Box::new(move |address, bytes| {
-                memory.is_given_out(place(address), place(bytes))
-            }));
-        }
         if lazy {
             let owner = Arc::<Engine>::clone(&engine);
             if let Ok(guard) = Guard::install_over(&GuardConfig::default(), memory, owner) {
@@ -150,6 +143,7 @@ impl Engine {
                 engine.keep_warm();
             }
         }
+        engine.start_residency();
         Ok(engine)
     }
 

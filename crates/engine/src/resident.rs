@@ -2,9 +2,29 @@
 
 use crate::engine::lock;
 use crate::{Engine, EngineError};
+use arrayloom_device::Use;
 use arrayloom_guard::{Block, Pages as _};
+use arrayloom_memory::HostMemory;
+use std::sync::Arc;
 
 impl Engine {
+    /// Tells the device which memory it may keep copies of.
+    pub(crate) fn start_residency(&self) {
+        let Some(residency) = self.device.residency() else {
+            return;
+        };
+        let (memory, guard) = (Arc::<HostMemory>::clone(&self.memory), self.guard());
+        residency.start(Box::new(move |address, bytes| {
+            let [address, bytes] =
+                [address, bytes].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+            if memory.is_given_out(address, bytes) {
+                return Use::Private;
+            }
+            let unwritten = guard.and_then(|guard| guard.unwritten(address, bytes));
+            unwritten.map_or(Use::Shared, Use::Read)
+        }));
+    }
+
     /// The device has newer bytes of a block than its memory here.
     pub(crate) fn is_away(&self, block: &Block) -> bool {
         let (address, bytes) = range(block);

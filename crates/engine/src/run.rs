@@ -467,7 +467,11 @@ impl Engine {
                         what: "cannot be made writable",
                     });
                 }
-                return Ok(guard.addr(guarded).expose_provenance() as u64);
+                let address = guard.addr(guarded).expose_provenance() as u64;
+                if !writes && let Some(residency) = self.device.residency() {
+                    residency.begin(address, entry.nbytes as u64, false);
+                }
+                return Ok(address);
             }
             _ => {}
         }

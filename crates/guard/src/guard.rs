@@ -321,6 +321,16 @@ impl Guard {
         self.arena.record(slot).load().state()
     }
 
+    /// A number that stays the same as long as nobody writes these bytes of one slot; `None` unless a write would be
+    /// caught.
+    pub fn unwritten(&self, addr: usize, bytes: usize) -> Option<u64> {
+        let slot = self.arena.slot_at(addr)?;
+        let record = self.arena.record(slot);
+        let within = addr - self.arena.addr(slot).addr();
+        let times = record.closed()?;
+        (within.checked_add(bytes)? <= record.nbytes.load(SeqCst)).then_some(times)
+    }
+
     /// One word for the engine, zero at `alloc`.
     pub fn tag(&self, slot: Slot) -> &AtomicU64 {
         &self.arena.record(slot).tag

@@ -205,6 +205,8 @@ pub(crate) struct Record {
     pub(crate) block_len: AtomicUsize,
     /// Next slot in the request queue.
     pub(crate) next: AtomicU64,
+    /// Counts the times that the slot became `ReadOnly`.
+    closed: AtomicU64,
 }
 
 impl Record {
@@ -215,6 +217,12 @@ impl Record {
     /// Which life of the slot this is. Good only while the slot cannot be freed.
     pub(crate) fn life(&self) -> u32 {
         self.life.load(SeqCst)
+    }
+
+    /// How often the slot became `ReadOnly`, if it is that now: its bytes are the same as long as the number is.
+    pub(crate) fn closed(&self) -> Option<u64> {
+        let times = self.closed.load(SeqCst);
+        (self.load().state() == State::ReadOnly).then_some(times)
     }
 
     /// Starts another life. The caller has taken the slot, and its state is Free.
@@ -295,6 +303,9 @@ impl Record {
     pub(crate) fn unlock(&self, next: State, set: u32, clear: u32) {
         let keep = !(STATE_MASK | LOCKED | clear);
         let mut seen = self.word.load(SeqCst);
+        if next == State::ReadOnly && State::of(seen) != next {
+            self.closed.fetch_add(1, SeqCst);
+        }
         loop {
             let now = (seen & keep) | set | next as u32;
             match self.word.compare_exchange(seen, now, SeqCst, SeqCst) {
@@ -391,6 +402,7 @@ mod tests {
             block_start: AtomicUsize::new(0),
             block_len: AtomicUsize::new(0),
             next: AtomicU64::new(0),
+            closed: AtomicU64::new(0),
         };
         record.wait_served();
         assert!(record.note(Request::write(3)));
@@ -409,6 +421,33 @@ mod tests {
             assert!(waiter.join().is_ok());
         });
         record.wait_served();
+    }
+
+    #[test]
+    fn closings_are_counted_where_the_state_changes() {
+        let record = Record {
+            word: AtomicU32::new(State::Ready as u32),
+            waiters: AtomicU32::new(0),
+            request: AtomicU32::new(0),
+            life: AtomicU32::new(3),
+            nbytes: AtomicUsize::new(0),
+            tag: AtomicU64::new(0),
+            block_start: AtomicUsize::new(0),
+            block_len: AtomicUsize::new(0),
+            next: AtomicU64::new(0),
+            closed: AtomicU64::new(0),
+        };
+        let become_state = |next| {
+            record.lock();
+            record.unlock(next, 0, 0);
+            record.closed()
+        };
+        assert_eq!(record.closed(), None);
+        assert_eq!(become_state(State::ReadOnly), Some(1));
+        assert_eq!(become_state(State::ReadOnly), Some(1), "it was that before");
+        assert_eq!(become_state(State::BusyWrite), None);
+        assert_eq!(become_state(State::Ready), None);
+        assert_eq!(become_state(State::ReadOnly), Some(2));
     }
 
     #[test]

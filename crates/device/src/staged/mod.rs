@@ -16,7 +16,7 @@ mod work;
 
 use crate::{
     Arg, Buf, Caps, Device, DeviceError, End, Event, ExtCall, Foreign, Imported, Launch, Queue,
-    Residency, Sweep, rows_are_apart,
+    Residency, Sweep, Use, UseOf, rows_are_apart,
 };
 use arrayloom_ir::Kernel;
 use arrayloom_memory::{MemInfo, Vmm};
@@ -80,9 +80,6 @@ impl StagedStats {
     }
 }
 
-/// Tells whether nobody but kernels uses a range of host memory.
-type IsPrivate = Box<dyn Fn(u64, u64) -> bool + Send + Sync>;
-
 /// A device behind the memory of the host.
 pub struct Staged {
     device: Arc<dyn Device>,
@@ -90,7 +87,7 @@ pub struct Staged {
     caps: Caps,
     memory: DeviceMemory,
     store: Mutex<Store>,
-    private: OnceLock<IsPrivate>,
+    use_of: OnceLock<Box<UseOf>>,
     /// Copies may stay on the device when a series of kernels is over.
     stays: bool,
     stats: Mutex<StagedStats>,
@@ -122,7 +119,7 @@ impl Staged {
             host,
             caps,
             store: Mutex::default(),
-            private: OnceLock::new(),
+            use_of: OnceLock::new(),
             stays: !confined,
             stats: Mutex::default(),
             late: AtomicBool::new(false),
@@ -157,16 +154,13 @@ impl Staged {
 
     /// Copies stay on the device between kernels.
     fn keeps(&self) -> bool {
-        self.private.get().is_some() && !self.device.caps().unified
+        self.use_of.get().is_some() && !self.device.caps().unified
     }
 
-    /// Nobody but kernels uses this memory of the host.
-    fn is_private(&self, low: u64, bytes: u64) -> bool {
-        self.keeps()
-            && self
-                .private
-                .get()
-                .is_some_and(|private| private(low, bytes))
+    /// Who uses this memory of the host beside kernels.
+    fn use_of(&self, low: u64, bytes: u64) -> Use {
+        let known = self.use_of.get().filter(|_| self.keeps());
+        known.map_or(Use::Shared, |use_of| use_of(low, bytes))
     }
 
     fn store(&self) -> MutexGuard<'_, Store> {

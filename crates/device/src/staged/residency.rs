@@ -1,7 +1,8 @@
 //! The copies that stay on the device, for whoever owns the memory of the host.
 
+use super::store::Region;
 use super::{Staged, StagedStats, lock};
-use crate::{DeviceError, Residency};
+use crate::{DeviceError, Residency, Use, UseOf};
 
 /// Values are copied as a whole if they are at most the limit of the device's memory over this.
 const WHOLE: u64 = 8;
@@ -17,16 +18,17 @@ impl Staged {
 }
 
 impl Residency for Staged {
-    fn start(&self, private: Box<dyn Fn(u64, u64) -> bool + Send + Sync>) {
-        self.private.get_or_init(|| private);
+    fn start(&self, use_of: Box<UseOf>) {
+        self.use_of.get_or_init(|| use_of);
     }
 
     fn begin(&self, address: u64, bytes: u64, blank: bool) {
         // Where memory is scarce, what kernels do not use would take the place of what they do.
         let limit = self.memory.limit().most();
         if self.keeps() && bytes <= limit / WHOLE {
-            self.store()
-                .begin((address, address.saturating_add(bytes)), blank);
+            let seen = self.use_of(address, bytes);
+            let range = (address, address.saturating_add(bytes));
+            self.store().begin(range, seen, blank);
         }
     }
 
@@ -45,7 +47,10 @@ impl Residency for Staged {
 
     fn settle(&self, may_stay: bool) -> Result<(), DeviceError> {
         let sides = (&*self.device, &self.memory);
-        let stays = |low, bytes| may_stay && self.stays && self.is_private(low, bytes);
+        let stays = |region: &Region| {
+            let now = self.use_of(region.low, region.bytes);
+            may_stay && self.stays && now != Use::Shared && now == region.seen
+        };
         self.with_store(|store, stats| store.settle(&stays, sides, stats))?;
         if !may_stay {
             self.memory.trim();

@@ -2,7 +2,7 @@
 
 use super::store::{Region, Store};
 use super::{Staged, StagedStats, finish, pointer};
-use crate::{Arg, Buf, Device, DeviceError, End, Launch, Queue, joined};
+use crate::{Arg, Buf, Device, DeviceError, End, Launch, Queue, Use, joined};
 use arrayloom_ir::{Builder, Form, Kernel, Output};
 use arrayloom_types::{DType, Strides};
 use std::sync::atomic::Ordering::Relaxed;
@@ -48,7 +48,9 @@ impl<'a> Session<'a> {
         let widened = ranges.into_iter().map(|range| self.store.widened(range));
         for range in joined(widened.collect()) {
             let sides = (self.device, &self.staged.memory);
-            let region = self.store.take(range, sides, &mut self.stats)?;
+            let (low, high) = range;
+            let seen = self.staged.use_of(low, high - low);
+            let region = self.store.take(range, seen, sides, &mut self.stats)?;
             self.regions.push(region);
         }
         Ok(())
@@ -185,7 +187,8 @@ impl<'a> Session<'a> {
         dtype: DType,
     ) -> Result<(), DeviceError> {
         let region = &self.regions[view.region];
-        if region.on_host || self.staged.is_private(region.low, region.bytes) {
+        let private = || self.staged.use_of(region.low, region.bytes) == Use::Private;
+        if region.on_host || private() {
             return Ok(());
         }
         if self.covers(view, shape, dtype) {

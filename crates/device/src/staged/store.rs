@@ -2,7 +2,7 @@
 
 use super::memory::{DeviceMemory, Spot};
 use super::{StagedStats, finish, pointer};
-use crate::{Device, DeviceError, End, Queue};
+use crate::{Device, DeviceError, End, Queue, Use};
 use std::collections::BTreeMap;
 
 /// Bytes in front of a region on the device, so that elements are aligned there as they are here.
@@ -20,6 +20,8 @@ pub(super) struct Region {
     pub(super) own: bool,
     /// All memory of a value, whose place is kept even while the device has no copy.
     pub(super) whole: bool,
+    /// Who used the memory of the host when the copy was made.
+    pub(super) seen: Use,
     /// When a launch used it last.
     used: u64,
 }
@@ -35,6 +37,7 @@ impl Region {
             on_device: false,
             own: false,
             whole: false,
+            seen: Use::Shared,
             used: 0,
         }
     }
@@ -103,10 +106,12 @@ impl Store {
         holder.map_or((low, high), |(_, region)| (region.low, region.high()))
     }
 
-    /// Takes the region of exactly this range out; brings and drops others that share bytes with it.
+    /// Takes the region of exactly this range out, whose memory has this use now; brings and drops others that
+    /// share bytes with it, and a copy that somebody may have written to since.
     pub(super) fn take(
         &mut self,
         (low, high): (u64, u64),
+        seen: Use,
         (device, memory): (&dyn Device, &DeviceMemory),
         stats: &mut StagedStats,
     ) -> Result<Region, DeviceError> {
@@ -115,7 +120,8 @@ impl Store {
             let Some(mut region) = self.regions.remove(&key) else {
                 continue;
             };
-            if (region.low, region.high()) == (low, high) {
+            let same = (region.low, region.high()) == (low, high);
+            if same && region.seen == seen {
                 found = Some(region);
                 continue;
             }
@@ -124,15 +130,28 @@ impl Store {
                 return Err(error);
             }
             drop_copy(&region, memory);
+            if same {
+                found = Some(Region {
+                    spot: None,
+                    on_device: false,
+                    seen,
+                    ..region
+                });
+            }
         }
-        Ok(found.unwrap_or_else(|| Region::of_host((low, high))))
+        let fresh = || Region {
+            seen,
+            ..Region::of_host((low, high))
+        };
+        Ok(found.unwrap_or_else(fresh))
     }
 
     /// Notes where a value lies, unless something is known of its memory.
-    pub(super) fn begin(&mut self, (low, high): (u64, u64), blank: bool) {
+    pub(super) fn begin(&mut self, (low, high): (u64, u64), seen: Use, blank: bool) {
         if self.within(low, high).is_empty() {
             self.keep(Region {
                 whole: true,
+                seen,
                 on_host: !blank,
                 ..Region::of_host((low, high))
             });
@@ -169,12 +188,12 @@ impl Store {
     /// Brings and drops every region that does not stay.
     pub(super) fn settle(
         &mut self,
-        stays: &dyn Fn(u64, u64) -> bool,
+        stays: &dyn Fn(&Region) -> bool,
         sides: (&dyn Device, &DeviceMemory),
         stats: &mut StagedStats,
     ) -> Result<(), DeviceError> {
         let regions = self.regions.values();
-        let going = regions.filter(|region| !stays(region.low, region.bytes));
+        let going = regions.filter(|region| !stays(region));
         let going: Vec<(u64, u64)> = going.map(|r| (r.low, r.high())).collect();
         for range in going {
             self.bring(range, sides, false, stats)?;

@@ -1,0 +1,171 @@
+"""Copies that stay on a device with memory of its own: what they save, and that nobody sees an old one."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+ENVIRON = {"ARRAYLOOM_BACKEND": "sim", "ARRAYLOOM_MIN_BYTES": "0"}
+
+
+def run(code, *words, **environ):
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", code, *map(str, words)],
+        env={**os.environ, **ENVIRON, **environ},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+COUNTED = """
+import json, sys
+import numpy
+import arrayloom as np
+import arrayloom._ext as ext
+def copies():
+    stats = ext.stats()["backend"]
+    return stats["uploads"], stats["downloads"]
+def report(step, times):
+    for _ in range(4): step()
+    before = copies()
+    for _ in range(times): step()
+    print(json.dumps([b - a for a, b in zip(before, copies())]))
+"""
+
+
+def counted(program):
+    return json.loads(run(COUNTED + program).splitlines()[-1])
+
+
+def test_a_stencil_in_place_moves_nothing():
+    # A store by exchange of blocks: large enough to be one.
+    program = """
+g = np.zeros((520, 600))
+g[0] = 40.0
+def step():
+    work = 0.2 * (g[1:-1, 1:-1] + g[:-2, 1:-1] + g[2:, 1:-1] + g[1:-1, :-2] + g[1:-1, 2:])
+    g[1:-1, 1:-1] = work
+    del work
+    ext.flush()
+report(step, 6)
+assert ext.stats()["renamed"] >= 6
+"""
+    assert counted(program) == [0, 0]
+
+
+def test_what_is_read_again_is_there():
+    program = """
+a = np.array(numpy.random.default_rng(1).random((300, 400)))
+b = np.array(numpy.arange(400.0))
+a.sum(), b.sum()
+def step():
+    (a * b + 1).sum()
+    (a[:-1, ::2] - a[1:, 1::2]).max()
+report(step, 5)
+"""
+    # The sum and the maximum, twice five numbers.
+    assert counted(program) == [0, 10]
+
+
+def test_what_is_written_goes_there_again():
+    program = """
+a = np.array(numpy.random.default_rng(1).random((300, 400)))
+def step():
+    memoryview(a)[0, 0] = float((a * 2).max())
+report(step, 5)
+"""
+    assert counted(program) == [5, 5]
+
+
+def test_parts_of_a_new_array_stay_there():
+    program = """
+a = np.array(numpy.random.default_rng(1).random((300, 400)))
+a.sum()
+def step():
+    b = np.empty((600, 400))
+    b[:300] = a + 1
+    b[300:] = a - 1
+    (b[1:] * b[:-1]).sum()
+report(step, 5)
+"""
+    assert counted(program) == [0, 5]
+
+
+FUZZ = """
+import ctypes, io, random, sys
+import arrayloom.memory
+import numpy
+import arrayloom as np
+SHAPE = (40, 50)
+seed = int(sys.argv[1])
+if len(sys.argv) > 2: arrayloom.memory.limit(sys.argv[2], device="sim")
+draw = random.Random(seed)
+numbers = numpy.random.default_rng(seed)
+ours, plain = [], []
+def new():
+    values = numbers.random(SHAPE)
+    ours.append(np.array(values)), plain.append(values.copy())
+for _ in range(4): new()
+def write_by_slice(x, v): x[3:9, ::2] = v
+def write_one(x, v): x[5, 7] = v
+def write_in_place(x, v): x *= v
+def write_out(x, v): numpy.add(x, v, out=x)
+def write_fill(x, v): x.fill(v)
+def write_sorted(x, v): x.sort(axis=0)
+def write_view(x, v): x[10:20].T[:] = v
+def write_memory(x, v): ctypes.memset(x.ctypes.data + 80, 0, 160)
+def write_buffer(x, v): memoryview(x)[2, 2] = v
+def write_copyto(x, v): numpy.copyto(x, v, where=x > 0.5)
+def write_flat(x, v): x.flat[17] = v
+def write_random(x, v): numpy.random.default_rng(5).random(out=x)
+def write_file(x, v): io.BytesIO(bytes(range(200)) * 4).readinto(memoryview(x).cast("B")[:800])
+def write_roll(x, v): x[:] = numpy.roll(x, 3, axis=1) + v
+WRITES = [f for name, f in sorted(globals().items()) if name.startswith("write_")]
+def read_sum(x, y): return (x * 2 + y).sum()
+def read_part(x, y): return (x[1:, :-1] - y[:-1, 1:]).max(axis=0)
+def read_steps(x, y): return x[::3, ::-1] + y[::3]
+def read_new(x, y): return numpy.where(x > y, x, -y)
+READS = [f for name, f in sorted(globals().items()) if name.startswith("read_")]
+held = []
+with numpy.errstate(all="ignore"):
+    for step in range(120):
+        i, j = draw.randrange(len(ours)), draw.randrange(len(ours))
+        what = draw.random()
+        if what < 0.45:
+            read = draw.choice(READS)
+            held.append((step, read.__name__, read(ours[i], ours[j]), read(plain[i], plain[j])))
+        elif what < 0.85:
+            write, value = draw.choice(WRITES), draw.random()
+            write(ours[i], value), write(plain[i], value)
+        elif what < 0.93:
+            ours.pop(i), plain.pop(i)
+            new()
+        else:
+            held.append((step, "array", ours[i], plain[i].copy()))
+        while held and draw.random() < 0.4:
+            at, name, got, want = held.pop(draw.randrange(len(held)))
+            if name != "array":
+                assert numpy.array_equal(numpy.array(got), want, equal_nan=True), (seed, at, step, name)
+            elif any(got is other for other in ours):
+                number = next(n for n, other in enumerate(ours) if other is got)
+                assert numpy.array_equal(numpy.array(got), plain[number], equal_nan=True), (seed, at, step)
+print("equal", step)
+"""
+
+
+@pytest.mark.parametrize("first", range(0, 24, 4))
+def test_nobody_sees_an_old_copy(first):
+    for seed in range(first, first + 4):
+        assert run(FUZZ, seed) == "equal 119\n"
+
+
+@pytest.mark.parametrize("limit", ["24KiB", "48KiB", "160KiB"])
+def test_nobody_sees_an_old_copy_where_memory_is_scarce(limit):
+    for seed in range(4):
+        assert run(FUZZ, seed, limit) == "equal 119\n"
