@@ -1,6 +1,6 @@
 //! The memory of one launch on both sides: which bytes are where, and which copy is the newer one.
 
-use super::store::{Region, Store};
+use super::store::{Of, Region, Store};
 use super::{Staged, StagedStats, finish, pointer};
 use crate::{Arg, Buf, Device, DeviceError, End, Launch, Queue, Use, joined};
 use arrayloom_ir::{Builder, Form, Kernel, Output};
@@ -59,7 +59,11 @@ impl<'a> Session<'a> {
     /// What the device has newer of any memory goes to the host: a kernel will use bytes that nobody can
     /// name before.
     pub(super) fn bring_everything(&mut self) -> Result<(), DeviceError> {
-        for region in self.regions.iter_mut().filter(|region| !region.own) {
+        for region in self
+            .regions
+            .iter_mut()
+            .filter(|region| region.of != Of::Launch)
+        {
             region.fetch(self.device, &mut self.stats)?;
         }
         let sides = (self.device, &self.staged.memory);
@@ -100,7 +104,7 @@ impl<'a> Session<'a> {
             return None;
         };
         let (low, _) = range?;
-        let holds = |r: &Region| !r.own && r.low <= low && low < r.low + r.bytes;
+        let holds = |r: &Region| r.of != Of::Launch && r.low <= low && low < r.low + r.bytes;
         let region = self.regions.iter().position(holds)?;
         let first = buf.0.wrapping_add_signed(*offset as i64);
         Some(View {
@@ -260,15 +264,15 @@ fn spread(
 impl Drop for Session<'_> {
     fn drop(&mut self) {
         for mut region in self.regions.drain(..) {
-            if region.own && region.low != 0 {
+            if region.of == Of::Launch && region.low != 0 {
                 self.host.free(Buf(region.low));
             }
-            let keeps = self.staged.keeps() && !region.own;
+            let keeps = self.staged.keeps() && region.of != Of::Launch;
             if let Some(spot) = region.spot.take_if(|_| !(keeps && region.on_device)) {
                 self.staged.memory.free(spot);
             }
             let known = region.on_host || region.on_device;
-            if keeps && (region.spot.is_some() || region.whole && known) {
+            if keeps && (region.spot.is_some() || region.of == Of::Value && known) {
                 self.store.keep(region);
             }
         }

@@ -8,6 +8,17 @@ use std::collections::BTreeMap;
 /// Bytes in front of a region on the device, so that elements are aligned there as they are here.
 const PHASE: u64 = 64;
 
+/// What a region is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Of {
+    /// What the operands of a launch touch.
+    Views,
+    /// All memory of a value, whose place is kept even while the device has no copy.
+    Value,
+    /// A value in between; the host memory, if it has any, belongs to the launch.
+    Launch,
+}
+
 /// A range of bytes of the host, and its copy on the device.
 pub(super) struct Region {
     /// Host address; 0 while a value in between has no memory there.
@@ -16,10 +27,7 @@ pub(super) struct Region {
     pub(super) spot: Option<Spot>,
     pub(super) on_host: bool,
     pub(super) on_device: bool,
-    /// The host memory belongs to the launch.
-    pub(super) own: bool,
-    /// All memory of a value, whose place is kept even while the device has no copy.
-    pub(super) whole: bool,
+    pub(super) of: Of,
     /// Who used the memory of the host when the copy was made.
     pub(super) seen: Use,
     /// When a launch used it last.
@@ -35,8 +43,7 @@ impl Region {
             spot: None,
             on_host: true,
             on_device: false,
-            own: false,
-            whole: false,
+            of: Of::Views,
             seen: Use::Shared,
             used: 0,
         }
@@ -46,14 +53,18 @@ impl Region {
     pub(super) fn between(bytes: u64) -> Region {
         Region {
             on_host: false,
-            own: true,
+            of: Of::Launch,
             ..Region::of_host((0, bytes))
         }
     }
 
     /// Bytes between the start of its piece of device memory and its own.
     pub(super) fn phase(&self) -> u64 {
-        if self.own { 0 } else { self.low % PHASE }
+        if self.of == Of::Launch {
+            0
+        } else {
+            self.low % PHASE
+        }
     }
 
     /// The device has newer bytes than the host.
@@ -150,7 +161,7 @@ impl Store {
     pub(super) fn begin(&mut self, (low, high): (u64, u64), seen: Use, blank: bool) {
         if self.within(low, high).is_empty() {
             self.keep(Region {
-                whole: true,
+                of: Of::Value,
                 seen,
                 on_host: !blank,
                 ..Region::of_host((low, high))
