@@ -169,3 +169,28 @@ def test_nobody_sees_an_old_copy(first):
 def test_nobody_sees_an_old_copy_where_memory_is_scarce(limit):
     for seed in range(4):
         assert run(FUZZ, seed, limit) == "equal 119\n"
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        "float(g.sum())",
+        "g[3, 4]",
+        "str(g)",
+        "g.tobytes()",
+        "g.ctypes.data",
+        "-g[:, 0]",
+        "ext.flush()",
+    ],
+)
+def test_a_look_in_between_costs_its_own_copies_only(look):
+    program = f"""
+g = np.array(numpy.random.default_rng(1).random((300, 400)))
+def step():
+    g[:, 0] = g[:, 1] * 0.5
+    g[1:] -= 0.1 * g[:-1]
+for _ in range(20): step()
+{look}
+report(step, 20)
+"""
+    assert counted(program) == [0, 0]

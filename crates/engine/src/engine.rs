@@ -458,7 +458,9 @@ impl Engine {
                     entry.block = guard.withdraw(guarded);
                 }
                 let (fresh, site) = (std::mem::take(&mut entry.fresh), entry.site);
-                if entry.block.is_none() && fresh && !entry.running {
+                // A device with memory of its own would send what it wrote back after each list.
+                let takes = fresh || self.device.residency().is_some();
+                if entry.block.is_none() && takes && !entry.running {
                     entry.block = guard.reclaim(guarded);
                     if entry.block.is_some() {
                         table.barriers += 1;

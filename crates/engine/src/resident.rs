@@ -3,7 +3,7 @@
 use crate::engine::lock;
 use crate::{Engine, EngineError};
 use arrayloom_device::Use;
-use arrayloom_guard::{Block, Pages as _};
+use arrayloom_guard::{Block, Pages as _, State};
 use arrayloom_memory::HostMemory;
 use std::sync::Arc;
 
@@ -23,6 +23,12 @@ impl Engine {
             let unwritten = guard.and_then(|guard| guard.unwritten(address, bytes));
             unwritten.map_or(Use::Shared, Use::Read)
         }));
+    }
+
+    /// The value at an address was computed, and may be on a device with memory of its own.
+    pub fn is_elsewhere(&self, addr: usize) -> bool {
+        let apart = self.device.residency().is_some();
+        apart && matches!(self.look_at(addr), Some((_, State::Lazy, false)))
     }
 
     /// The device has newer bytes of a block than its memory here.

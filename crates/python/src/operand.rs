@@ -182,14 +182,16 @@ fn small_int(object: &Bound<'_, PyAny>) -> Option<i128> {
 /// The view of an array, if its dtype is native.
 pub(crate) fn view_of(array: Arr) -> Option<View> {
     let dtype = array.dtype()?;
-    let slot = state::engine().slot_at(array.addr());
+    let engine = state::engine();
+    let slot = engine.slot_at(array.addr());
     let slot = slot.map(|(id, base)| (id, base as usize));
     let base = slot.map_or(array.addr(), |(_, base)| base);
     Some(View {
         array,
         slot,
         layout: array.layout(dtype, base),
-        pending: slot.is_some_and(|(id, _)| state::engine().is_pending(id)),
+        pending: slot.is_some_and(|(id, _)| engine.is_pending(id))
+            || engine.is_elsewhere(array.addr()),
     })
 }
 

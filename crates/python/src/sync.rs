@@ -113,10 +113,13 @@ pub(crate) fn is_there(array: Arr) -> bool {
     found.is_none_or(|(_, pages, _)| pages.is_published())
 }
 
-/// True if the array's value is computed, wherever it lies, and NumPy may read it: not for a device in Python.
+/// True if the array's value is computed and NumPy may read it: not where it would have to come from a device, and not
+/// for a device in Python.
 pub(crate) fn is_computed(array: Arr) -> bool {
-    let found = state::engine().look_at(array.addr());
-    found.is_none_or(|(_, _, pending)| !pending) && !backends::needs_python()
+    let engine = state::engine();
+    let found = engine.look_at(array.addr());
+    let computed = found.is_none_or(|(_, _, pending)| !pending);
+    computed && !engine.is_elsewhere(array.addr()) && !backends::needs_python()
 }
 
 /// True if nothing recorded writes to the array and its value lies at its address. A device in Python would
