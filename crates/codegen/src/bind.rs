@@ -234,10 +234,15 @@ impl Lowering<'_> {
                     let number = found.map_or(0, |n| n.1);
                     args.push(whole(number.cast_signed() as i64, 8));
                 }
-                Param::Value(i) => match self.launch.ins[draft.inputs[i]] {
-                    Arg::Scalar(scalar) => args.extend(parts_of(&scalar)),
-                    Arg::View { .. } => return Err("a view where a value was".to_owned()),
-                },
+                Param::Value(i) => {
+                    let input = draft.inputs[i];
+                    let Arg::Scalar(scalar) = self.launch.ins[input] else {
+                        return Err("a view where a value was".to_owned());
+                    };
+                    let (size, whole) = (scalar.dtype.real().size(), scalar.dtype.size());
+                    let parts = (0..whole).step_by(size);
+                    args.extend(parts.map(|from| ArgValue::Value { input, from, size }));
+                }
                 Param::Initial => args.extend(initial.iter().flat_map(parts_of)),
             }
         }

@@ -35,6 +35,31 @@ pub enum ArgValue {
     },
     /// These bytes, as many as the number says.
     Bytes([u8; 16], usize),
+    /// Bytes of a value that is an input of the launch.
+    Value {
+        /// The input.
+        input: usize,
+        /// The first byte: the imaginary part is not the first one.
+        from: usize,
+        /// How many.
+        size: usize,
+    },
+}
+
+impl ArgValue {
+    /// The bytes that stand here, and how many; `value` gives the inputs that are values. `None` for memory.
+    pub fn bytes(&self, value: impl Fn(usize) -> Option<Scalar>) -> Option<([u8; 16], usize)> {
+        match *self {
+            ArgValue::Bytes(bytes, size) => Some((bytes, size)),
+            ArgValue::Value { input, from, size } => {
+                let mut bytes = [0; 16];
+                let value = value(input).map_or([0; 16], |value| value.bytes);
+                bytes[..size].copy_from_slice(&value[from..from + size]);
+                Some((bytes, size))
+            }
+            ArgValue::Block(_) | ArgValue::Offset { .. } => None,
+        }
+    }
 }
 
 /// One kernel and its parameters.

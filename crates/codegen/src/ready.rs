@@ -4,6 +4,7 @@ use crate::{Entry, ImageCache, Steps, Target, lower};
 use arrayloom_device::{Abilities, Caps, DeviceError, Launch};
 use arrayloom_ir::{Kernel, verify};
 use indexmap::IndexMap;
+use rustc_hash::FxBuildHasher;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a device that runs these texts can do.
@@ -15,7 +16,7 @@ pub fn abilities() -> Abilities {
 ///
 /// # Errors
 /// [`DeviceError::Unsupported`] for a kernel that it does not have.
-pub fn steps(
+pub(crate) fn steps(
     caps: &Caps,
     kernel: &Kernel,
     launch: &Launch<'_>,
@@ -49,7 +50,7 @@ pub struct Words {
 pub struct Programs<K> {
     words: Words,
     cache: Option<ImageCache>,
-    known: Mutex<IndexMap<Entry, Arc<K>>>,
+    known: Mutex<IndexMap<Entry, Arc<K>, FxBuildHasher>>,
 }
 
 impl<K> Programs<K> {

@@ -1,6 +1,6 @@
 //! Words of floating-point conditions that a device has not written yet.
 
-use crate::conditions::Watched;
+use crate::Steps;
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicU8;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ struct Late<M, W> {
     /// They are written when this has passed.
     until: M,
     words: W,
-    watched: Watched,
+    steps: Arc<Steps>,
     met: Arc<[AtomicU8]>,
 }
 
@@ -27,11 +27,11 @@ impl<M, W> Default for Told<M, W> {
 
 impl<M, W> Told<M, W> {
     /// Keeps the words of a launch: they are written when `until` has passed, and noted in `met` after that.
-    pub fn add(&self, until: M, words: W, watched: &Watched, met: &Arc<[AtomicU8]>) {
+    pub fn add(&self, until: M, words: W, steps: &Arc<Steps>, met: &Arc<[AtomicU8]>) {
         let late = Late {
             until,
             words,
-            watched: watched.clone(),
+            steps: Arc::clone(steps),
             met: Arc::clone(met),
         };
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,7 +54,10 @@ impl<M, W> Told<M, W> {
         let mut failed = None;
         while let Some(late) = all.pop_front() {
             match passed(&late.until) {
-                Ok(true) => late.watched.note(read(&late.words), &late.met),
+                Ok(true) => {
+                    let watched = late.steps.watched.iter();
+                    watched.for_each(|watched| watched.note(read(&late.words), &late.met));
+                }
                 Ok(false) => waiting.push_back(late),
                 Err(error) => {
                     leave(late.words);

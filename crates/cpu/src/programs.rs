@@ -8,9 +8,10 @@ use crate::jit;
 use crate::lower::Facts;
 use crate::program::{self, Program};
 use crate::setup::{Setup, Source};
+use arrayloom_ir::KeyBytes;
 use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
-use std::hash::{Hash as _, Hasher};
+use std::hash::Hash as _;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 /// Most programs that are kept; beyond that, all are forgotten.
@@ -89,7 +90,7 @@ impl Programs {
 /// All that a program depends on, but for what a device has one of.
 fn key(facts: &Facts<'_>, folds: &[Option<FoldPlan>]) -> Box<[u8]> {
     let setup = facts.setup;
-    let mut bytes = Bytes(Vec::with_capacity(1024));
+    let mut bytes = KeyBytes::default();
     facts.kernel.hash(&mut bytes);
     (facts.flags.is_some(), facts.jit.is_some()).hash(&mut bytes);
     setup.nest.axes.hash(&mut bytes);
@@ -110,12 +111,12 @@ fn key(facts: &Facts<'_>, folds: &[Option<FoldPlan>]) -> Box<[u8]> {
         fold.as_ref().map(known).hash(&mut bytes);
     }
     places(setup, &mut bytes);
-    bytes.0.into_boxed_slice()
+    bytes.into_key()
 }
 
 /// What a program depends on of the places of memory: how they are aligned, and how far apart lanes are that lie on
 /// one another or near.
-fn places(setup: &Setup, bytes: &mut Bytes) {
+fn places(setup: &Setup, bytes: &mut KeyBytes) {
     let nest = &setup.nest;
     // An element that is too careful does no harm.
     let margin = jit::nearness(nest.len()).max(16);
@@ -128,18 +129,5 @@ fn places(setup: &Setup, bytes: &mut Bytes) {
                 (lane, other, base.wrapping_sub(nest.bases[other])).hash(bytes);
             }
         }
-    }
-}
-
-/// Takes what is hashed as it is: bytes are equal where all values are.
-struct Bytes(Vec<u8>);
-
-impl Hasher for Bytes {
-    fn write(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0.len() as u64
     }
 }

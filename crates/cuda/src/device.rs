@@ -9,7 +9,7 @@ use crate::programs::{Function, Programs};
 use crate::staging::{self, Staging, Words};
 use crate::vendor::Vendor;
 use arrayloom_codegen::{
-    ArgValue, Dialect, GROUP, ImageCache, Memory, Step, Steps, Target, Told, abilities, steps,
+    ArgValue, Dialect, GROUP, ImageCache, Launches, Memory, Step, Steps, Target, Told, abilities,
 };
 use arrayloom_device::{
     Arg, Blocks, Buf, Caps, Device, DeviceError, End, Event, ExtCall, Foreign, HostMemory,
@@ -83,6 +83,7 @@ pub struct Cuda {
     blocks: Blocks<Block>,
     marks: Marks<Mark>,
     told: Told<Mark, staging::Block>,
+    launches: Launches,
     words: Words,
     queues: Queues<Lane>,
     /// The number of the next stream of others.
@@ -153,6 +154,7 @@ impl Cuda {
             blocks: Blocks::new(NAME, memory, memory),
             marks: Marks::default(),
             told: Told::default(),
+            launches: Launches::default(),
             words: Words::default(),
             queues: Queues::default(),
             lent: AtomicU32::new(LENT),
@@ -237,6 +239,15 @@ impl Cuda {
         self.context.done(set)
     }
 
+    /// The steps of a launch.
+    pub(crate) fn steps(
+        &self,
+        kernel: &Kernel,
+        launch: &Launch<'_>,
+    ) -> Result<Arc<Steps>, DeviceError> {
+        self.launches.steps(&self.caps, kernel, launch, self.target)
+    }
+
     /// Puts steps into a stream.
     pub(crate) fn put_all(
         &self,
@@ -313,7 +324,12 @@ impl Bound<'_> {
                 let elements = self.place(*memory).1 / unit.cast_signed();
                 [(elements as i64).cast_unsigned(), 0]
             }
-            ArgValue::Bytes(bytes, _) => {
+            ArgValue::Bytes(..) | ArgValue::Value { .. } => {
+                let value = |input: usize| match self.ins.get(input) {
+                    Some(Arg::Scalar(scalar)) => Some(*scalar),
+                    _ => None,
+                };
+                let bytes = arg.bytes(value).map_or([0; 16], |found| found.0);
                 let (low, high) = bytes.split_at(8);
                 [low, high]
                     .map(|half| u64::from_ne_bytes(half.first_chunk().copied().unwrap_or_default()))
@@ -389,27 +405,28 @@ impl Device for Cuda {
     }
 
     fn run(&self, queue: Queue, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), DeviceError> {
+        let made = self.steps(kernel, launch)?;
         let Steps {
             list,
             scratch,
             watched,
-        } = steps(&self.caps, kernel, launch, self.target)?;
+        } = &*made;
         if list.is_empty() {
             return Ok(());
         }
         let _current = self.context.enter()?;
         let lane = self.lane(queue)?;
         let mut held = lane.hold();
-        let scratch = self.scratch(&mut held, &scratch)?;
+        let scratch = self.scratch(&mut held, scratch)?;
         let (ins, outs) = (launch.ins, launch.outs);
         let bound = Bound { ins, outs, scratch };
-        let (Some(watched), Some(flags)) = (&watched, launch.flags) else {
+        let (Some(watched), Some(flags)) = (watched, launch.flags) else {
             return self.put_all(&lane.stream, &list.iter().collect::<Vec<_>>(), &bound);
         };
         let at = bound.scratch[watched.scratch];
         let stream = &lane.stream;
         watched.run(
-            (&list, flags),
+            (list, flags),
             |words| Ok(self.zero(stream, at, words.len())?),
             |steps| self.put_all(stream, steps, &bound),
             |words| {
@@ -431,7 +448,7 @@ impl Device for Cuda {
     ) -> Result<(), DeviceError> {
         let flags = Some(&**met);
         let launch = &Launch { flags, ..*launch };
-        let made = steps(&self.caps, kernel, launch, self.target)?;
+        let made = self.steps(kernel, launch)?;
         let entries = || made.list.iter().map(|step| &step.entry);
         let Some(watched) = made
             .watched
@@ -457,16 +474,16 @@ impl Device for Cuda {
         let driver = &self.context.driver;
         self.context
             .done(driver.copy_down(block.memory(), at, bytes, stream.raw))?;
-        self.told.add(stream.mark()?, block, watched, met);
+        self.told.add(stream.mark()?, block, &made, met);
         Ok(())
     }
 
     fn foresee(&self, calls: &[(&Kernel, &Launch<'_>)]) -> Result<(), DeviceError> {
         let made = calls
             .iter()
-            .filter_map(|(kernel, launch)| steps(&self.caps, kernel, launch, self.target).ok());
-        let made: Vec<Steps> = made.collect();
-        let all: Vec<_> = made.iter().flat_map(Steps::all).collect();
+            .filter_map(|(kernel, launch)| self.steps(kernel, launch).ok());
+        let made: Vec<Arc<Steps>> = made.collect();
+        let all: Vec<_> = made.iter().flat_map(|made| made.all()).collect();
         let all: Vec<_> = all.iter().map(|step| &step.entry).collect();
         let _current = self.context.enter()?;
         let made = self.programs.kernels(&self.context, &all);

@@ -7,7 +7,7 @@ use crate::blas::Order;
 use crate::context::NAME;
 use crate::device::{Bound, Cuda, Held, Lane};
 use crate::fft::{Lines, Values, address};
-use arrayloom_codegen::{Fourier, Made, Step, around, halves, operation, steps};
+use arrayloom_codegen::{Fourier, Made, Step, Steps, around, halves, operation};
 use arrayloom_device::{Arg, DeviceError, ExtCall, Launch, Queue, Tensor};
 use arrayloom_ir::{Builder, Form, Kernel, Output, Prim};
 use arrayloom_types::{Layout, Scalar};
@@ -163,7 +163,7 @@ impl Cuda {
             flags: None,
         };
         let made = Made {
-            steps: steps(&self.caps, &kernel, &launch, self.target)?,
+            steps: Steps::clone(&*self.steps(&kernel, &launch)?),
             ins: ins.into(),
             outs: outs.into(),
         };

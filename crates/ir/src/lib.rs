@@ -7,6 +7,7 @@
 
 mod builder;
 mod kernel;
+mod key;
 mod node;
 mod op;
 pub mod ops;
@@ -17,6 +18,7 @@ mod verify;
 
 pub use builder::{Builder, Value};
 pub use kernel::{Form, Ins, Kernel, Output, ReduceOp, ScatterMode};
+pub use key::KeyBytes;
 pub use node::{Action, AxisMask, Node, Operand, SlotId, Table};
 pub use op::{FpFlags, LoopSig, Loops, OpDef, Rule, Values, each};
 pub use prim::{ALL_PRIMS, Arity, Prim};

@@ -5,12 +5,15 @@ use crate::driver::Mem;
 use arrayloom_codegen::Memory;
 use arrayloom_device::{Arg, DeviceError, Launch, joined};
 use arrayloom_ir::Kernel;
+use arrayloom_types::Scalar;
 use std::sync::Arc;
 
 /// Where the operands of a launch lie.
 pub(crate) struct Bound {
     /// Inputs, then outputs; values have no place.
     places: Vec<Option<(Arc<Mem>, isize)>>,
+    /// Inputs that are values.
+    values: Vec<Option<Scalar>>,
     ins: usize,
     pub(crate) scratch: Vec<Mem>,
 }
@@ -36,6 +39,11 @@ impl Bound {
             .ok_or_else(|| failed("an operand without memory"))
     }
 
+    /// An input that is a value.
+    pub(crate) fn value(&self, input: usize) -> Option<Scalar> {
+        self.values.get(input).copied().flatten()
+    }
+
     pub(crate) fn offset(&self, memory: Memory) -> isize {
         self.place(memory).map_or(0, |place| place.1)
     }
@@ -59,6 +67,11 @@ pub(crate) fn views<'a>(kernel: &Kernel, launch: &Launch<'a>) -> Views<'a> {
 impl OpenCl {
     /// The memory of views, and bytes from its start to their first elements. The first `ins` are operands.
     pub(crate) fn bind(&self, views: &Views<'_>, ins: usize) -> Result<Bound, DeviceError> {
+        let value = |(arg, _): &(&Arg, _)| match arg {
+            Arg::Scalar(scalar) => Some(*scalar),
+            Arg::View { .. } => None,
+        };
+        let values = views.iter().take(ins).map(value).collect();
         if !self.caps.unified {
             let place = |(arg, _): &(&Arg, _)| match arg {
                 Arg::View { buf, offset, .. } => self.block(*buf).map(|mem| Some((mem, *offset))),
@@ -67,6 +80,7 @@ impl OpenCl {
             let all: Result<Vec<_>, DeviceError> = views.iter().map(place).collect();
             return Ok(Bound {
                 places: all?,
+                values,
                 ins,
                 scratch: Vec::new(),
             });
@@ -97,6 +111,7 @@ impl OpenCl {
         };
         Ok(Bound {
             places: views.iter().map(place).collect(),
+            values,
             ins,
             scratch: Vec::new(),
         })

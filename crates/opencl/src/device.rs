@@ -5,8 +5,8 @@ use crate::clblast::ClBlast;
 use crate::driver::{self, CommandQueue, Context, DeviceId, Failure, Mark, Mem};
 use crate::programs::{Programs, Ready, Seat};
 use arrayloom_codegen::{
-    ArgValue, Entry, GROUP, Gemm, ImageCache, Memory, Step, Steps, Target, Told, abilities,
-    operation, steps,
+    ArgValue, Entry, GROUP, Gemm, ImageCache, Launches, Memory, Step, Steps, Target, Told,
+    abilities, operation,
 };
 use arrayloom_device::{
     Blocks, Buf, Caps, Device, DeviceError, End, Event, ExtCall, FILTER_PASS, FILTER_WINDOW,
@@ -70,6 +70,7 @@ pub struct OpenCl {
     queues: Queues<CommandQueue>,
     marks: Marks<Mark>,
     told: Told<Mark, Vec<u32>>,
+    launches: Launches,
     /// `CLBlast`, if it is to be used, or why it cannot be; once a product was wanted.
     products: OnceLock<Result<ClBlast, String>>,
     libraries: bool,
@@ -179,6 +180,7 @@ impl OpenCl {
             queues: Queues::default(),
             marks: Marks::default(),
             told: Told::default(),
+            launches: Launches::default(),
             products: OnceLock::new(),
             libraries: config.libraries,
             context: Context::new(id).map_err(trouble)?,
@@ -248,6 +250,11 @@ impl OpenCl {
         library.is_ok_and(|library| library.multiply(&gemm, queue, bound))
     }
 
+    /// The steps of a launch.
+    fn steps(&self, kernel: &Kernel, launch: &Launch<'_>) -> Result<Arc<Steps>, DeviceError> {
+        self.launches.steps(&self.caps, kernel, launch, self.target)
+    }
+
     /// Puts steps into a queue, and keeps programs that are new.
     fn put_all(
         &self,
@@ -291,13 +298,21 @@ fn offset(bound: &Bound, memory: Memory, unit: usize) -> [u8; 8] {
     (elements as i64).to_le_bytes()
 }
 
+/// The bytes of a parameter that is no memory.
+fn bytes_of(arg: &ArgValue, bound: &Bound) -> ([u8; 16], usize) {
+    arg.bytes(|input| bound.value(input)).unwrap_or_default()
+}
+
 /// Sets the parameters of a kernel of its own.
 fn set(kernel: &driver::Kernel, step: &Step, bound: &Bound) -> Result<(), DeviceError> {
     for (number, arg) in (0..).zip(&step.args) {
         match arg {
             ArgValue::Block(memory) => kernel.set_mem(number, bound.mem(*memory)?),
             ArgValue::Offset { memory, unit } => kernel.set(number, &offset(bound, *memory, *unit)),
-            ArgValue::Bytes(bytes, n) => kernel.set(number, &bytes[..*n]),
+            ArgValue::Bytes(..) | ArgValue::Value { .. } => {
+                let (bytes, n) = bytes_of(arg, bound);
+                kernel.set(number, &bytes[..n])
+            }
         }
         .map_err(trouble)?;
     }
@@ -318,7 +333,9 @@ fn set_seated(
             ArgValue::Offset { memory, unit } => {
                 words.extend(offset(bound, *memory, *unit));
             }
-            ArgValue::Bytes(bytes, _) => words.extend(&bytes[..8]),
+            ArgValue::Bytes(..) | ArgValue::Value { .. } => {
+                words.extend(&bytes_of(arg, bound).0[..8]);
+            }
         }
     }
     words.resize(8 * seat.words, 0);
@@ -403,23 +420,24 @@ impl Device for OpenCl {
     }
 
     fn run(&self, queue: Queue, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), DeviceError> {
+        let made = self.steps(kernel, launch)?;
         let Steps {
             list,
             scratch,
             watched,
-        } = steps(&self.caps, kernel, launch, self.target)?;
+        } = &*made;
         if list.is_empty() {
             return Ok(());
         }
         let mut bound = self.bind(&views(kernel, launch), launch.ins.len())?;
-        self.scratch(&mut bound, &scratch)?;
+        self.scratch(&mut bound, scratch)?;
         let queue = self.queue(queue)?;
-        let (Some(watched), Some(flags)) = (&watched, launch.flags) else {
+        let (Some(watched), Some(flags)) = (watched, launch.flags) else {
             return self.put_all(&queue, &list.iter().collect::<Vec<_>>(), &bound);
         };
         let at = &bound.scratch[watched.scratch];
         watched.run(
-            (&list, flags),
+            (list, flags),
             |words| {
                 let zero = queue.zero(at, size_of_val(words));
                 zero.map_err(trouble)
@@ -442,7 +460,7 @@ impl Device for OpenCl {
     ) -> Result<(), DeviceError> {
         let flags = Some(&**met);
         let launch = &Launch { flags, ..*launch };
-        let made = steps(&self.caps, kernel, launch, self.target)?;
+        let made = self.steps(kernel, launch)?;
         let entries = || made.list.iter().map(|step| &step.entry);
         let again = !self.caps.unified && self.programs.know(entries());
         let Some(watched) = made.watched.as_ref().filter(|_| again) else {
@@ -462,7 +480,7 @@ impl Device for OpenCl {
             .read(at, 0, words.as_mut_ptr().cast(), bytes)
             .and_then(|()| queue.mark());
         match mark {
-            Ok(mark) => self.told.add(mark, words, watched, met),
+            Ok(mark) => self.told.add(mark, words, &made, met),
             Err(failure) => {
                 // The driver may still write to them.
                 let _left_to_it = words.leak();
@@ -475,9 +493,9 @@ impl Device for OpenCl {
     fn foresee(&self, calls: &[(&Kernel, &Launch<'_>)]) -> Result<(), DeviceError> {
         let made = calls
             .iter()
-            .filter_map(|(kernel, launch)| steps(&self.caps, kernel, launch, self.target).ok());
-        let made: Vec<Steps> = made.collect();
-        let all = made.iter().flat_map(Steps::all);
+            .filter_map(|(kernel, launch)| self.steps(kernel, launch).ok());
+        let made: Vec<Arc<Steps>> = made.collect();
+        let all = made.iter().flat_map(|made| made.all());
         let all: Vec<&Entry> = all.map(|step| &step.entry).collect();
         if self.target.cores {
             self.programs.together(&self.context, &all)

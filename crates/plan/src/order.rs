@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 /// `stream = 0` means runs of one value: every value is added on its own. Then the loops over folded
 /// axes keep their order among themselves; the loops over kept axes may go in any order and in
 /// parallel, here and for every other `stream`. A domain without elements has no pieces.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReduceOrder {
     /// All axes of the domain, innermost loop first. Axes of extent one may stand anywhere.
     pub axes: SmallVec<[u8; 4]>,

@@ -99,8 +99,12 @@ impl Shim {
         for arg in &step.args {
             let mut own = [0; 16];
             let word = match arg {
-                ArgValue::Bytes(value, _) => {
-                    own = *value;
+                ArgValue::Bytes(..) | ArgValue::Value { .. } => {
+                    let value = |input: usize| match ins[input] {
+                        Arg::Scalar(scalar) => Some(scalar),
+                        Arg::View { .. } => None,
+                    };
+                    own = arg.bytes(value).unwrap().0;
                     None
                 }
                 ArgValue::Block(memory) => Some(place(*memory).0.cast_signed()),
