@@ -6,7 +6,7 @@
 // (0). Machine code of the true compiler is taken, and its kernels do nothing. Everything is checked that a driver takes on trust: misuse counts as a fault, and tests want none.
 //
 // One library has the functions of all: those of products and transforms are in `vendor.cpp`. `fake` and `fake_fail` steer it; `FAKE_CUDA_DELAY` does
-// where there is no handle to call them by.
+// where there is no handle to call them by. With `FAKE_CUDA_IDLE` kernels do nothing and there is memory enough: what is left is the host's part.
 
 #include <cstdio>
 #include <cstdlib>
@@ -52,7 +52,7 @@ static std::recursive_mutex lock;
 static std::map<std::string, long> settings = {
     {"devices", 2}, {"memory", 256 << 20}, {"delay", 0}, {"virtual", 1}, {"capability", 90}, {"granule", 64 << 10}, {"faults", 0},
     {"calls", 0}, {"compiled", 0}, {"sticky", 0}, {"version", 12080}, {"blas_version", 120900}, {"fft_version", 11400},
-    {"most_plans", 0}};
+    {"most_plans", 0}, {"idle", 0}};
 static std::map<std::string, std::pair<long, int>> planned;
 static std::vector<std::string> called;
 static Device devices[8];
@@ -69,10 +69,16 @@ static void fault(const char *what) {
     fprintf(stderr, "fake CUDA: %s\n", what);
 }
 
+// Bytes that nobody may rely on.
+static void poison(void *memory, int byte, u64 bytes) {
+    if (!settings["idle"]) memset(memory, byte, bytes);
+}
+
 // A call: its name is noted, and it fails if that was planned. A context that went astray stays so.
 static int enter(const char *name) {
     static bool first = true;
     if (first && getenv("FAKE_CUDA_DELAY")) settings["delay"] = atol(getenv("FAKE_CUDA_DELAY"));
+    if (first && getenv("FAKE_CUDA_IDLE")) settings["idle"] = 1, settings["memory"] = 64L << 30;
     first = false;
     settings["calls"]++;
     called.push_back(name);
@@ -315,7 +321,7 @@ API cuMemAlloc_v2(u64 *address, size_t bytes) {
     if (bytes == 0) return fault(__func__), INVALID;
     if (devices[device].used + bytes > (u64)settings["memory"]) return NO_MEMORY;
     auto *block = (byte *)aligned_alloc(512, (bytes + 511) / 512 * 512);
-    memset(block, 0xCB, bytes);
+    poison(block, 0xCB, bytes);
     devices[device].used += bytes;
     blocks[block] = {bytes, device};
     *address = (u64)block;
@@ -326,7 +332,7 @@ API cuMemFree_v2(u64 address) {
     (void)device;
     if (pending()) fault("memory freed before work is done");
     auto [bytes, owner] = blocks[(byte *)address];
-    memset((void *)address, 0xDD, bytes);
+    poison((void *)address, 0xDD, bytes);
     devices[owner].used -= bytes;
     blocks.erase((byte *)address);
     // The memory itself stays: who reads it later finds the poison.
@@ -335,13 +341,13 @@ API cuMemFree_v2(u64 address) {
 API cuMemAllocHost_v2(void **memory, size_t bytes) {
     ENTER; HERE;
     *memory = malloc(bytes);
-    memset(*memory, 0xCB, bytes);
+    poison(*memory, 0xCB, bytes);
     pinned[(byte *)*memory] = {bytes, device};
     return 0;
 }
 API cuMemFreeHost(void *memory) {
     ENTER; KNOWN(pinned, (byte *)memory);
-    memset(memory, 0xDD, pinned[(byte *)memory].first);
+    poison(memory, 0xDD, pinned[(byte *)memory].first);
     pinned.erase((byte *)memory);
     return 0;
 }
@@ -443,7 +449,7 @@ API cuMemMap(u64 address, size_t bytes, size_t, u64 handle, u64) {
 API cuMemSetAccess(u64 address, size_t bytes, const void *, size_t) {
     ENTER; KNOWN(handles_mapped, (byte *)address);
     mprotect((void *)address, bytes, PROT_READ | PROT_WRITE);
-    memset((void *)address, 0xCB, bytes);
+    poison((void *)address, 0xCB, bytes);
     return 0;
 }
 API cuMemUnmap(u64 address, size_t bytes) {
@@ -507,7 +513,7 @@ API cuLaunchKernel(Function *function, unsigned x, unsigned y, unsigned z, unsig
     if (!x || !y || !z || y > 65535 || z > 65535 || bx > 1024 || by != 1 || bz != 1) return fault(__func__), INVALID;
     std::vector<std::string> held;
     for (size_t i = 0; i < function->sizes.size(); i++) held.emplace_back((char *)arguments[i], function->sizes[i]);
-    auto run = function->run;
+    auto run = settings["idle"] ? nullptr : function->run;
     put(stream, {[=]() mutable {
         std::vector<void *> places;
         for (std::string &one : held) places.push_back(&one[0]);
