@@ -47,6 +47,10 @@ gpu backend="cuda" *args: build
     if command -v compute-sanitizer; then for tool in memcheck racecheck; do compute-sanitizer --target-processes all --tool $tool --error-exitcode 1 {{python}} -m arrayloom --backend {{backend}} --min-bytes 0 examples/heat_equation.py --size 100 --iterations 3 --plot '' || exit 1; done; fi
     {{python}} benchmarks/gpu.py --backend {{backend}} {{args}}
 
+# What programs on a device with memory of its own cost the host; needs g++, no GPU
+host-side *args: build
+    {{python}} benchmarks/host_side.py {{args}}
+
 # Crates may only use lower layers
 layers:
     cargo xtask layers

@@ -476,7 +476,8 @@ impl Engine {
             _ => {}
         }
         let block = self.block(entry.nbytes, entry.zeroed)?;
-        self.begin(&block, entry.nbytes, !entry.zeroed);
+        // What is read before it is written has arbitrary bytes, but the same ones each time.
+        self.begin(&block, entry.nbytes, writes && !entry.zeroed);
         entry.zeroed = false;
         let address = block.ptr().expose_provenance() as u64;
         entry.block = Some(block);
