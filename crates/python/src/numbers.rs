@@ -367,7 +367,7 @@ const WIDEST: usize = 16;
 fn pending(array: Arr) -> bool {
     let engine = state::engine();
     let slot = engine.slot_at(array.addr());
-    slot.is_some_and(|(slot, _)| engine.is_pending(slot)) || engine.is_elsewhere(array.addr())
+    slot.is_some_and(|(slot, _)| engine.is_pending(slot) || engine.is_elsewhere(array.addr()))
 }
 
 /// True for Python's `int` and `float` and for NumPy's scalars.

@@ -190,8 +190,8 @@ pub(crate) fn view_of(array: Arr) -> Option<View> {
         array,
         slot,
         layout: array.layout(dtype, base),
-        pending: slot.is_some_and(|(id, _)| engine.is_pending(id))
-            || engine.is_elsewhere(array.addr()),
+        pending: slot
+            .is_some_and(|(id, _)| engine.is_pending(id) || engine.is_elsewhere(array.addr())),
     })
 }
 
