@@ -4,7 +4,7 @@
 use crate::ready::steps;
 use crate::{Steps, Target};
 use arrayloom_device::{Arg, Caps, DeviceError, Launch};
-use arrayloom_ir::{Form, Kernel, KeyBytes, Prim};
+use arrayloom_ir::{Kernel, KeyBytes};
 use arrayloom_types::DType;
 use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
@@ -33,7 +33,8 @@ impl Launches {
         target: Target,
     ) -> Result<Arc<Steps>, DeviceError> {
         let made = || steps(caps, kernel, launch, target).map(Arc::new);
-        if !launch.fits(kernel) || goes_by_number(kernel) {
+        // Where numbers say what is read or written, views do not tell what overlaps.
+        if !launch.fits(kernel) || kernel.goes_by_number() {
             return made();
         }
         let key = key(kernel, launch);
@@ -49,13 +50,6 @@ impl Launches {
         known.insert(key, Arc::clone(&made));
         Ok(made)
     }
-}
-
-/// True if numbers say which elements are read or written: the views do not tell what overlaps.
-fn goes_by_number(kernel: &Kernel) -> bool {
-    let scatters = |form: Form| matches!(form, Form::Scatter { .. });
-    kernel.code.iter().any(|ins| ins.prim == Prim::Gather)
-        || kernel.outputs.iter().any(|output| scatters(output.form))
 }
 
 /// All that steps depend on, but for what a device has one of. Of places in memory that is how elements are aligned, and
@@ -132,7 +126,7 @@ mod tests {
     use super::*;
     use crate::lower;
     use arrayloom_device::{Buf, Device as _, ReduceArgs};
-    use arrayloom_ir::{Builder, Output, ReduceOp};
+    use arrayloom_ir::{Builder, Form, Output, Prim, ReduceOp};
     use arrayloom_plan::ReduceOrder;
     use arrayloom_reference::Reference;
     use arrayloom_types::Scalar;

@@ -6,7 +6,7 @@ use arrayloom_device::abi::{Loaded, Open, table_of};
 use arrayloom_device::{
     Abilities, Buf, Caps, Device, DeviceError, End, Event, HostMemory, Launch, Queue,
 };
-use arrayloom_ir::{Builder, Form, Kernel, Output};
+use arrayloom_ir::Kernel;
 use arrayloom_types::DType;
 use std::hint::black_box;
 use std::io::{Write as _, stdout};
@@ -66,20 +66,6 @@ fn median(mut all: Vec<f64>) -> f64 {
     all[all.len() / 2]
 }
 
-fn copy_kernel() -> Kernel {
-    let mut b = Builder::new();
-    let value = b.input(0, DType::F64).0;
-    Kernel {
-        code: b.finish(),
-        inputs: vec![DType::F64],
-        outputs: vec![Output {
-            value,
-            form: Form::Store,
-        }],
-        rank: 0,
-    }
-}
-
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let table = table_of::<Opener>();
     #[expect(unsafe_code, reason = "the loader takes tables by pointer")]
@@ -89,7 +75,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let devices: [&dyn Device; 2] = [&*native, &loaded];
     let mut polls = [Vec::new(), Vec::new()];
     let mut runs = [Vec::new(), Vec::new()];
-    let (kernel, none) = (copy_kernel(), [None]);
+    let (kernel, none) = (Kernel::copy(DType::F64, 0), [None]);
     for _ in 0..31 {
         for (i, device) in devices.iter().enumerate() {
             let device = black_box(*device);

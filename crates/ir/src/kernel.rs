@@ -3,7 +3,7 @@
 //! Value `i` is the result of instruction `i`. Every instruction is evaluated at every point of the
 //! domain, whose shape comes with the launch; so one kernel serves all sizes.
 
-use crate::{AxisMask, Prim};
+use crate::{AxisMask, Builder, Prim};
 use arrayloom_types::{DType, Shape};
 
 /// One instruction: `value = prim(a, b, c)`, or a leaf that reads `a` or `bits`.
@@ -176,6 +176,27 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// Copies elements of one dtype.
+    pub fn copy(dtype: DType, rank: u8) -> Kernel {
+        let mut b = Builder::new();
+        let value = b.input(0, dtype).0;
+        Kernel {
+            code: b.finish(),
+            inputs: vec![dtype],
+            outputs: vec![Output {
+                value,
+                form: Form::Store,
+            }],
+            rank,
+        }
+    }
+
+    /// True if it reads or writes elements by number: only the numbers say which.
+    pub fn goes_by_number(&self) -> bool {
+        let scatters = |output: &Output| matches!(output.form, Form::Scatter { .. });
+        self.code.iter().any(|ins| ins.prim == Prim::Gather) || self.outputs.iter().any(scatters)
+    }
+
     /// The dtype that output number `i` has in memory.
     pub fn output_dtype(&self, i: usize) -> DType {
         let output = &self.outputs[i];

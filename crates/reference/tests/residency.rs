@@ -4,7 +4,7 @@
 #![expect(unsafe_code, reason = "memory of the host is read and written")]
 
 use arrayloom_device::{Arg, Buf, Device as _, Launch, Queue, Residency, Staged, Use};
-use arrayloom_ir::{Builder, Form, Kernel, Output};
+use arrayloom_ir::Kernel;
 use arrayloom_reference::{Reference, Sim, SimConfig};
 use arrayloom_types::DType;
 use std::sync::Arc;
@@ -43,17 +43,7 @@ fn read(staged: &Staged, buf: Buf) -> Vec<i64> {
 
 /// Copies `count` numbers from the start of one block to another one, from number `first` on.
 fn copy(staged: &Staged, from: Buf, (to, first): (Buf, usize), count: usize) {
-    let mut builder = Builder::new();
-    let value = builder.input(0, DType::I64).0;
-    let kernel = Kernel {
-        code: builder.finish(),
-        inputs: vec![DType::I64],
-        outputs: vec![Output {
-            value,
-            form: Form::Store,
-        }],
-        rank: 1,
-    };
+    let kernel = Kernel::copy(DType::I64, 1);
     let view = |buf, offset: usize| Arg::View {
         buf,
         offset: (8 * offset).cast_signed(),

@@ -3,7 +3,7 @@
 use super::store::{Of, Region, Store};
 use super::{Staged, StagedStats, finish, pointer};
 use crate::{Arg, Buf, Device, DeviceError, End, Launch, Queue, Use, joined};
-use arrayloom_ir::{Builder, Form, Kernel, Output};
+use arrayloom_ir::Kernel;
 use arrayloom_types::{DType, Strides};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -240,17 +240,7 @@ fn spread(
     shape: &[usize],
     dtype: DType,
 ) -> Result<(), DeviceError> {
-    let mut b = Builder::new();
-    let value = b.input(0, dtype).0;
-    let kernel = Kernel {
-        code: b.finish(),
-        inputs: vec![dtype],
-        outputs: vec![Output {
-            value,
-            form: Form::Store,
-        }],
-        rank: u8::try_from(shape.len()).unwrap_or(u8::MAX),
-    };
+    let kernel = Kernel::copy(dtype, u8::try_from(shape.len()).unwrap_or(u8::MAX));
     let launch = Launch {
         shape,
         outs: &[to],

@@ -5,7 +5,7 @@ use super::session::{Session, View};
 use super::store::Store;
 use super::{Staged, finish};
 use crate::{Arg, Device, DeviceError, Launch, Queue, ReduceArgs};
-use arrayloom_ir::{Form, Kernel, Output, Prim};
+use arrayloom_ir::{Form, Kernel, Prim};
 use arrayloom_types::{DType, Shape, contiguous_strides};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -200,7 +200,7 @@ impl<'a> Work<'a> {
     fn on_device(&mut self, call: &Call<'_>) -> Result<(), DeviceError> {
         let caps = self.device.caps();
         let mut lacks = caps.abilities.lacks(call.kernel);
-        if !caps.unified && goes_by_number(call.kernel) {
+        if !caps.unified && call.kernel.goes_by_number() {
             lacks = Some("a table in the memory of the host".to_owned());
         }
         if let Some(what) = lacks {
@@ -234,7 +234,7 @@ impl<'a> Work<'a> {
         let stats = &mut self.session.stats;
         stats.fell_back(format!("{}: {what}", name_of(call.kernel)));
         stats.on_host_for_memory += u64::from(lack);
-        if goes_by_number(call.kernel) {
+        if call.kernel.goes_by_number() {
             self.session.bring_everything()?;
         }
         self.call(call, false)
@@ -296,12 +296,6 @@ impl<'a> Work<'a> {
         }
         Ok(())
     }
-}
-
-/// True for kernels that read or write elements by number: only the numbers say which.
-fn goes_by_number(kernel: &Kernel) -> bool {
-    let scatters = |output: &Output| matches!(output.form, Form::Scatter { .. });
-    kernel.code.iter().any(|ins| ins.prim == Prim::Gather) || kernel.outputs.iter().any(scatters)
 }
 
 pub(super) fn all_stored(kernel: &Kernel) -> bool {

@@ -1,4 +1,5 @@
-//! Operations without a ufunc: copies, choices and number ranges.
+//! Operations without a ufunc: copies, choices and number ranges. A name such as `_power.sqrt` is that of a ufunc and of the way
+//! that NumPy does it in some cases; warnings name the ufunc.
 
 use super::{INTEGERS, row};
 use crate::{Builder, OpDef, Prim, Value, Values, each};
