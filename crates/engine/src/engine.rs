@@ -52,7 +52,7 @@ pub struct Engine {
     pub(crate) settings: Settings,
     pub(crate) device: Arc<dyn Device>,
     guard: OnceLock<&'static Guard>,
-    pub(crate) memory: Arc<HostMemory>,
+    memory: Arc<HostMemory>,
     pub(crate) table: Mutex<Table>,
     pub(crate) turns: Turns,
     pub(crate) pending: Bits,
@@ -166,7 +166,7 @@ impl Engine {
         lock(&self.table)
     }
 
-    pub(crate) fn pool(&self) -> &HostMemory {
+    pub(crate) fn pool(&self) -> &Arc<HostMemory> {
         &self.memory
     }
 

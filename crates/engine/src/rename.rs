@@ -16,7 +16,7 @@ use crate::{Engine, EngineError};
 use arrayloom_device::{Arg, Buf, Launch, Queue};
 use arrayloom_fuse::Group;
 use arrayloom_guard::{Block, Pages as _};
-use arrayloom_ir::{Action, Builder, Form, Kernel, Node, Operand, Output, SlotId};
+use arrayloom_ir::{Action, Kernel, Node, Operand, SlotId};
 use arrayloom_types::Layout;
 use std::collections::BTreeMap;
 
@@ -81,7 +81,7 @@ impl Engine {
             && covers(layout, entry.nbytes)
             && let Ok(block) = self.pool().get(shadow.nbytes, false)
         {
-            self.begin(&block, shadow.nbytes, true);
+            self.begin(address(&block).0, shadow.nbytes, true);
             entry.block = Some(block);
             entry.shadow = Some(Box::new(shadow.clone()));
         }
@@ -244,7 +244,8 @@ impl Engine {
             reduces: &[None],
             flags: None,
         };
-        let kernel = copy_kernel(read);
+        let rank = u8::try_from(read.shape.len()).unwrap_or(u8::MAX);
+        let kernel = Kernel::copy(read.dtype, rank);
         self.device.run(Queue::default(), &kernel, &launch)?;
         Ok(())
     }
@@ -252,21 +253,6 @@ impl Engine {
 
 fn address(block: &Block) -> Buf {
     Buf(block.ptr().expose_provenance() as u64)
-}
-
-/// A kernel that copies elements of the layout's dtype.
-fn copy_kernel(layout: &Layout) -> Kernel {
-    let mut builder = Builder::new();
-    let value = builder.input(0, layout.dtype);
-    Kernel {
-        code: builder.finish(),
-        inputs: vec![layout.dtype],
-        outputs: vec![Output {
-            value: value.0,
-            form: Form::Store,
-        }],
-        rank: u8::try_from(layout.shape.len()).unwrap_or(u8::MAX),
-    }
 }
 
 /// The node as a store of one whole value into a view, if it is that.

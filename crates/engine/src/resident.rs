@@ -4,7 +4,6 @@ use crate::engine::lock;
 use crate::{Engine, EngineError};
 use arrayloom_device::Use;
 use arrayloom_guard::{Block, Pages as _, State};
-use arrayloom_memory::HostMemory;
 use std::sync::Arc;
 
 impl Engine {
@@ -13,7 +12,7 @@ impl Engine {
         let Some(residency) = self.device.residency() else {
             return;
         };
-        let (memory, guard) = (Arc::<HostMemory>::clone(&self.memory), self.guard());
+        let (memory, guard) = (Arc::clone(self.pool()), self.guard());
         residency.start(Box::new(move |address, bytes| {
             let [address, bytes] =
                 [address, bytes].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
@@ -38,11 +37,10 @@ impl Engine {
         residency.is_some_and(|residency| residency.holds_newer(address, bytes))
     }
 
-    /// A kernel is about to use a value of `nbytes` in a block.
-    pub(crate) fn begin(&self, block: &Block, nbytes: usize, blank: bool) {
+    /// A kernel is about to use a value of `nbytes` at an address.
+    pub(crate) fn begin(&self, address: u64, nbytes: usize, blank: bool) {
         if let Some(residency) = self.device.residency() {
-            let (address, bytes) = range(block);
-            residency.begin(address, bytes.min(nbytes as u64), blank);
+            residency.begin(address, nbytes as u64, blank);
         }
     }
 

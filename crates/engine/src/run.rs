@@ -455,8 +455,9 @@ impl Engine {
         }
         if let Some(block) = &entry.block {
             let nbytes = entry.shadow.as_ref().map_or(entry.nbytes, |s| s.nbytes);
-            self.begin(block, nbytes, false);
-            return Ok(block.ptr().expose_provenance() as u64);
+            let address = block.ptr().expose_provenance() as u64;
+            self.begin(address, nbytes, false);
+            return Ok(address);
         }
         match (entry.home, self.guard()) {
             (Home::External(address), _) => return Ok(address),
@@ -468,18 +469,18 @@ impl Engine {
                     });
                 }
                 let address = guard.addr(guarded).expose_provenance() as u64;
-                if !writes && let Some(residency) = self.device.residency() {
-                    residency.begin(address, entry.nbytes as u64, false);
+                if !writes {
+                    self.begin(address, entry.nbytes, false);
                 }
                 return Ok(address);
             }
             _ => {}
         }
         let block = self.block(entry.nbytes, entry.zeroed)?;
-        // What is read before it is written has arbitrary bytes, but the same ones each time.
-        self.begin(&block, entry.nbytes, writes && !entry.zeroed);
-        entry.zeroed = false;
         let address = block.ptr().expose_provenance() as u64;
+        // What is read before it is written has arbitrary bytes, but the same ones each time.
+        self.begin(address, entry.nbytes, writes && !entry.zeroed);
+        entry.zeroed = false;
         entry.block = Some(block);
         Ok(address)
     }
