@@ -346,6 +346,21 @@ impl Record {
 mod tests {
     use super::*;
 
+    fn record(state: State) -> Record {
+        Record {
+            word: AtomicU32::new(state as u32),
+            waiters: AtomicU32::new(0),
+            request: AtomicU32::new(0),
+            life: AtomicU32::new(3),
+            nbytes: AtomicUsize::new(0),
+            tag: AtomicU64::new(0),
+            block_start: AtomicUsize::new(0),
+            block_len: AtomicUsize::new(0),
+            next: AtomicU64::new(0),
+            closed: AtomicU64::new(0),
+        }
+    }
+
     #[test]
     fn bits_round_trip() {
         let slot = Slot::new(24, (1 << 25) - 1);
@@ -392,18 +407,7 @@ mod tests {
     #[test]
     fn who_waits_for_a_request_sleeps_until_it_was_served() {
         use std::sync::atomic::AtomicBool;
-        let record = Record {
-            word: AtomicU32::new(0),
-            waiters: AtomicU32::new(0),
-            request: AtomicU32::new(0),
-            life: AtomicU32::new(3),
-            nbytes: AtomicUsize::new(0),
-            tag: AtomicU64::new(0),
-            block_start: AtomicUsize::new(0),
-            block_len: AtomicUsize::new(0),
-            next: AtomicU64::new(0),
-            closed: AtomicU64::new(0),
-        };
+        let record = record(State::Free);
         record.wait_served();
         assert!(record.note(Request::write(3)));
         assert!(!record.note(Request::write(3)), "it is queued");
@@ -425,18 +429,7 @@ mod tests {
 
     #[test]
     fn closings_are_counted_where_the_state_changes() {
-        let record = Record {
-            word: AtomicU32::new(State::Ready as u32),
-            waiters: AtomicU32::new(0),
-            request: AtomicU32::new(0),
-            life: AtomicU32::new(3),
-            nbytes: AtomicUsize::new(0),
-            tag: AtomicU64::new(0),
-            block_start: AtomicUsize::new(0),
-            block_len: AtomicUsize::new(0),
-            next: AtomicU64::new(0),
-            closed: AtomicU64::new(0),
-        };
+        let record = record(State::Ready);
         let become_state = |next| {
             record.lock();
             record.unlock(next, 0, 0);
