@@ -1,26 +1,15 @@
 """Copies that stay on a device with memory of its own: what they save, and that nobody sees an old one."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
+from support.process import output
 
 ENVIRON = {"ARRAYLOOM_BACKEND": "sim", "ARRAYLOOM_MIN_BYTES": "0"}
 
 
-def run(code, *words, **environ):
-    done = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", code, *map(str, words)],
-        env={**os.environ, **ENVIRON, **environ},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
+def run(code, *words):
+    return output(code, *words, timeout=300, env=ENVIRON)
 
 
 COUNTED = """
