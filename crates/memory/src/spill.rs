@@ -4,7 +4,7 @@
 #![cfg(unix)]
 
 use crate::{Addr, MemoryError, Vmm};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::os::fd::AsRawFd as _;
 use std::path::Path;
 use std::sync::Mutex;
@@ -32,15 +32,7 @@ impl SpillFile {
     /// # Errors
     /// What opening the file gives.
     pub fn open(directory: &Path) -> std::io::Result<SpillFile> {
-        let name = format!(".arrayloom-spill-{}", std::process::id());
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(true);
-        let path = (0..1000)
-            .map(|number| directory.join(format!("{name}-{number}")))
-            .find(|path| !path.exists())
-            .unwrap_or_else(|| directory.join(name));
-        let file = options.open(&path)?;
-        std::fs::remove_file(&path)?;
+        let file = tempfile::tempfile_in(directory)?;
         Ok(SpillFile {
             file,
             length: Mutex::new(0),
@@ -192,6 +184,25 @@ mod tests {
         assert!(!disk(gib, 2 * gib).has_room(gib - gib / 20));
         assert!(!disk(gib / 2, tib).has_room(1));
         assert!(disk(gib / 2, tib).has_room(0));
+    }
+
+    #[test]
+    fn files_of_many_threads_do_not_meet() {
+        let open = || SpillFile::open(&std::env::temp_dir()).unwrap();
+        let files: Vec<SpillFile> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..16).map(|_| scope.spawn(open)).collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect()
+        });
+        let mut numbers: Vec<u64> = files
+            .iter()
+            .map(|file| file.file.metadata().unwrap().ino())
+            .collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), files.len());
     }
 
     #[test]
