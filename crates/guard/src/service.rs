@@ -210,16 +210,24 @@ impl Guard {
         self.tallies.service_calls.fetch_add(1, Relaxed);
         let owner = &self.owner;
         let outcome = catch_unwind(AssertUnwindSafe(|| owner.evaluate(slot)));
-        if self.lacks_value(slot, life) {
+        let failed = !matches!(outcome, Ok(Ok(())));
+        if self.lacks_value(slot, life, failed) {
             self.fill_with_nan(slot, life);
-        } else if !matches!(outcome, Ok(Ok(()))) {
+        } else if failed {
             self.report_failure(slot);
         }
     }
 
-    fn lacks_value(&self, slot: Slot, life: u32) -> bool {
+    /// A slot that is Lazy although nothing failed had its value: the touching thread has seen it, and somebody has taken it
+    /// back since. Who touches it now asks again.
+    fn lacks_value(&self, slot: Slot, life: u32, failed: bool) -> bool {
         let held = Held::new(self, slot);
-        held.life() == life && matches!(held.state(), State::Lazy | State::Busy)
+        let lacks = match held.state() {
+            State::Busy => true,
+            State::Lazy => failed,
+            _ => false,
+        };
+        lacks && held.life() == life
     }
 
     fn report_failure(&self, slot: Slot) {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread;
 
-use arrayloom_guard::{Block, Guard, GuardConfig, Owner, Slot};
+use arrayloom_guard::{Block, Guard, GuardConfig, Owner, Slot, State};
 
 /// A tag that makes evaluation fail.
 pub(crate) const FAIL: u64 = u64::MAX;
@@ -21,6 +21,8 @@ pub(crate) struct Counting {
     pub(crate) barrier_fails: AtomicBool,
     pub(crate) rearms: AtomicU64,
     pub(crate) slow: AtomicBool,
+    /// Evaluation ends when its value has been taken back.
+    pub(crate) lingers: AtomicBool,
 }
 
 impl Owner for Counting {
@@ -36,6 +38,9 @@ impl Owner for Counting {
             return Err(());
         }
         guard.computed(slot, block_from(guard, guard.nbytes(slot), first));
+        while self.lingers.load(SeqCst) && guard.state(slot) != State::Lazy {
+            thread::yield_now();
+        }
         Ok(())
     }
 
