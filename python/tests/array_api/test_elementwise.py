@@ -47,6 +47,16 @@ def left_open(name, pair):
         counts = pair[1]
         kind = counts.dtype.kind if isinstance(counts, np.ndarray) else ""
         return isinstance(counts, int) or (kind == "i" and bool(np.any(counts < 0)))
+    if name in {"mul", "imul", "multiply"}:
+        # It gives an array without axes one, for whose products with complex numbers NumPy rounds in another way.
+        kinds, ranks = zip(*((np.asarray(x).dtype.kind, np.ndim(x)) for x in pair), strict=True)
+        return "c" in kinds and min(ranks) == 0 < max(ranks)
+    if name in {"pow", "ipow"}:
+        # NumPy takes a root for a power by 0.5, a square by 2 and a reciprocal by -1, if the layouts let it see that
+        # the exponent is the same for a whole row.
+        base, exponent = map(np.asarray, pair)
+        repeats = exponent.size > 1 and np.broadcast(base, exponent).shape != exponent.shape
+        return repeats and bool(np.isin(exponent, [-1, 0.5, 2]).any())
     compares = name in {"lt", "le", "gt", "ge"} or (
         row is not None and "c" not in row.takes.letters
     )
@@ -86,6 +96,7 @@ def test_in_place(name, pair):
         assert a is seen
         return a
 
+    assume(not left_open(name, pair))
     if isinstance(pair[0], np.ndarray):
         agree(body, *pair)
 
