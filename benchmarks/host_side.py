@@ -44,6 +44,12 @@ def step():
     call, _ = black_scholes.step(price, strike)
     return float(call.sum())
 """,
+    "product and tanh, 1000 x 1000": """
+plate, weights = (np.random.default_rng(n).random((1000, 1000)) for n in range(2))
+def step():
+    global plate
+    plate = np.tanh(plate @ weights)
+""",
 }
 
 MEASURE = """

@@ -110,14 +110,23 @@ print(json.dumps(ext.stats().get("backend")), file=sys.stderr)
 """
 
 
-@pytest.mark.parametrize("backend", [NUMPY, "sim"])
-def test_a_backend_multiplies_matrices_if_it_can(backend):
-    found = run("--backend", backend, "--min-bytes", "0", "-c", PRODUCTS)
+WITHOUT_PRODUCTS = """
+from examples.backends.numpy_backend import *
+def extmethod(name, *operands):
+    raise NotImplementedError(name)
+"""
+
+
+@pytest.mark.parametrize(("backend", "lacks"), [(NUMPY, 0), ("sim", 0), ("without_products", 7)])
+def test_a_backend_multiplies_matrices_if_it_can(backend, lacks, tmp_path):
+    (tmp_path / "without_products.py").write_text(WITHOUT_PRODUCTS, encoding="utf-8")
+    paths = os.pathsep.join([str(ROOT), str(tmp_path), *sys.path])
+    found = run("--backend", backend, "--min-bytes", "0", "-c", PRODUCTS, PYTHONPATH=paths)
     assert found.returncode == 0, found.stderr
     assert found.stdout == run("--backend", "cpu", "--min-bytes", "0", "-c", PRODUCTS).stdout
     stats = json.loads(found.stderr.splitlines()[-1])
     refused = sum(count for reason, count in stats["reasons"].items() if "matmul" in reason)
-    assert refused == (10 if backend == "sim" else 0)
+    assert refused == lacks
 
 
 OTHERS = """

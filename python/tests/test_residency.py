@@ -86,6 +86,63 @@ report(step, 5)
     assert counted(program) == [0, 5]
 
 
+def test_results_of_operations_that_are_no_kernels_stay_there():
+    program = """
+w = np.array(numpy.random.default_rng(1).random((40, 40)) / 20)
+h = np.array(numpy.random.default_rng(2).random((30, 40)))
+def step():
+    global h
+    h = np.tanh(h @ w + 0.1)
+    h.sort(axis=1)
+    order = np.argsort(h, axis=0, kind="stable")
+    h = h + order % 2
+    ext.flush()
+report(step, 5)
+"""
+    assert counted(program) == [0, 0]
+
+
+@pytest.mark.parametrize("bound", [0.4, -1, 2])
+def test_of_updates_by_masks_only_the_masks_come_back(bound):
+    # Some elements are below the bound, or none, or all.
+    program = f"""
+a = np.array(numpy.random.default_rng(1).random((300, 400)))
+def step():
+    low = a < {bound}
+    a[low] += 0.25
+    a[~low] = a[~low] * 0.6
+    ext.flush()
+for _ in range(4): step()
+before = ext.stats()["backend"]
+for _ in range(5): step()
+after = ext.stats()["backend"]
+print(*((after[name] - before[name]) // 5 for name in ("upload_bytes", "download_bytes")))
+"""
+    uploaded, downloaded = map(int, run(COUNTED + program).split())
+    masks, elements = 3 * 300 * 400, 2 * 8
+    assert uploaded == 0
+    assert masks <= downloaded <= masks + elements
+
+
+def test_what_an_operation_reads_is_computed_and_what_it_writes_is_not_needed():
+    program = """
+plain = numpy.random.default_rng(1).random((30, 40))
+a = np.array(plain)
+b = a * 2
+product = b.T @ a
+c = a + 1
+a.sort(axis=0)
+assert numpy.array_equal(numpy.array(c), plain + 1)
+assert numpy.array_equal(numpy.array(a), numpy.sort(plain, axis=0))
+assert numpy.allclose(numpy.array(product), (plain * 2).T @ plain)
+assert numpy.array_equal(numpy.array(b), plain * 2)
+memoryview(a)[0, 0] = 7.0
+assert numpy.array(np.argsort(a, axis=0, kind="stable"))[-1, 0] == 0
+print(ext.stats()["backend"]["fallbacks"])
+"""
+    assert run(COUNTED + program) == "0\n"
+
+
 FUZZ = """
 import ctypes, io, random, sys
 import arrayloom.memory
@@ -114,11 +171,25 @@ def write_copyto(x, v): numpy.copyto(x, v, where=x > 0.5)
 def write_flat(x, v): x.flat[17] = v
 def write_random(x, v): numpy.random.default_rng(5).random(out=x)
 def write_file(x, v): io.BytesIO(bytes(range(200)) * 4).readinto(memoryview(x).cast("B")[:800])
+# One term of each sum is not zero, so that the order of the terms makes no difference.
+TURN = numpy.eye(50)[draw.sample(range(50), 50)]
+def write_product(x, v): x[:] = x @ TURN
+def write_masked(x, v): x[x < v] *= 0.5
+def write_two_masks(x, v):
+    low = x < v
+    x[low] += 0.25
+    x[~low] = x[~low] * 0.5 + x[~low]
+def write_from_other_mask(x, v): x[x > v] = x[:, ::-1][x > v]
 def write_roll(x, v): x[:] = numpy.roll(x, 3, axis=1) + v
 WRITES = [f for name, f in sorted(globals().items()) if name.startswith("write_")]
 def read_sum(x, y): return (x * 2 + y).sum()
 def read_part(x, y): return (x[1:, :-1] - y[:-1, 1:]).max(axis=0)
 def read_steps(x, y): return x[::3, ::-1] + y[::3]
+def read_product(x, y): return (x @ TURN)[:, 1:] - y[:, :-1]
+def read_order(x, y): return numpy.argsort(x, axis=1, kind="stable").T
+def read_sorted(x, y): return numpy.sort(x, axis=0) * 2
+def read_masked(x, y): return x[y > 0.5]
+def read_masked_sum(x, y): return (x[y > 0.5] * 2 + y[y > 0.5]).sum()
 def read_new(x, y): return numpy.where(x > y, x, -y)
 READS = [f for name, f in sorted(globals().items()) if name.startswith("read_")]
 held = []

@@ -110,6 +110,6 @@ pub trait Residency: Send + Sync {
     /// [`DeviceError`] when the device fails.
     fn settle(&self, may_stay: bool) -> Result<(), DeviceError>;
 
-    /// True if the newest bytes of some of this range are on the device only.
-    fn holds_newer(&self, address: u64, bytes: u64) -> bool;
+    /// True if the device has a copy of some of this range.
+    fn holds(&self, address: u64, bytes: u64) -> bool;
 }

@@ -10,7 +10,7 @@ use crate::pending::Bits;
 use crate::period::whole_iterations;
 use crate::rename::Places;
 use crate::scopes::Scopes;
-use crate::table::{Home, Leftover, Table, give_back};
+use crate::table::{Entry, Home, Leftover, Table, give_back};
 use crate::turn::Turns;
 use crate::wanted::Wanted;
 use crate::{EngineError, Settings, Stats};
@@ -454,18 +454,10 @@ impl Engine {
         let hidden = match (entry.home, guard) {
             (Home::Internal, _) => true,
             (Home::Guarded(guarded), Some(guard)) => {
-                if entry.block.is_none() {
-                    entry.block = guard.withdraw(guarded);
-                }
-                let (fresh, site) = (std::mem::take(&mut entry.fresh), entry.site);
-                // A device with memory of its own would send what it wrote back after each list.
-                let takes = fresh || self.device.residency().is_some();
-                if entry.block.is_none() && takes && !entry.running {
-                    entry.block = guard.reclaim(guarded);
-                    if entry.block.is_some() {
-                        table.barriers += 1;
-                        table.learn_written_late(site);
-                    }
+                let site = entry.site;
+                if self.hide(guard, guarded, entry) {
+                    table.barriers += 1;
+                    table.learn_written_late(site);
                 }
                 !guard.state(guarded).is_published()
             }
@@ -476,6 +468,22 @@ impl Engine {
             table.list_bytes += nbytes;
         }
         hidden
+    }
+
+    /// Takes the old value of what is to be written from where the program sees it, if that is possible and pays. True if
+    /// it lay there.
+    pub(crate) fn hide(&self, guard: &Guard, guarded: Slot, entry: &mut Entry) -> bool {
+        if entry.block.is_none() {
+            entry.block = guard.withdraw(guarded);
+        }
+        let fresh = std::mem::take(&mut entry.fresh);
+        // A device with memory of its own would send what it wrote back after each list.
+        let takes = fresh || self.device.residency().is_some();
+        if entry.block.is_some() || !takes || entry.running {
+            return false;
+        }
+        entry.block = guard.reclaim(guarded);
+        entry.block.is_some()
     }
 
     /// Runs everything recorded.

@@ -8,9 +8,8 @@
 //! As long as nothing was done to them, the elements also lie where they were picked *from*. Mask and origin count as
 //! read by a recorded operation: they do not change before the elements have been taken.
 
-use crate::table::{Home, Leftover, Table};
+use crate::table::{Leftover, Table};
 use crate::{Engine, EngineError, NewSlot};
-use arrayloom_guard::State;
 use arrayloom_ir::{Node, SlotId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -158,7 +157,7 @@ impl Engine {
     /// False for a line whose picked elements, or what was made of them, were taken the last times.
     pub fn picks_later(&self, site: u32) -> bool {
         let wanted = self.table().picks.wanted.get(&site).copied();
-        self.device.residency().is_none() && wanted.is_none_or(|times| times < WANTED)
+        wanted.is_none_or(|times| times < WANTED)
     }
 
     /// Elements of this line are put back where they came from: it pays not to take them.
@@ -274,7 +273,8 @@ impl Engine {
         {
             return Ok(false);
         }
-        let (values, mask) = (self.address_of(values)?, self.address_of(picked.mask)?);
+        let values = self.address_of(values, picked.places * picked.size)?;
+        let mask = self.address_of(picked.mask, picked.places)?;
         let room = self.block(picked.count * picked.size, false)?;
         (picked.take)(&Taking {
             values,
@@ -309,19 +309,23 @@ impl Engine {
         table.forget_picked(slot)
     }
 
-    /// Shows where the computed value of a slot lies. Nobody runs anything meanwhile.
+    /// Shows where so many bytes of the computed value of a slot lie. Nobody runs anything meanwhile.
     ///
     /// # Errors
     /// What running the list gave, if the slot has no value for that reason.
-    pub fn look_into<T>(&self, row: Row, look: impl FnOnce(usize) -> T) -> Result<T, EngineError> {
+    pub fn look_into<T>(
+        &self,
+        row: Row,
+        bytes: usize,
+        look: impl FnOnce(usize) -> T,
+    ) -> Result<T, EngineError> {
         let _turn = self.turns.take();
         if self.is_pending(row.slot) {
-            self.evaluate_slot(row.slot)?;
+            self.have_value(row.slot)?;
         }
-        let address = self.address_of(row)?;
-        let seen = look(address);
+        let seen = self.address_of(row, bytes).map(look);
         self.hand_back(&mut self.table(), row.slot);
-        Ok(seen)
+        seen
     }
 
     /// True if so many bytes are the same in two slots, of which the first has a value. If so, the first is held until
@@ -337,7 +341,7 @@ impl Engine {
     ) -> Result<bool, EngineError> {
         let _turn = self.turns.take();
         if self.is_pending(rows[1].slot) {
-            self.evaluate_slot(rows[1].slot)?;
+            self.have_value(rows[1].slot)?;
         }
         {
             let mut table = self.table();
@@ -354,8 +358,8 @@ impl Engine {
                 }
             }
         }
-        let found = self.address_of(rows[0]);
-        let found = found.and_then(|first| Ok([first, self.address_of(rows[1])?]));
+        let found = self.address_of(rows[0], bytes);
+        let found = found.and_then(|first| Ok([first, self.address_of(rows[1], bytes)?]));
         let equal = found.map(same);
         let mut table = self.table();
         for row in rows {
@@ -398,34 +402,15 @@ impl Engine {
         masks.into_iter().collect()
     }
 
-    /// Where the elements of a slot with a value lie now. The caller has the turn.
-    fn address_of(&self, row: Row) -> Result<usize, EngineError> {
+    /// Where so many bytes of a slot with a value lie now, to be read here. The caller has the turn.
+    fn address_of(&self, row: Row, bytes: usize) -> Result<usize, EngineError> {
         if let Some(entry) = self.table().get_mut(row.slot) {
             self.unshadow(entry)?;
         }
-        let start = self.address(row.slot, false)?;
-        Ok(usize::try_from(start).unwrap_or_default() + row.offset)
-    }
-
-    /// Gives a value that was looked at in its block back to the guard.
-    fn hand_back(&self, table: &mut Table, slot: SlotId) {
-        let Some(entry) = table.get_mut(slot) else {
-            return;
-        };
-        let (Home::Guarded(guarded), Some(guard)) = (entry.home, self.guard()) else {
-            return;
-        };
-        if entry.writes > 0 {
-            return;
+        let start = self.address(row.slot, false)? + row.offset as u64;
+        if let Some(residency) = self.device.residency() {
+            residency.bring(start, bytes as u64)?;
         }
-        let (has_reader, nbytes) = (entry.reads > 0, entry.nbytes);
-        if let Some(block) = entry.block.take() {
-            self.hand(guard, guarded, block, nbytes);
-        }
-        if has_reader {
-            guard.protect(guarded);
-        } else if guard.state(guarded) == State::Computed {
-            guard.unprotect(guarded);
-        }
+        Ok(usize::try_from(start).unwrap_or_default())
     }
 }

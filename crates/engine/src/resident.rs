@@ -30,11 +30,16 @@ impl Engine {
         apart && matches!(self.look_at(addr), Some((_, State::Lazy, false)))
     }
 
-    /// The device has newer bytes of a block than its memory here.
-    pub(crate) fn is_away(&self, block: &Block) -> bool {
+    /// The device has a copy of a block, which had better stay.
+    pub(crate) fn is_there(&self, block: &Block) -> bool {
         let (address, bytes) = range(block);
         let residency = self.device.residency();
-        residency.is_some_and(|residency| residency.holds_newer(address, bytes))
+        residency.is_some_and(|residency| residency.holds(address, bytes))
+    }
+
+    /// Values are copied to and fro: the device has memory of its own.
+    pub fn copies_values(&self) -> bool {
+        self.device.residency().is_some()
     }
 
     /// A kernel is about to use a value of `nbytes` at an address.

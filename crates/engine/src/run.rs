@@ -516,46 +516,42 @@ impl Engine {
         table.list = list;
         let left = self.await_put_off(&mut table, &batch.put_off);
         for &slot in batch.slots.keys() {
-            let Some(entry) = table.get_mut(slot) else {
-                continue;
-            };
-            entry.running = false;
-            if entry.writes > 0 {
-                continue;
+            if let Some(entry) = table.get_mut(slot) {
+                entry.running = false;
             }
-            let (Home::Guarded(guarded), Some(guard)) = (entry.home, self.guard()) else {
-                self.pending.set(slot.0, false);
-                continue;
-            };
-            if entry.shadow.is_some() {
-                self.pending.set(slot.0, false);
-                continue;
-            }
-            let has_reader = entry.reads > 0;
-            let nbytes = entry.nbytes;
-            let published = guard.state(guarded).is_published();
-            if entry
-                .block
-                .as_ref()
-                .is_some_and(|block| !published && self.is_away(block))
-            {
-                self.pending.set(slot.0, false);
-                continue;
-            }
-            if let Some(block) = entry.block.take() {
-                self.pending.set(slot.0, false);
-                self.hand(guard, guarded, block, nbytes);
-            } else if published {
-                self.pending.set(slot.0, false);
-            }
-            if has_reader {
-                guard.protect(guarded);
-            } else if guard.state(guarded) == State::Computed {
-                guard.unprotect(guarded);
-            }
+            self.hand_back(&mut table, slot);
         }
         drop(table);
         self.give_back(left);
+    }
+
+    /// Hands the value of a slot that nothing runs on any more to the guard, unless it stays on the device.
+    pub(crate) fn hand_back(&self, table: &mut Table, slot: SlotId) {
+        let Some(entry) = table.get_mut(slot).filter(|entry| entry.writes == 0) else {
+            return;
+        };
+        let (Home::Guarded(guarded), Some(guard), None) = (entry.home, self.guard(), &entry.shadow)
+        else {
+            self.pending.set(slot.0, false);
+            return;
+        };
+        let (has_reader, nbytes) = (entry.reads > 0, entry.nbytes);
+        let published = guard.state(guarded).is_published();
+        let stays = |block| !published && self.is_there(block);
+        if published || entry.block.is_some() {
+            self.pending.set(slot.0, false);
+        }
+        if entry.block.as_ref().is_some_and(stays) {
+            return;
+        }
+        if let Some(block) = entry.block.take() {
+            self.hand(guard, guarded, block, nbytes);
+        }
+        if has_reader {
+            guard.protect(guarded);
+        } else if guard.state(guarded) == State::Computed {
+            guard.unprotect(guarded);
+        }
     }
 
     fn report(&self, mut events: Vec<Placed>) {

@@ -36,25 +36,33 @@ impl Engine {
     /// What running the list gave, if the slot has no value for that reason.
     pub fn evaluate(&self, slot: SlotId) -> Result<(), EngineError> {
         let _turn = self.turns.take();
-        self.evaluate_slot(slot)
+        self.have_value(slot)
     }
 
-    /// Runs the list until the slot has a value. The caller has the turn. A failure that leaves the
-    /// slot with its value is none of the caller's concern and comes back at the next flush.
+    /// Runs the list until the slot has a value, and hands that to the guard. The caller has the turn.
     pub(crate) fn evaluate_slot(&self, slot: SlotId) -> Result<(), EngineError> {
+        self.have_value(slot)?;
+        self.with_room(|| self.materialise(slot))
+    }
+
+    /// Runs the list until the slot has a value, wherever that is. The caller has the turn. A failure that leaves the
+    /// slot with its value is none of the caller's concern and comes back at the next flush.
+    pub(crate) fn have_value(&self, slot: SlotId) -> Result<(), EngineError> {
         loop {
             let ran = self.run_list(Wanted::Value(slot));
             if !self.with_room(|| self.take_picked(slot))? {
                 ran?;
                 continue;
             }
-            let writes = self.table().get(slot).map(|entry| entry.writes);
-            match writes {
-                None => return Err(unknown(slot)),
-                Some(0) => return self.with_room(|| self.materialise(slot)),
-                // Others record meanwhile.
-                Some(_) => ran?,
+            let table = self.table();
+            let entry = table.get(slot).ok_or_else(|| unknown(slot))?;
+            entry.check_there()?;
+            if entry.writes == 0 {
+                return Ok(());
             }
+            drop(table);
+            // Others record meanwhile.
+            ran?;
         }
     }
 

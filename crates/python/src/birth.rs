@@ -85,6 +85,21 @@ pub(crate) fn ready<'py>(
     })
 }
 
+/// A C-contiguous array for the result of an operation that runs at once, wherever that leaves it: an address without
+/// memory. `None` if the arena is full.
+pub(crate) fn unmade<'py>(
+    py: Python<'py>,
+    dtype: DType,
+    shape: &[usize],
+) -> PyResult<Option<Born<'py>>> {
+    let site = site::capture(py)?.unwrap_or_default();
+    let born = lazy(py, dtype, shape, &contiguous_strides(shape, dtype.size()))?;
+    if let Some(born) = &born {
+        state::engine().describe(born.slot, site, dtype, shape);
+    }
+    Ok(born)
+}
+
 /// A C-contiguous array of arbitrary bytes for a result that is filled at once: in the arena if it is large.
 pub(crate) fn fresh<'py>(
     py: Python<'py>,

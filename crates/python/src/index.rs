@@ -346,6 +346,9 @@ fn masked<'py>(
     if mask.shape() != array.shape() {
         return Ok(false);
     }
+    if picked::puts_nothing(py, array, mask, value)? {
+        return Ok(true);
+    }
     let whole = picked::to_put_back(value, mask)?;
     if whole.is_none() && !assign::is_number(value) {
         return Ok(false);

@@ -1,14 +1,17 @@
 //! Operations that are no kernels, on a device that has them: products of matrices, sorts, Fourier transforms
 //! and random numbers. All others are NumPy's, which calls a tuned BLAS.
 
+use crate::birth::Born;
 use crate::map::Outcome;
 use crate::methods::Call;
 use crate::np::Arr;
 use crate::operand::Reason;
-use crate::{backends, birth, error, state, sync};
-use arrayloom_device::{Buf, Device as _, DeviceError, ExtCall, Queue, Staged, Tensor};
+use crate::{backends, birth, state, sync};
+use arrayloom_device::{Device as _, ExtCall, Queue, Staged};
+use arrayloom_engine::SlotView;
 use arrayloom_types::{DType, Layout, Shape, broadcast};
 use pyo3::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// `a @ b` for arrays of one dtype, if the backend in use has the operation `matmul`; of more than two axes if they
 /// may be `stacked`.
@@ -35,31 +38,25 @@ pub(crate) fn matmul<'py>(
     if largest.max(size.unwrap_or(0)) < state::min_bytes() {
         return Ok(None);
     }
-    let Some(born) = birth::ready(py, dtype, shape)? else {
+    let Some(born) = birth::unmade(py, dtype, shape)? else {
         return Ok(None);
     };
-    sync::read(py, left)?;
-    sync::read(py, right)?;
-    let Some(result) = Arr::of(&born.array) else {
-        return Ok(None);
-    };
-    let out = Tensor {
-        buf: Buf(result.addr() as u64),
-        layout: Layout::contiguous(dtype, &factors.matrices),
-    };
-    let call = ExtCall {
+    let call = Operation {
         name: "matmul",
-        outs: &[out],
         ins: &[factors.left, factors.right],
+        outs: &[SlotView {
+            layout: Layout::contiguous(dtype, &factors.matrices),
+            ..whole(&born)
+        }],
         attrs: &[],
     };
-    Ok(done(py, staged, &call)?.then_some(born.array))
+    Ok(call.run(py, staged)?.then_some(born.array))
 }
 
 /// The operands of a product, as stacks of matrices that fit.
 struct Factors {
-    left: Tensor,
-    right: Tensor,
+    left: SlotView,
+    right: SlotView,
     /// Of the result, as the device sees it.
     matrices: Shape,
     /// Of the result.
@@ -69,7 +66,8 @@ struct Factors {
 impl Factors {
     fn of(left: Arr, right: Arr, stacked: bool) -> Option<Factors> {
         let dtype = left.dtype().filter(|d| right.dtype() == Some(*d))?;
-        let layouts = [left, right].map(|array| array.layout(dtype, array.addr()));
+        let views = [left, right].map(|array| view(array, dtype));
+        let layouts = views.each_ref().map(|view| view.layout.clone());
         let most = if stacked { usize::MAX } else { 2 };
         let vectors = layouts.each_ref().map(|layout| layout.shape.len() == 1);
         let fit = |l: &Layout| (1..=most).contains(&l.shape.len()) && !l.shape.contains(&0);
@@ -94,14 +92,9 @@ impl Factors {
         }
         let spread =
             |layout: &Layout, own: [usize; 2]| layout.broadcast_to(&[&*outer, &own].concat());
-        let tensor = |array: Arr, layout| Tensor {
-            buf: Buf(array.addr() as u64),
-            layout,
-        };
-        let (left, right) = (
-            tensor(left, spread(&x, [rows, inner])),
-            tensor(right, spread(&y, [inner, columns])),
-        );
+        let [mut left, mut right] = views;
+        left.layout = spread(&x, [rows, inner]);
+        right.layout = spread(&y, [inner, columns]);
         let matrices: Shape = outer.iter().copied().chain([rows, columns]).collect();
         let own = [(rows, vectors[0]), (columns, vectors[1])];
         let own = own.iter().filter(|(_, vector)| !vector).map(|(n, _)| *n);
@@ -115,39 +108,55 @@ impl Factors {
     }
 }
 
-/// Runs an operation on the device. False if the device does not have it, or has no room for it.
-fn done(py: Python<'_>, staged: &Staged, call: &ExtCall<'_>) -> PyResult<bool> {
-    match sync::detached(py, || staged.ext(Queue(0), call)) {
-        Ok(()) => Ok(true),
-        Err(DeviceError::Unsupported { .. } | DeviceError::OutOfMemory { .. }) => Ok(false),
-        Err(failed) => Err(error::to_python(py, &failed.into())),
+/// An array as the engine sees it.
+fn view(array: Arr, dtype: DType) -> SlotView {
+    let found = state::engine().slot_at(array.addr());
+    let base = found.map_or(array.addr(), |(_, start)| start as usize);
+    SlotView {
+        slot: found.map(|(slot, _)| slot),
+        base: base as u64,
+        layout: array.layout(dtype, base),
     }
 }
 
-/// An operation on arrays whose values are computed.
+/// A new array as the engine sees it.
+fn whole(born: &Born<'_>) -> SlotView {
+    SlotView {
+        slot: Some(born.slot),
+        base: 0,
+        layout: born.layout.clone(),
+    }
+}
+
+/// An operation on arrays, which need not be computed.
 struct Operation<'a> {
     name: &'a str,
-    ins: &'a [(Arr, DType)],
-    outs: &'a [(Arr, DType)],
+    ins: &'a [SlotView],
+    outs: &'a [SlotView],
     attrs: &'a [u8],
 }
 
 impl Operation<'_> {
-    /// Runs it on the device. False if the device does not have it, or has no room for it.
+    /// Runs it on the device, where its results stay. False if the device does not have it, or has no room for it.
     fn run(&self, py: Python<'_>, staged: &Staged) -> PyResult<bool> {
-        let tensor = |&(array, dtype): &(Arr, DType)| Tensor {
-            buf: Buf(array.addr() as u64),
-            layout: array.layout(dtype, array.addr()),
+        let done = AtomicBool::new(false);
+        let work = || {
+            let run = |ins: &[_], outs: &[_]| {
+                let (name, attrs) = (self.name, self.attrs);
+                let call = ExtCall {
+                    name,
+                    outs,
+                    ins,
+                    attrs,
+                };
+                staged.ext(Queue(0), &call)
+            };
+            let ran = state::engine().operate(self.ins, self.outs, run)?;
+            done.store(ran, Relaxed);
+            Ok(())
         };
-        let ins: Vec<Tensor> = self.ins.iter().map(tensor).collect();
-        let outs: Vec<Tensor> = self.outs.iter().map(tensor).collect();
-        let call = ExtCall {
-            name: self.name,
-            outs: &outs,
-            ins: &ins,
-            attrs: self.attrs,
-        };
-        done(py, staged, &call)
+        sync::force(py, work, work)?;
+        Ok(done.into_inner())
     }
 }
 
@@ -165,8 +174,7 @@ pub(crate) fn sort(py: Python<'_>, array: Arr, axis: usize) -> PyResult<bool> {
     let Some((staged, dtype, axis)) = device_for(array, axis) else {
         return Ok(false);
     };
-    sync::write(py, array)?;
-    let operands = [(array, dtype)];
+    let operands = [view(array, dtype)];
     let call = Operation {
         name: "sort",
         ins: &operands,
@@ -187,19 +195,15 @@ pub(crate) fn argsort(
     let Some((staged, dtype, axis)) = device_for(array, axis) else {
         return Ok(None);
     };
-    let places = birth::ready(py, DType::I64, array.shape())?;
+    let places = birth::unmade(py, DType::I64, array.shape())?;
     let ties = birth::unset(py, DType::U32, &[1], true)?;
     let (Some(places), Some(ties)) = (places, ties) else {
         return Ok(None);
     };
-    sync::read(py, array)?;
-    let (Some(to), Some(tied)) = (Arr::of(&places.array), Arr::of(&ties.array)) else {
-        return Ok(None);
-    };
-    let outs = [(to, DType::I64), (tied, DType::U32)];
+    let outs = [&places, &ties].map(whole);
     let call = Operation {
         name: "argsort",
-        ins: &[(array, dtype)],
+        ins: &[view(array, dtype)],
         outs: &outs[..if stable { 1 } else { 2 }],
         attrs: &[axis],
     };
@@ -229,16 +233,14 @@ pub(crate) fn transform(
     let Some(made) = target.dtype() else {
         return Ok(false);
     };
-    sync::read(py, array)?;
-    sync::write(py, target)?;
     let inverse = matches!(name, "ifft" | "irfft");
     let mut attrs = vec![axis, kind, u8::from(inverse)];
     attrs.extend(factor.to_le_bytes());
     attrs.extend((length as u64).to_le_bytes());
     let call = Operation {
         name: "fft",
-        ins: &[(array, dtype)],
-        outs: &[(target, made)],
+        ins: &[view(array, dtype)],
+        outs: &[view(target, made)],
         attrs: &attrs,
     };
     call.run(py, staged)
@@ -263,17 +265,14 @@ pub(crate) fn philox<'py>(
     else {
         return Ok(None);
     };
-    let Some(born) = birth::ready(py, dtype, &[count])? else {
-        return Ok(None);
-    };
-    let Some(result) = Arr::of(&born.array) else {
+    let Some(born) = birth::unmade(py, dtype, &[count])? else {
         return Ok(None);
     };
     let attrs: Vec<u8> = state.iter().flat_map(|word| word.to_le_bytes()).collect();
     let call = Operation {
         name: "philox",
         ins: &[],
-        outs: &[(result, dtype)],
+        outs: &[whole(&born)],
         attrs: &attrs,
     };
     Ok(call.run(py, staged)?.then_some(born.array))

@@ -23,7 +23,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// One place in so many must be picked: work is done on all of them.
+/// One place in so many must be picked: work is done on all of them. On a device with memory of its own that is always less
+/// than bringing all values here.
 const SPARSE: usize = 4;
 
 /// The wholes of picked elements, by the slots of these.
@@ -86,7 +87,10 @@ pub(crate) fn later(py: Python<'_>, array: Arr, mask: Arr) -> PyResult<Option<Bo
         return Ok(None);
     };
     let Truth { row, count, .. } = truth;
-    let enough = count >= places.div_ceil(SPARSE);
+    if count == 0 {
+        return birth::fresh(py, dtype, &[0]).map(Some);
+    }
+    let enough = count >= places.div_ceil(SPARSE) || engine.copies_values();
     let Some(first) = truth.first.filter(|_| enough) else {
         return Ok(None);
     };
@@ -94,7 +98,7 @@ pub(crate) fn later(py: Python<'_>, array: Arr, mask: Arr) -> PyResult<Option<Bo
         return Ok(None);
     };
     // SAFETY: one of the elements.
-    let fill = sync::look(py, one, |address| unsafe {
+    let fill = sync::look(py, one, dtype.size(), |address| unsafe {
         masks::element_at(address, dtype)
     })?;
     let Some((whole, slot)) = chosen_or(py, row, &values, fill, site)? else {
@@ -281,6 +285,21 @@ pub(crate) fn call<'py>(
     state::engine().repick(slot, row);
     drop(wholes(|wholes| wholes.insert(slot, whole.unbind())));
     Ok(Some(Outcome::Done(out.clone())))
+}
+
+/// True for an empty vector of the array's dtype and a mask without any true value: there is nothing to put.
+pub(crate) fn puts_nothing(
+    py: Python<'_>,
+    array: Arr,
+    mask: Arr,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<bool> {
+    let empty = |value: Arr| value.shape() == [0] && value.dtype() == array.dtype();
+    let fits = mask.dtype() == Some(DType::Bool) && mask.has(NPY_ARRAY_C_CONTIGUOUS);
+    if !fits || !array.writeable() || !Arr::of(value).is_some_and(empty) {
+        return Ok(false);
+    }
+    Ok(truth::of(py, mask)?.is_some_and(|truth| truth.count == 0))
 }
 
 /// The slot of an array that may be written, if it is all that the mask of `like` picks.

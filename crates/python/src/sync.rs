@@ -24,11 +24,12 @@ pub(crate) fn read(py: Python<'_>, array: Arr) -> PyResult<()> {
     }
 }
 
-/// Computes the value of a slot and shows its address to `look`, wherever the value lies: it need not come to where the
-/// program sees it.
+/// Computes the value of a slot and shows the address of so many bytes of it to `look`, wherever they lie: they need not
+/// come to where the program sees them.
 pub(crate) fn look<T: Send>(
     py: Python<'_>,
     row: Row,
+    bytes: usize,
     look: impl Send + FnOnce(usize) -> T,
 ) -> PyResult<T> {
     let engine = state::engine();
@@ -36,7 +37,7 @@ pub(crate) fn look<T: Send>(
         let value = || engine.evaluate(row.slot);
         force(py, value, value)?;
     }
-    let seen = detached(py, || engine.look_into(row, look));
+    let seen = detached(py, || engine.look_into(row, bytes, look));
     seen.map_err(|e| error::to_python(py, &e))
 }
 

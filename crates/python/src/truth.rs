@@ -84,7 +84,7 @@ pub(crate) fn of(py: Python<'_>, mask: Arr) -> PyResult<Option<Truth>> {
     };
     let places = mask.len();
     // SAFETY: so many truth values.
-    let (count, first) = sync::look(py, row, |address| unsafe {
+    let (count, first) = sync::look(py, row, places, |address| unsafe {
         masks::count_at(address, places)
     })?;
     let mut truth = Truth {

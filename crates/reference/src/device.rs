@@ -1,8 +1,9 @@
 //! The interpreter as a device: host memory, one thread, everything done at once.
 
-use crate::eval;
+use crate::{eval, operations};
 use arrayloom_device::{
-    Abilities, Buf, Caps, Device, DeviceError, End, Event, HostMemory, Launch, Queue, host_pointer,
+    Abilities, Buf, Caps, Device, DeviceError, End, Event, ExtCall, HostMemory, Launch, Queue,
+    host_pointer,
 };
 use arrayloom_ir::Kernel;
 
@@ -69,6 +70,14 @@ impl Device for Reference {
 
     fn poll(&self, _event: Event, _block: bool) -> Result<bool, DeviceError> {
         Ok(true)
+    }
+
+    fn ext(&self, _queue: Queue, call: &ExtCall<'_>) -> Result<(), DeviceError> {
+        if let Some(what) = operations::lacks(call) {
+            return Err(DeviceError::Unsupported { device: NAME, what });
+        }
+        operations::run(call);
+        Ok(())
     }
 
     fn host_ptr(&self, buf: Buf) -> Option<*mut u8> {

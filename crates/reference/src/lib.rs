@@ -10,6 +10,7 @@ mod eval;
 mod fold;
 mod memory;
 mod mutant;
+mod operations;
 mod scalar;
 mod sim;
 mod value;

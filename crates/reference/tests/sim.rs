@@ -5,6 +5,7 @@
 use arrayloom_device::conform::{self, Group, Options, Outcome, run_group, run_group_with};
 use arrayloom_device::{Device as _, DeviceError, End, Queue, Staged};
 use arrayloom_reference::{Order, Reference, Sim, SimConfig};
+use arrayloom_types::DType;
 use std::sync::Arc;
 
 fn open(config: SimConfig) -> Sim {
@@ -14,6 +15,17 @@ fn open(config: SimConfig) -> Sim {
 mod any_order {
     use super::{Reference, SimConfig, conform, open};
     conform::suite!(open(SimConfig::default()), Reference::new());
+}
+
+#[test]
+fn products_and_sorts_are_right() {
+    let device = open(SimConfig::default());
+    let dtypes = [DType::Bool, DType::I32, DType::F16, DType::F64, DType::C64];
+    let results = conform::products(&device, &dtypes);
+    let sorts = conform::sorts(&device, &[DType::I8, DType::F16, DType::C64]);
+    for case in results.iter().chain(&sorts) {
+        assert_eq!(case.outcome, Outcome::Native, "{case:?}");
+    }
 }
 
 #[test]

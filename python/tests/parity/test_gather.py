@@ -177,6 +177,40 @@ def test_what_is_picked_is_what_was_there(xp):
     report(failures)
 
 
+@pytest.mark.parametrize("dtype", "?hfdD")
+@pytest.mark.parametrize("size", [60, 90_000])
+def test_masks_that_pick_nothing(xp_default, dtype, size):
+    def body(m):
+        a = m.array(np.resize(ordinary(dtype, 60), size)).reshape(3, -1)
+        none, all_ = a != a, a == a
+        results = [a[none], a[none] + a[none], a[none].sum()]
+        a[none] = a[none]
+        a[none] = np.empty(0, dtype)
+        a[none] = np.empty(0, "u1")
+        a[none] = 1 / (a[none] - a[none])
+        a[none, ...] = np.empty(0, dtype)
+        results.append(a.copy())
+        frozen = a.view()
+        frozen.flags.writeable = False
+        for target, mask, value in [
+            (a, all_, np.empty(0, dtype)),
+            (a, all_, a[none]),
+            (a, none, np.empty(3, dtype)),
+            (a, none, np.empty((0, 2), dtype)),
+            (frozen, none, np.empty(0, dtype)),
+        ]:
+            try:
+                target[mask] = value
+                results.append("set")
+            except (ValueError, IndexError, TypeError) as error:
+                results.append(f"{type(error).__name__}: {error}")
+        return *results, a
+
+    failures = []
+    check(failures, size, body, xp_default)
+    report(failures)
+
+
 @pytest.mark.parametrize("size", [1000, 20_000, 300_000])
 def test_large(xp_default, size):
     def body(m):

@@ -2,7 +2,7 @@
 
 use super::session::{Session, View};
 use super::{Staged, lock};
-use crate::{Arg, DeviceError, ExtCall, Queue, Residency as _, Tensor};
+use crate::{Arg, DeviceError, ExtCall, Queue, Tensor};
 use arrayloom_types::Layout;
 
 /// A tensor whose memory a session has, and its place there.
@@ -26,8 +26,6 @@ impl Staged {
             Err(error) => stats.fell_back(error.to_string()),
         }
         lock(&self.stats).add(stats);
-        // What the program sees comes at once, and no copy of it stays: nobody tells when the program writes there.
-        self.settle(true)?;
         done
     }
 

@@ -58,8 +58,7 @@ impl Residency for Staged {
         Ok(())
     }
 
-    fn holds_newer(&self, address: u64, bytes: u64) -> bool {
-        self.store()
-            .holds_newer(address, address.saturating_add(bytes))
+    fn holds(&self, address: u64, bytes: u64) -> bool {
+        self.store().holds(address, address.saturating_add(bytes))
     }
 }

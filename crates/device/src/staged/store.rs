@@ -82,15 +82,27 @@ impl Region {
         device: &dyn Device,
         stats: &mut StagedStats,
     ) -> Result<(), DeviceError> {
+        self.fetch_part((self.low, self.high()), device, stats)
+    }
+
+    /// Brings what it shares with a range to the host, if the device has newer bytes. It is on the host if that is all of it.
+    fn fetch_part(
+        &mut self,
+        (low, high): (u64, u64),
+        device: &dyn Device,
+        stats: &mut StagedStats,
+    ) -> Result<(), DeviceError> {
         let Some(spot) = self.spot.filter(|_| self.is_newer()) else {
             return Ok(());
         };
-        let from = End::Dev(spot.buf(), spot.offset() + self.phase());
-        device.copy(Queue(0), End::Host(pointer(self.low)), from, self.bytes)?;
+        let (low, high) = (low.max(self.low), high.min(self.high()));
+        let from = spot.offset() + self.phase() + (low - self.low);
+        let from = End::Dev(spot.buf(), from);
+        device.copy(Queue(0), End::Host(pointer(low)), from, high - low)?;
         finish(device)?;
-        self.on_host = true;
+        self.on_host = high - low == self.bytes;
         stats.downloads += 1;
-        stats.download_bytes += self.bytes;
+        stats.download_bytes += high - low;
         Ok(())
     }
 }
@@ -176,7 +188,7 @@ impl Store {
         self.regions.insert(region.low, region);
     }
 
-    /// Brings every region of a range, and drops them unless they stay.
+    /// Brings the bytes of a range; regions that do not stay are brought as a whole and dropped.
     pub(super) fn bring(
         &mut self,
         (low, high): (u64, u64),
@@ -188,8 +200,12 @@ impl Store {
             let Some(region) = self.regions.get_mut(&key) else {
                 continue;
             };
+            if stays {
+                region.fetch_part((low, high), device, stats)?;
+                continue;
+            }
             region.fetch(device, stats)?;
-            if !stays && let Some(region) = self.regions.remove(&key) {
+            if let Some(region) = self.regions.remove(&key) {
                 drop_copy(&region, memory);
             }
         }
@@ -259,10 +275,10 @@ impl Store {
         Ok(true)
     }
 
-    /// True if the device has newer bytes of some region of the range.
-    pub(super) fn holds_newer(&self, low: u64, high: u64) -> bool {
+    /// True if the device has bytes of some region of the range.
+    pub(super) fn holds(&self, low: u64, high: u64) -> bool {
         let keys = self.within(low, high);
-        keys.iter().any(|key| self.regions[key].is_newer())
+        keys.iter().any(|key| self.regions[key].on_device)
     }
 }
 

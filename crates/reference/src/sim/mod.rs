@@ -7,15 +7,16 @@
 mod memory;
 mod queues;
 
-use crate::eval;
+use crate::{eval, operations};
 use arrayloom_device::{
-    Abilities, Arg, Buf, Caps, Device, DeviceError, End, Event, Launch, Queue, host_pointer,
+    Abilities, Arg, Buf, Caps, Device, DeviceError, End, Event, ExtCall, Launch, Queue,
+    host_pointer,
 };
 use arrayloom_ir::{Form, Kernel, Output, Prim};
 use arrayloom_memory::{HostPages, MemInfo, Staging};
 use arrayloom_types::Scalar;
 use memory::Memory;
-use queues::{Queues, Shared, Task, Work};
+use queues::{Operation, Queues, Shared, Task, Work};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, MutexGuard};
 
@@ -276,6 +277,21 @@ impl Device for Sim {
             reduces: launch.reduces.to_vec(),
         };
         queues.push(queue.0, Task::Run(Box::new(work)));
+        Ok(())
+    }
+
+    fn ext(&self, queue: Queue, call: &ExtCall<'_>) -> Result<(), DeviceError> {
+        if let Some(what) = operations::lacks(call) {
+            return Err(unsupported(what));
+        }
+        let operation = Operation {
+            name: call.name.to_owned(),
+            outs: call.outs.to_vec(),
+            ins: call.ins.to_vec(),
+            attrs: call.attrs.to_vec(),
+        };
+        self.queues()
+            .push(queue.0, Task::Operate(Box::new(operation)));
         Ok(())
     }
 

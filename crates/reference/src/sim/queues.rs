@@ -4,8 +4,8 @@
 
 use super::Order;
 use super::memory::{self, Memory};
-use crate::eval;
-use arrayloom_device::{Arg, Buf, Event, Launch, Queue, ReduceArgs};
+use crate::{eval, operations};
+use arrayloom_device::{Arg, Buf, Event, ExtCall, Launch, Queue, ReduceArgs, Tensor};
 use arrayloom_ir::Kernel;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,6 +22,8 @@ pub(super) enum Task {
     Move((Buf, u64), (Buf, u64), usize),
     /// A kernel.
     Run(Box<Work>),
+    /// An operation that is no kernel.
+    Operate(Box<Operation>),
     /// An event passes.
     Record(u64),
     /// Nothing goes on before this event.
@@ -35,6 +37,14 @@ pub(super) struct Work {
     pub(super) outs: Vec<Arg>,
     pub(super) ins: Vec<Arg>,
     pub(super) reduces: Vec<Option<ReduceArgs>>,
+}
+
+/// A copy of a call.
+pub(super) struct Operation {
+    pub(super) name: String,
+    pub(super) outs: Vec<Tensor>,
+    pub(super) ins: Vec<Tensor>,
+    pub(super) attrs: Vec<u8>,
 }
 
 /// All queues, and the memory that their tasks work on.
@@ -212,6 +222,21 @@ impl Queues {
                 open.write(to.0, to.1, &copy);
             }
             Task::Run(work) => self.compute(&work)?,
+            Task::Operate(operation) => {
+                let open = self.memory.open().ok_or(refused)?;
+                let there = |tensor: &Tensor| Tensor {
+                    buf: Buf(open.address(tensor.buf)),
+                    layout: tensor.layout.clone(),
+                };
+                let outs: Vec<Tensor> = operation.outs.iter().map(there).collect();
+                let ins: Vec<Tensor> = operation.ins.iter().map(there).collect();
+                operations::run(&ExtCall {
+                    name: &operation.name,
+                    outs: &outs,
+                    ins: &ins,
+                    attrs: &operation.attrs,
+                });
+            }
         }
         Ok(())
     }
