@@ -6,7 +6,7 @@
 // (0). Machine code of the true compiler is taken, and its kernels do nothing. Everything is checked that a driver takes on trust: misuse counts as a fault, and tests want none.
 //
 // One library has the functions of all: those of products and transforms are in `vendor.cpp`. `fake` and `fake_fail` steer it; `FAKE_CUDA_DELAY` does
-// where there is no handle to call them by. With `FAKE_CUDA_IDLE` kernels do nothing and there is memory enough: what is left is the host's part.
+// where there is no handle to call them by. With `FAKE_CUDA_IDLE` kernels and libraries do nothing and there is memory enough: what is left is the host's part.
 
 #include <cstdio>
 #include <cstdlib>

@@ -9,7 +9,9 @@ struct Blas { int device, math = -1; Stream *stream = nullptr; u64 place = 0, by
 static std::set<Blas *> blases;
 
 // The work of a library in a stream: results are computed when the stream comes to it.
-static void later(Stream *stream, std::function<void()> work) { put(stream, {std::move(work), nullptr, nullptr, 0}); }
+static void later(Stream *stream, std::function<void()> work) {
+    put(stream, {settings["idle"] ? std::function<void()>([] {}) : std::move(work), nullptr, nullptr, 0});
+}
 
 // What a library lends is written, so that nobody else relies on it.
 static void used(u64 place, u64 bytes) {
