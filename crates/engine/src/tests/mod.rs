@@ -9,6 +9,7 @@ mod journal;
 mod ladder;
 mod lend;
 mod naive;
+mod operate;
 mod period;
 mod picked;
 mod put_off;
