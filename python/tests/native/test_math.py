@@ -4,12 +4,11 @@ The suite runs with NumPy's functions (``conftest.py``), so these tests start pr
 """
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support import process
 
 _TESTS = Path(__file__).parent.parent
 
@@ -18,22 +17,13 @@ pytestmark = pytest.mark.usefixtures("real_laziness")
 
 def run(code, **environment):
     """What `code` prints in a process with the own functions, and these variables."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore::ImportWarning", "-c", code],
-        env={
-            **os.environ,
-            "ARRAYLOOM_MATH": "own",
-            "ARRAYLOOM_MIN_BYTES": "0",
-            "PYTHONPATH": os.pathsep.join([str(_TESTS), os.environ.get("PYTHONPATH", "")]),
-            **environment,
-        },
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
+    environ = {
+        "ARRAYLOOM_MATH": "own",
+        "ARRAYLOOM_MIN_BYTES": "0",
+        "PYTHONPATH": os.pathsep.join([str(_TESTS), os.environ.get("PYTHONPATH", "")]),
+        "PYTHONWARNINGS": "ignore::ImportWarning",
+    }
+    return process.output(code, timeout=600, env=environ | environment)
 
 
 def test_double_precision_is_within_one_ulp():
@@ -207,13 +197,7 @@ def test_warnings_are_those_of_numpy():
 
 
 def test_a_choice_that_makes_no_sense_is_named():
-    done = subprocess.run(
-        [sys.executable, "-c", "import arrayloom"],
-        env={**os.environ, "ARRAYLOOM_MATH": "both"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = process.run("import arrayloom", env={"ARRAYLOOM_MATH": "both"})
     assert "numpy, own" in done.stderr.strip().splitlines()[-1]
 
 

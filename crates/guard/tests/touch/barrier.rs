@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use arrayloom_guard::State;
 
-use crate::world::{FAIL, PANIC, World, block_from, world};
+use crate::world::{FAIL, PANIC, World, world};
 
 #[test]
 fn the_write_barrier_runs_exactly_once_for_each_protection() {
@@ -96,7 +96,8 @@ fn a_failed_evaluation_gives_nan_and_a_report() {
 
 #[cfg(debug_assertions)]
 mod illegal {
-    use super::{World, block_from, world};
+    use super::{World, world};
+    use crate::world::block_from;
 
     fn caught(step: impl Fn(&World)) {
         let w = world();
