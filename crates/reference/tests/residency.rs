@@ -91,6 +91,35 @@ fn values_that_are_made_of_parts_stay_on_the_device() {
 }
 
 #[test]
+fn a_part_that_is_brought_leaves_the_rest_on_the_device() {
+    let staged = staged();
+    residency(&staged).start(Box::new(|_, _| Use::Private));
+    let [a, b] = [(); 2].map(|()| staged.alloc(BYTES).unwrap());
+    write(&staged, a, 7);
+    write(&staged, b, 0);
+    copy(&staged, a, (b, 0), COUNT);
+    residency(&staged).settle(true).unwrap();
+    residency(&staged).bring(b.0 + 8 * 5, 16).unwrap();
+    let expected: Vec<i64> = (0..COUNT)
+        .map(|n| [0, 7][usize::from(n == 5 || n == 6)])
+        .collect();
+    assert_eq!(read(&staged, b), expected);
+    assert_eq!(staged.stats().download_bytes, 16);
+    // What is written next goes on from the copy there.
+    copy(&staged, a, (b, 0), 3);
+    residency(&staged).bring(b.0, BYTES).unwrap();
+    assert_eq!(read(&staged, b), [7; COUNT]);
+    assert_eq!(staged.stats().download_bytes, 16 + BYTES);
+    assert_eq!(copies(&staged), [1, 2]);
+    residency(&staged).bring(b.0 + 8, 8).unwrap();
+    assert_eq!(copies(&staged), [1, 2]);
+    for buf in [a, b] {
+        residency(&staged).forget(buf.0, BYTES);
+        staged.free(buf);
+    }
+}
+
+#[test]
 fn what_others_read_is_copied_again_once_they_wrote() {
     let staged = staged();
     let writes = Arc::new(AtomicU64::new(1));
