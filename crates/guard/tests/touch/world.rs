@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread;
 
-use arrayloom_guard::{Block, Guard, GuardConfig, Owner, Slot, State};
+use arrayloom_guard::{Block, Guard, GuardConfig, Owner, Slot};
 
 /// A tag that makes evaluation fail.
 pub(crate) const FAIL: u64 = u64::MAX;
@@ -21,8 +21,8 @@ pub(crate) struct Counting {
     pub(crate) barrier_fails: AtomicBool,
     pub(crate) rearms: AtomicU64,
     pub(crate) slow: AtomicBool,
-    /// Evaluation ends when its value has been taken back.
-    pub(crate) lingers: AtomicBool,
+    /// The next value is seen and taken back before its evaluation ends.
+    pub(crate) takes_back: AtomicBool,
 }
 
 impl Owner for Counting {
@@ -38,8 +38,9 @@ impl Owner for Counting {
             return Err(());
         }
         guard.computed(slot, block_from(guard, guard.nbytes(slot), first));
-        while self.lingers.load(SeqCst) && guard.state(slot) != State::Lazy {
-            thread::yield_now();
+        if self.takes_back.swap(false, SeqCst) {
+            assert_eq!(element(guard, slot, 0), first);
+            guard.pool().put(guard.reclaim(slot).unwrap());
         }
         Ok(())
     }
@@ -71,6 +72,12 @@ pub(crate) fn block_from(guard: &Guard, nbytes: usize, first: u64) -> Block {
         unsafe { place.write(value.to_ne_bytes()) };
     }
     block
+}
+
+fn element(guard: &Guard, slot: Slot, index: usize) -> u64 {
+    let place = guard.addr(slot).wrapping_add(index * 8);
+    // SAFETY: within the slot; the guard makes the page appear.
+    u64::from_ne_bytes(unsafe { place.cast::<[u8; 8]>().read_volatile() })
 }
 
 pub(crate) struct World {
@@ -105,9 +112,7 @@ impl World {
     }
 
     pub(crate) fn read(&self, slot: Slot, index: usize) -> u64 {
-        let place = self.guard.addr(slot).wrapping_add(index * 8);
-        // SAFETY: within the slot; the guard makes the page appear.
-        u64::from_ne_bytes(unsafe { place.cast::<[u8; 8]>().read_volatile() })
+        element(self.guard, slot, index)
     }
 
     pub(crate) fn write(&self, slot: Slot, index: usize, value: u64) {
