@@ -69,11 +69,12 @@ impl Engine {
         outs: &[SlotView],
         run: impl FnOnce(&[Tensor], &[Tensor]) -> Result<(), DeviceError>,
     ) -> Result<(), EngineError> {
-        let tensors = |operands: &[SlotView], writes: bool| -> Result<Vec<Tensor>, EngineError> {
-            let find = |operand| self.with_room(|| self.tensor(operand, writes));
-            operands.iter().map(find).collect()
+        let find = |operands: &[SlotView], writes: bool| -> Result<Vec<Tensor>, EngineError> {
+            let tensors = operands.iter().map(|operand| self.tensor(operand, writes));
+            tensors.collect()
         };
-        let (ins, outs) = (tensors(ins, false)?, tensors(outs, true)?);
+        // All at once: what makes room for one may move another.
+        let (ins, outs) = self.with_room(|| Ok((find(ins, false)?, find(outs, true)?)))?;
         Ok(run(&ins, &outs)?)
     }
 

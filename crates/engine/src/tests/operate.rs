@@ -102,6 +102,28 @@ fn what_the_device_refuses_leaves_all_as_it_was() {
 }
 
 #[test]
+fn an_operand_that_makes_room_for_the_result_is_read_where_it_went() {
+    let (w, _turn) = guarded();
+    let (slots, live) = (w.engine.slots_in_use(), w.live_bytes());
+    let plain = w.ready(DType::F64, &[1024], &[VALUES; 256].concat());
+    let twice = w.lazy(DType::F64, &[1024]);
+    w.map("add", &twice, &[read(&plain), read(&plain)]).unwrap();
+    w.engine.flush().unwrap();
+    w.engine.release(plain.slot);
+    let out = w.lazy(DType::F64, &[1024]);
+    w.engine.set_memory_limit(w.engine.restart_peak() + 4096);
+    let done = w.engine.operate(&[view(&twice)], &[view(&out)], turn);
+    assert!(w.engine.pool().spilled().0 > 0);
+    w.engine.set_memory_limit(u64::MAX);
+    assert!(done.unwrap());
+    assert_eq!(w.floats(&out)[..4], TURNED);
+    assert_eq!(w.floats(&twice)[1020..], DOUBLED);
+    drop_all(w, &[&twice, &out]);
+    assert_eq!(w.engine.slots_in_use(), slots);
+    assert_eq!(w.live_bytes(), live);
+}
+
+#[test]
 fn every_failing_allocation_and_kernel_can_be_tried_again() {
     let (w, _turn) = guarded();
     let (slots, live) = (w.engine.slots_in_use(), w.live_bytes());
