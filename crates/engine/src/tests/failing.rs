@@ -51,10 +51,7 @@ fn every_failure_can_be_tried_again() {
     for what in ["run", "alloc"] {
         for at in 0..20 {
             let arrays = program(w, &source);
-            let counter = match what {
-                "run" => &w.device.runs_left,
-                _ => &w.engine.allocations_left,
-            };
+            let counter = w.left(what == "run");
             counter.store(at, Ordering::Relaxed);
             let first = w.engine.flush();
             counter.store(i64::MAX, Ordering::Relaxed);

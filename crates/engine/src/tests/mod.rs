@@ -163,6 +163,23 @@ impl World {
         World::start(settings, vec![Arc::new(Reference::new())])
     }
 
+    /// How many kernels, or else allocations, go well before one fails.
+    fn left(&self, kernels: bool) -> &AtomicI64 {
+        if kernels {
+            &self.device.runs_left
+        } else {
+            &self.engine.allocations_left
+        }
+    }
+
+    /// The program drops these arrays, and the list runs.
+    fn drop_all(&self, arrays: &[&Array]) {
+        for array in arrays {
+            self.engine.release(array.slot);
+        }
+        self.engine.flush().unwrap();
+    }
+
     /// Bytes in use.
     fn live_bytes(&self) -> usize {
         self.engine.stats().pool.unwrap().live_bytes

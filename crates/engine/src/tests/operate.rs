@@ -43,12 +43,6 @@ fn doubled(w: &World) -> (Array, Array) {
     (plain, twice)
 }
 
-fn drop_all(w: &World, arrays: &[&Array]) {
-    for array in arrays {
-        w.engine.release(array.slot);
-    }
-}
-
 #[test]
 fn operands_are_computed_and_results_need_no_touch() {
     let (w, _turn) = guarded();
@@ -61,7 +55,7 @@ fn operands_are_computed_and_results_need_no_touch() {
     w.map("add", &sum, &[read(&out), read(&twice)]).unwrap();
     assert_eq!(w.floats(&sum), [10.0; 4]);
     assert_eq!(w.floats(&out), TURNED);
-    drop_all(w, &[&plain, &twice, &out, &sum]);
+    w.drop_all(&[&plain, &twice, &out, &sum]);
     assert_eq!(w.engine.slots_in_use(), slots);
 }
 
@@ -76,7 +70,7 @@ fn what_is_recorded_before_reads_what_was_there_before() {
     assert!(w.engine.operate(&operands, &operands, turn).unwrap());
     assert_eq!(w.floats(&before), DOUBLED.map(|v| -v));
     assert_eq!(w.floats(&twice), TURNED);
-    drop_all(w, &[&plain, &twice, &before]);
+    w.drop_all(&[&plain, &twice, &before]);
 }
 
 #[test]
@@ -96,7 +90,7 @@ fn what_the_device_refuses_leaves_all_as_it_was() {
         assert!(!w.engine.operate(&[view(&twice)], &outs, refuse).unwrap());
         assert_eq!(w.floats(&twice), DOUBLED);
     }
-    drop_all(w, &[&plain, &twice, &out]);
+    w.drop_all(&[&plain, &twice, &out]);
     assert_eq!(w.engine.slots_in_use(), slots);
     assert_eq!(w.live_bytes(), live);
 }
@@ -118,7 +112,7 @@ fn an_operand_that_makes_room_for_the_result_is_read_where_it_went() {
     assert!(done.unwrap());
     assert_eq!(w.floats(&out)[..4], TURNED);
     assert_eq!(w.floats(&twice)[1020..], DOUBLED);
-    drop_all(w, &[&twice, &out]);
+    w.drop_all(&[&twice, &out]);
     assert_eq!(w.engine.slots_in_use(), slots);
     assert_eq!(w.live_bytes(), live);
 }
@@ -135,11 +129,7 @@ fn every_failing_allocation_and_kernel_can_be_tried_again() {
                 let out = w.lazy(DType::F64, &[4]);
                 let ins = [view(&twice)];
                 let outs = [view(if in_place { &twice } else { &out })];
-                let left = if kernels {
-                    &w.device.runs_left
-                } else {
-                    &w.engine.allocations_left
-                };
+                let left = w.left(kernels);
                 left.store(at, Ordering::Relaxed);
                 let done = w.engine.operate(&ins, &outs, turn);
                 let unused = left.swap(i64::MAX, Ordering::Relaxed) > 0;
@@ -149,7 +139,7 @@ fn every_failing_allocation_and_kernel_can_be_tried_again() {
                 let result = if in_place { &twice } else { &out };
                 assert_eq!(w.floats(result), TURNED, "{kernels} {in_place} {at}");
                 assert_eq!(w.floats(&plain), VALUES);
-                drop_all(w, &[&plain, &twice, &out]);
+                w.drop_all(&[&plain, &twice, &out]);
                 assert_eq!(w.engine.slots_in_use(), slots);
                 assert_eq!(w.live_bytes(), live);
                 if unused {

@@ -74,13 +74,6 @@ fn row(array: &Array) -> Row {
     }
 }
 
-fn drop_all(w: &World, arrays: &[&Array]) {
-    for array in arrays {
-        w.engine.release(array.slot);
-    }
-    w.engine.flush().unwrap();
-}
-
 /// Whether the whole of picked elements can be computed with; nothing is recorded.
 fn has_whole(w: &World, slot: SlotId) -> bool {
     let picked = w.engine.read_whole(slot);
@@ -105,7 +98,7 @@ fn unchanged_elements_come_from_their_origin_without_a_kernel() {
         kernels,
         "the whole was not needed"
     );
-    drop_all(w, &[&picked, &whole, &of.origin, &of.mask]);
+    w.drop_all(&[&picked, &whole, &of.origin, &of.mask]);
     assert_eq!(w.engine.slots_in_use(), slots);
     assert_eq!(w.live_bytes(), live);
 }
@@ -125,7 +118,7 @@ fn elements_with_a_whole_of_their_own_are_taken_from_it() {
     // Nobody but the engine needs the whole.
     w.engine.release(whole.slot);
     assert_eq!(w.floats(&picked), CHOSEN.map(|v| -v));
-    drop_all(w, &[&picked, &of.origin, &of.mask]);
+    w.drop_all(&[&picked, &of.origin, &of.mask]);
     assert_eq!(w.engine.slots_in_use(), slots);
     assert_eq!(w.live_bytes(), live);
 }
@@ -139,7 +132,7 @@ fn the_whole_of_unchanged_elements_is_lost_when_the_list_runs() {
     w.engine.flush().unwrap();
     assert!(!has_whole(w, picked.slot));
     assert_eq!(w.floats(&picked), CHOSEN);
-    drop_all(w, &[&picked, &whole, &of.origin, &of.mask]);
+    w.drop_all(&[&picked, &whole, &of.origin, &of.mask]);
 }
 
 #[test]
@@ -159,7 +152,7 @@ fn a_whole_that_is_about_to_be_read_is_computed_when_the_list_runs() {
         "elements come from their origin"
     );
     assert_eq!(w.floats(&picked), CHOSEN);
-    drop_all(w, &[&picked, &whole, &next, &of.origin, &of.mask]);
+    w.drop_all(&[&picked, &whole, &next, &of.origin, &of.mask]);
     assert_eq!(w.engine.slots_in_use(), slots);
     assert_eq!(w.live_bytes(), live);
 }
@@ -172,13 +165,13 @@ fn dropped_elements_leave_nothing() {
         let of = pair(w);
         let (picked, whole) = pick(w, &of, op);
         let kernels = w.engine.stats().kernels;
-        drop_all(w, &[&picked, &whole]);
+        w.drop_all(&[&picked, &whole]);
         assert_eq!(w.engine.stats().kernels, kernels, "nobody wants them");
         // Mask and origin may be written as before.
         w.engine.sync_write(of.origin.slot).unwrap();
         w.engine.sync_write(of.mask.slot).unwrap();
         w.write(&of.origin, &[0.0; 6]);
-        drop_all(w, &[&of.origin, &of.mask]);
+        w.drop_all(&[&of.origin, &of.mask]);
         assert_eq!(w.engine.slots_in_use(), slots);
         assert_eq!(w.live_bytes(), live);
     }
@@ -217,7 +210,7 @@ fn writes_of_every_kind_come_after_the_elements_have_been_taken() {
                 assert_eq!(w.floats(&picked), expected, "{op:?} {of_mask}");
                 let changed = w.bytes(if of_mask { &of.mask } else { &of.origin });
                 assert!(changed.iter().all(|&byte| byte == 0));
-                drop_all(w, &[&picked, &whole, &of.origin, &of.mask]);
+                w.drop_all(&[&picked, &whole, &of.origin, &of.mask]);
             }
         }
     }
@@ -236,7 +229,7 @@ fn a_touch_of_the_elements_takes_them() {
         w.write(&picked, &[7.0; 3]);
         assert_eq!(w.floats(&picked), [7.0; 3]);
         assert_eq!(w.floats(&of.origin), VALUES);
-        drop_all(w, &[&picked, &whole, &of.origin, &of.mask]);
+        w.drop_all(&[&picked, &whole, &of.origin, &of.mask]);
     }
 }
 
@@ -250,10 +243,10 @@ fn work_in_place_changes_the_whole() {
     w.map("multiply", &next, &[read(&whole), number(2.0)])
         .unwrap();
     w.engine.repick(picked.slot, row(&next));
-    drop_all(w, &[&whole, &next]);
+    w.drop_all(&[&whole, &next]);
     w.map("_copy", &of.origin, &[number(0.0)]).unwrap();
     assert_eq!(w.floats(&picked), CHOSEN.map(|v| 2.0 * v));
-    drop_all(w, &[&picked, &of.origin, &of.mask]);
+    w.drop_all(&[&picked, &of.origin, &of.mask]);
     assert_eq!(w.engine.slots_in_use(), slots);
     assert_eq!(w.live_bytes(), live);
 }
@@ -308,11 +301,7 @@ fn every_failing_allocation_and_kernel_leaves_the_elements() {
             loop {
                 let of = pair(w);
                 let (picked, whole) = pick(w, &of, op);
-                let left = if kernels {
-                    &w.device.runs_left
-                } else {
-                    &w.engine.allocations_left
-                };
+                let left = w.left(kernels);
                 left.store(at, Ordering::Relaxed);
                 let failed = w.engine.sync_read(picked.slot).is_err();
                 let unused = left.swap(i64::MAX, Ordering::Relaxed) > 0;
@@ -320,7 +309,7 @@ fn every_failing_allocation_and_kernel_leaves_the_elements() {
                 assert_eq!(w.floats(&picked), expected, "{op:?} {kernels} {at}");
                 assert_eq!(w.floats(&of.origin), VALUES);
                 w.engine.sync_write(of.origin.slot).unwrap();
-                drop_all(w, &[&picked, &whole, &of.origin, &of.mask]);
+                w.drop_all(&[&picked, &whole, &of.origin, &of.mask]);
                 assert_eq!(w.engine.slots_in_use(), slots);
                 assert_eq!(w.live_bytes(), live);
                 if unused {
@@ -357,7 +346,7 @@ fn elements_whose_mask_is_not_computed_are_not_picked_later() {
         take,
     });
     assert!(picked.is_none());
-    drop_all(w, &[&whole, &mask, &of.origin, &of.mask]);
+    w.drop_all(&[&whole, &mask, &of.origin, &of.mask]);
     assert_eq!(w.engine.slots_in_use(), slots);
 }
 
@@ -369,11 +358,7 @@ fn an_operation_whose_elements_cannot_be_taken_is_not_recorded() {
         let (picked, whole) = pick(w, &of, Some("negative"));
         let out = w.lazy(DType::F64, &[3]);
         let before = w.engine.pending_nodes();
-        let left = if kernels {
-            &w.device.runs_left
-        } else {
-            &w.engine.allocations_left
-        };
+        let left = w.left(kernels);
         left.store(0, Ordering::Relaxed);
         let node = map_node("negative", &out, &[read(&picked)], None);
         let refused = w.engine.compute(node.clone());
@@ -385,7 +370,7 @@ fn an_operation_whose_elements_cannot_be_taken_is_not_recorded() {
         }
         assert_eq!(w.floats(&out), CHOSEN, "{kernels}");
         assert!(kernels || refused.is_ok(), "memory is found again");
-        drop_all(w, &[&picked, &whole, &out, &of.origin, &of.mask]);
+        w.drop_all(&[&picked, &whole, &out, &of.origin, &of.mask]);
     }
 }
 
@@ -427,6 +412,6 @@ fn a_write_waits_for_elements_that_are_picked_while_it_waits() {
     let meanwhile: Vec<Array> = known.collect();
     assert_eq!(w.floats(&first), CHOSEN);
     assert_eq!(w.floats(&meanwhile[0]), CHOSEN);
-    drop_all(w, &[&first, &whole, &other, &next, &of.origin, &of.mask]);
-    drop_all(w, &meanwhile.iter().collect::<Vec<_>>());
+    w.drop_all(&[&first, &whole, &other, &next, &of.origin, &of.mask]);
+    w.drop_all(&meanwhile.iter().collect::<Vec<_>>());
 }
