@@ -292,7 +292,7 @@ impl Engine {
     }
 
     fn learns(&self) -> bool {
-        self.settings.learn && self.device.residency().is_none()
+        self.settings.learn && !self.copies_values()
     }
 
     /// True if nothing is recorded.

@@ -186,7 +186,7 @@ impl Engine {
 
     /// Gives a block back, with what the device keeps of it.
     pub(crate) fn put(&self, block: Block) {
-        if self.device.residency().is_none() {
+        if !self.copies_values() {
             self.pool().put(block);
             return;
         }
@@ -478,7 +478,7 @@ impl Engine {
         }
         let fresh = std::mem::take(&mut entry.fresh);
         // A device with memory of its own would send what it wrote back after each list.
-        let takes = fresh || self.device.residency().is_some();
+        let takes = fresh || self.copies_values();
         if entry.block.is_some() || !takes || entry.running {
             return false;
         }

@@ -37,7 +37,7 @@ impl Engine {
         let _turn = self.turns.take();
         for slot in slots_of(ins) {
             self.have_value(slot)?;
-            if self.device.residency().is_some() {
+            if self.copies_values() {
                 // So that a copy of it can stay until the program writes there.
                 self.arm(&mut self.table(), slot);
             }

@@ -26,8 +26,7 @@ impl Engine {
 
     /// The value at an address was computed, and may be on a device with memory of its own.
     pub fn is_elsewhere(&self, addr: usize) -> bool {
-        let apart = self.device.residency().is_some();
-        apart && matches!(self.look_at(addr), Some((_, State::Lazy, false)))
+        self.copies_values() && matches!(self.look_at(addr), Some((_, State::Lazy, false)))
     }
 
     /// The device has a copy of a block, which had better stay.

@@ -167,7 +167,7 @@ impl Engine {
     /// Takes what a kernel met, or notes that its device will tell later.
     fn expect_events(&self, batch: &mut Batch, group: &Group, met: Arc<[AtomicU8]>) {
         let told = |n: usize| batch.list[group.nodes[n] as usize].told;
-        if self.device.residency().is_some() {
+        if self.copies_values() {
             batch.late.push(Late {
                 met,
                 origin: Arc::clone(&group.origin),

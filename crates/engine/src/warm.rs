@@ -25,7 +25,7 @@ impl Engine {
     /// device has copies of it.
     pub(crate) fn keep_warm(&self) {
         let limit = self.pool().limit();
-        let free = limit.most() == u64::MAX && self.device.residency().is_none();
+        let free = limit.most() == u64::MAX && !self.copies_values();
         let most = if free { self.settings.warm_bytes } else { 0 };
         let cached = usize::try_from(limit.cached()).unwrap_or(usize::MAX);
         if let Some(guard) = self.guard() {
