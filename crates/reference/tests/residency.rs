@@ -64,6 +64,13 @@ fn copies(staged: &Staged) -> [u64; 2] {
     [stats.uploads, stats.downloads]
 }
 
+fn drop_all(staged: &Staged, bufs: &[Buf]) {
+    for &buf in bufs {
+        residency(staged).forget(buf.0, BYTES);
+        staged.free(buf);
+    }
+}
+
 #[test]
 fn values_that_are_made_of_parts_stay_on_the_device() {
     let staged = staged();
@@ -84,10 +91,7 @@ fn values_that_are_made_of_parts_stay_on_the_device() {
     residency(&staged).bring(c.0, BYTES).unwrap();
     assert_eq!(read(&staged, c), [7; COUNT]);
     assert_eq!(copies(&staged), [1, 1]);
-    for buf in [a, b, c] {
-        residency(&staged).forget(buf.0, BYTES);
-        staged.free(buf);
-    }
+    drop_all(&staged, &[a, b, c]);
 }
 
 #[test]
@@ -113,10 +117,7 @@ fn a_part_that_is_brought_leaves_the_rest_on_the_device() {
     assert_eq!(copies(&staged), [1, 2]);
     residency(&staged).bring(b.0 + 8, 8).unwrap();
     assert_eq!(copies(&staged), [1, 2]);
-    for buf in [a, b] {
-        residency(&staged).forget(buf.0, BYTES);
-        staged.free(buf);
-    }
+    drop_all(&staged, &[a, b]);
 }
 
 #[test]

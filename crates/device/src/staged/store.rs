@@ -68,7 +68,7 @@ impl Region {
     }
 
     /// The device has newer bytes than the host.
-    pub(super) fn is_newer(&self) -> bool {
+    fn is_newer(&self) -> bool {
         self.on_device && !self.on_host
     }
 
