@@ -23,8 +23,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// One place in so many must be picked: work is done on all of them. On a device with memory of its own that is always less
-/// than bringing all values here.
+/// One place in so many must be picked: work is done on all of them. Not so on a device with memory of its own, from which
+/// all values would come here to be picked.
 const SPARSE: usize = 4;
 
 /// The wholes of picked elements, by the slots of these.

@@ -144,14 +144,15 @@ pub(crate) fn flush(py: Python<'_>) -> PyResult<()> {
 
 /// Runs `work` without the interpreter; where memory runs out Python frees what it can, and `again` goes
 /// on.
-pub(crate) fn force(
+pub(crate) fn force<T: Send>(
     py: Python<'_>,
-    work: impl Send + FnOnce() -> Result<(), EngineError>,
-    again: impl Send + FnOnce() -> Result<(), EngineError>,
-) -> PyResult<()> {
-    memory::with_relief(py, |py| detached(py, work), |py| detached(py, again))?;
+    work: impl Send + FnOnce() -> Result<T, EngineError>,
+    again: impl Send + FnOnce() -> Result<T, EngineError>,
+) -> PyResult<T> {
+    let done = memory::with_relief(py, |py| detached(py, work), |py| detached(py, again))?;
     picked::tidy();
-    site::warn_of_events(py)
+    site::warn_of_events(py)?;
+    Ok(done)
 }
 
 /// Runs `work` without the interpreter's lock. A device in Python works under it: waiting for the lock while
