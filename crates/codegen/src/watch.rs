@@ -22,10 +22,7 @@ impl Lowering<'_> {
         let mut draft = self.without_results(&all);
         let by_number = draft.code.iter().any(|i| i.prim == Prim::Gather);
         let outputs = &self.kernel.outputs;
-        let scatters = outputs
-            .iter()
-            .any(|o| matches!(o.form, ir::Form::Scatter { .. }));
-        let first = scatters || by_number || !self.results_apart(&all);
+        let first = self.kernel.scatters() || by_number || !self.results_apart(&all);
         let mut folds = Vec::new();
         for (output, slot) in outputs.iter().zip(1 + draft.code.len()..) {
             let (ir::Form::Reduce { op, .. } | ir::Form::Scan { op, .. }) = output.form else {

@@ -11,7 +11,7 @@ use crate::jit::{Jit, JitStats};
 use crate::pool::Pool;
 use crate::programs::Programs;
 use crate::run::{Env, run};
-use crate::scatter::{scatter, scatters};
+use crate::scatter::scatter;
 use crate::sweep::{is_whole, sweep};
 use crate::work;
 use arrayloom_device::{
@@ -207,7 +207,7 @@ impl Device for Cpu {
     }
 
     fn run(&self, _: Queue, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), DeviceError> {
-        let done = if scatters(kernel) {
+        let done = if kernel.scatters() {
             // SAFETY: whoever calls `Device::run` vouches for the addresses and overlaps of the launch.
             unsafe { scatter(kernel, launch, &|k, l| self.launch(k, l)) }
         } else {

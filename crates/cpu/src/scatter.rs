@@ -44,12 +44,6 @@ struct Scattered {
     places: Room,
 }
 
-/// True for a kernel with an output that goes by number.
-pub(crate) fn scatters(kernel: &Kernel) -> bool {
-    let mut forms = kernel.outputs.iter().map(|output| output.form);
-    forms.any(|form| matches!(form, Form::Scatter { .. }))
-}
-
 /// Runs such a kernel; `run` runs one without.
 ///
 /// # Safety
@@ -64,7 +58,10 @@ pub(crate) unsafe fn scatter(
     }
     let first_axis = |ins: &Ins| ins.prim == Prim::Iota && ins.a == 0;
     let together = launch.shape.is_empty()
-        || kernel.outputs.iter().any(|output| !by_number(output))
+        || kernel
+            .outputs
+            .iter()
+            .any(|output| !output.form.is_scatter())
         || kernel.code.iter().any(first_axis);
     let rows = launch.shape.first().copied().unwrap_or(1);
     let row: usize = launch.shape.iter().skip(1).product();
@@ -91,10 +88,6 @@ pub(crate) unsafe fn scatter(
         unsafe { piece(kernel, &part, run) }?;
     }
     Ok(())
-}
-
-fn by_number(output: &Output) -> bool {
-    matches!(output.form, Form::Scatter { .. })
 }
 
 /// Computes all values, then scatters.

@@ -107,6 +107,11 @@ pub enum Form {
 }
 
 impl Form {
+    /// True for an output whose points go to elements by number.
+    pub const fn is_scatter(self) -> bool {
+        matches!(self, Form::Scatter { .. })
+    }
+
     /// The extents of such an output over a domain of this shape: one on the axes that are folded away.
     pub fn extents(self, shape: &[usize]) -> Shape {
         let folded = match self {
@@ -191,10 +196,20 @@ impl Kernel {
         }
     }
 
-    /// True if it reads or writes elements by number: only the numbers say which.
+    /// The numbers of the inputs that it reads elements of by number: only the numbers say which.
+    pub fn tables(&self) -> impl Iterator<Item = usize> {
+        let gathers = self.code.iter().filter(|ins| ins.prim == Prim::Gather);
+        gathers.map(|ins| ins.b as usize)
+    }
+
+    /// True if it writes elements by number.
+    pub fn scatters(&self) -> bool {
+        self.outputs.iter().any(|output| output.form.is_scatter())
+    }
+
+    /// True if it reads or writes elements by number.
     pub fn goes_by_number(&self) -> bool {
-        let scatters = |output: &Output| matches!(output.form, Form::Scatter { .. });
-        self.code.iter().any(|ins| ins.prim == Prim::Gather) || self.outputs.iter().any(scatters)
+        self.tables().next().is_some() || self.scatters()
     }
 
     /// The dtype that output number `i` has in memory.

@@ -440,8 +440,7 @@ impl Device for Mutant {
             }
         }
         let silent = self.has(Fault::NoFlags) || changed.code.len() != kernel.code.len();
-        let scatters = |output: &Output| matches!(output.form, Form::Scatter { .. });
-        let backwards = self.has(Fault::FirstWins) && kernel.outputs.iter().any(scatters);
+        let backwards = self.has(Fault::FirstWins) && kernel.scatters();
         let mut ins = self.changed_inputs(launch, kernel);
         if backwards {
             ins = ins.iter().map(|arg| reversed(arg, &shape)).collect();

@@ -12,7 +12,7 @@ use arrayloom_device::{
     Abilities, Arg, Buf, Caps, Device, DeviceError, End, Event, ExtCall, Launch, Queue,
     host_pointer,
 };
-use arrayloom_ir::{Form, Kernel, Output, Prim};
+use arrayloom_ir::Kernel;
 use arrayloom_memory::{HostPages, MemInfo, Staging};
 use arrayloom_types::Scalar;
 use memory::Memory;
@@ -163,9 +163,7 @@ fn unsupported(what: impl Into<String>) -> DeviceError {
 /// Tells now what the interpreter would say of one point.
 fn try_one_point(kernel: &Kernel) -> Result<(), DeviceError> {
     arrayloom_ir::verify(kernel).map_err(|error| unsupported(error.to_string()))?;
-    let scatters = |output: &Output| matches!(output.form, Form::Scatter { .. });
-    if kernel.code.iter().any(|ins| ins.prim == Prim::Gather) || kernel.outputs.iter().any(scatters)
-    {
+    if kernel.goes_by_number() {
         return Ok(());
     }
     let zero = |&dtype| Arg::Scalar(Scalar::from_i64(dtype, 0));
