@@ -30,7 +30,7 @@ pub use host::{HostMemory, host_pointer, joined, points};
 pub use launch::{Arg, Buf, Launch, ReduceArgs, Rows, Stage, Sweep, rows_are_apart};
 pub use names::intern;
 pub use null::{Null, NullCounts};
-pub use optional::{ExtCall, Foreign, Imported, Residency, Tensor, Use, UseOf};
+pub use optional::{Contents, ExtCall, Foreign, Imported, Residency, Tensor, Use, UseOf};
 pub use staged::{Staged, StagedStats};
 
 use arrayloom_ir::Kernel;

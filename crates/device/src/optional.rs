@@ -81,6 +81,17 @@ pub enum Use {
     Shared,
 }
 
+/// What memory of the host holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// Values that somebody wrote.
+    Values,
+    /// Zeros.
+    Zeros,
+    /// Nothing that means anything yet.
+    Nothing,
+}
+
 /// Tells of an address and a number of bytes who uses them.
 pub type UseOf = dyn Fn(u64, u64) -> Use + Send + Sync;
 
@@ -91,8 +102,8 @@ pub trait Residency: Send + Sync {
     fn start(&self, use_of: Box<UseOf>);
 
     /// This memory belongs to one value: what kernels use of it is copied as a whole, so that all that they read and write
-    /// of it, piece by piece, stays. What a `blank` value holds means nothing yet. No effect on memory that is known.
-    fn begin(&self, address: u64, bytes: u64, blank: bool);
+    /// of it, piece by piece, stays. No effect on memory that is known.
+    fn begin(&self, address: u64, bytes: u64, contents: Contents);
 
     /// Somebody else will read these bytes: what the device has newer is there afterwards.
     ///

@@ -13,7 +13,7 @@ use crate::run::Batch;
 use crate::shadow::Shadow;
 use crate::table::{Entry, Home, Table};
 use crate::{Engine, EngineError};
-use arrayloom_device::{Arg, Buf, Launch, Queue};
+use arrayloom_device::{Arg, Buf, Contents, Launch, Queue};
 use arrayloom_fuse::Group;
 use arrayloom_guard::{Block, Pages as _};
 use arrayloom_ir::{Action, Kernel, Node, Operand, SlotId};
@@ -81,7 +81,7 @@ impl Engine {
             && covers(layout, entry.nbytes)
             && let Ok(block) = self.pool().get(shadow.nbytes, false)
         {
-            self.begin(address(&block).0, shadow.nbytes, true);
+            self.begin(address(&block).0, shadow.nbytes, Contents::Nothing);
             entry.block = Some(block);
             entry.shadow = Some(Box::new(shadow.clone()));
         }

@@ -2,7 +2,7 @@
 
 use crate::engine::lock;
 use crate::{Engine, EngineError};
-use arrayloom_device::Use;
+use arrayloom_device::{Contents, Use};
 use arrayloom_guard::{Block, Pages as _, State};
 use std::sync::Arc;
 
@@ -42,9 +42,9 @@ impl Engine {
     }
 
     /// A kernel is about to use a value of `nbytes` at an address.
-    pub(crate) fn begin(&self, address: u64, nbytes: usize, blank: bool) {
+    pub(crate) fn begin(&self, address: u64, nbytes: usize, contents: Contents) {
         if let Some(residency) = self.device.residency() {
-            residency.begin(address, nbytes as u64, blank);
+            residency.begin(address, nbytes as u64, contents);
         }
     }
 

@@ -9,7 +9,7 @@ use crate::stats::name_of;
 use crate::table::{Entry, Home, Leftover, Table, accesses, outs};
 use crate::wanted::Wanted;
 use crate::{Engine, EngineError};
-use arrayloom_device::{Arg, Buf, DeviceError, Launch, ReduceArgs};
+use arrayloom_device::{Arg, Buf, Contents, DeviceError, Launch, ReduceArgs};
 use arrayloom_fuse::{Cache, Fold, Fused, Group, Options, Pass, Slots, fuse, propagate};
 use arrayloom_guard::State;
 use arrayloom_ir::{FpFlags, Node, Operand, SlotId};
@@ -456,7 +456,7 @@ impl Engine {
         if let Some(block) = &entry.block {
             let nbytes = entry.shadow.as_ref().map_or(entry.nbytes, |s| s.nbytes);
             let address = block.ptr().expose_provenance() as u64;
-            self.begin(address, nbytes, false);
+            self.begin(address, nbytes, Contents::Values);
             return Ok(address);
         }
         match (entry.home, self.guard()) {
@@ -470,7 +470,7 @@ impl Engine {
                 }
                 let address = guard.addr(guarded).expose_provenance() as u64;
                 if !writes {
-                    self.begin(address, entry.nbytes, false);
+                    self.begin(address, entry.nbytes, Contents::Values);
                 }
                 return Ok(address);
             }
@@ -479,7 +479,12 @@ impl Engine {
         let block = self.block(entry.nbytes, entry.zeroed)?;
         let address = block.ptr().expose_provenance() as u64;
         // What is read before it is written has arbitrary bytes, but the same ones each time.
-        self.begin(address, entry.nbytes, writes && !entry.zeroed);
+        let contents = match (entry.zeroed, writes) {
+            (true, _) => Contents::Zeros,
+            (false, true) => Contents::Nothing,
+            (false, false) => Contents::Values,
+        };
+        self.begin(address, entry.nbytes, contents);
         entry.zeroed = false;
         entry.block = Some(block);
         Ok(address)

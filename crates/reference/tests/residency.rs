@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(unsafe_code, reason = "memory of the host is read and written")]
 
-use arrayloom_device::{Arg, Buf, Device as _, Launch, Queue, Residency, Staged, Use};
-use arrayloom_ir::Kernel;
+use arrayloom_device::{Arg, Buf, Contents, Device as _, Launch, Queue, Residency, Staged, Use};
+use arrayloom_ir::{Builder, Form, Ins, Kernel, Output, Prim, ScatterMode};
 use arrayloom_reference::{Reference, Sim, SimConfig};
 use arrayloom_types::DType;
 use std::sync::Arc;
@@ -59,6 +59,46 @@ fn copy(staged: &Staged, from: Buf, (to, first): (Buf, usize), count: usize) {
     staged.run(Queue(0), &kernel, &launch).unwrap();
 }
 
+/// Puts element `numbers[i] / 8` of `table` where `numbers[i]` says in `out`.
+fn move_by_number(staged: &Staged, [numbers, table, out]: [Buf; 3]) {
+    let mut b = Builder::new();
+    let at = b.input(0, DType::I64);
+    let value = b.push(Ins {
+        prim: Prim::Gather,
+        dtype: DType::I64,
+        a: at.0,
+        b: 1,
+        c: 0,
+        bits: 0,
+    });
+    let form = Form::Scatter {
+        mode: ScatterMode::Set,
+        at: at.0,
+    };
+    let kernel = Kernel {
+        code: b.finish(),
+        inputs: vec![DType::I64; 2],
+        outputs: vec![Output {
+            value: value.0,
+            form,
+        }],
+        rank: 1,
+    };
+    let view = |buf, step: isize| Arg::View {
+        buf,
+        offset: 0,
+        strides: [step].as_slice().into(),
+    };
+    let launch = Launch {
+        shape: &[COUNT / 2],
+        outs: &[view(out, 0)],
+        ins: &[view(numbers, 8), view(table, 0)],
+        reduces: &[None],
+        flags: None,
+    };
+    staged.run(Queue(0), &kernel, &launch).unwrap();
+}
+
 fn copies(staged: &Staged) -> [u64; 2] {
     let stats = staged.stats();
     [stats.uploads, stats.downloads]
@@ -77,9 +117,9 @@ fn values_that_are_made_of_parts_stay_on_the_device() {
     residency(&staged).start(Box::new(|_, _| Use::Private));
     let [a, b, c] = [(); 3].map(|()| staged.alloc(BYTES).unwrap());
     write(&staged, a, 7);
-    residency(&staged).begin(a.0, BYTES, false);
+    residency(&staged).begin(a.0, BYTES, Contents::Values);
     for blank in [b, c] {
-        residency(&staged).begin(blank.0, BYTES, true);
+        residency(&staged).begin(blank.0, BYTES, Contents::Nothing);
     }
     copy(&staged, a, (b, 0), COUNT / 2);
     copy(&staged, a, (b, COUNT / 2), COUNT / 2);
@@ -117,6 +157,69 @@ fn a_part_that_is_brought_leaves_the_rest_on_the_device() {
     assert_eq!(copies(&staged), [1, 2]);
     residency(&staged).bring(b.0 + 8, 8).unwrap();
     assert_eq!(copies(&staged), [1, 2]);
+    drop_all(&staged, &[a, b]);
+}
+
+#[test]
+fn elements_are_found_by_number_where_the_device_has_the_whole_value() {
+    for (known, of_out) in [
+        (true, Use::Private),
+        (true, Use::Shared),
+        (false, Use::Private),
+    ] {
+        let staged = staged();
+        let [numbers, table, out] = [(); 3].map(|()| staged.alloc(BYTES).unwrap());
+        let at_out = out.0;
+        residency(&staged).start(Box::new(
+            move |at, _| {
+                if at == at_out { of_out } else { Use::Private }
+            },
+        ));
+        for number in 0..COUNT {
+            let second = (number * 2 * 8) as u64;
+            // SAFETY: the block is that of this test, and no kernel runs.
+            unsafe { element(&staged, numbers, number).write(second.to_ne_bytes()) };
+        }
+        write(&staged, table, 7);
+        write(&staged, out, 1);
+        if known {
+            residency(&staged).begin(table.0, BYTES, Contents::Values);
+            residency(&staged).begin(out.0, BYTES, Contents::Values);
+        }
+        move_by_number(&staged, [numbers, table, out]);
+        let stats = staged.stats();
+        assert_eq!([stats.native > 0, stats.fallbacks == 0], [known; 2]);
+        let brought = u64::from(known && of_out == Use::Shared);
+        assert_eq!(copies(&staged), if known { [3, brought] } else { [0, 0] });
+        residency(&staged).bring(out.0, BYTES).unwrap();
+        let expected: Vec<i64> = (0..COUNT).map(|n| [7, 1][n % 2]).collect();
+        assert_eq!(read(&staged, out), expected);
+        drop_all(&staged, &[numbers, table, out]);
+    }
+}
+
+#[test]
+fn zeros_are_written_there_until_somebody_writes_here() {
+    let staged = staged();
+    residency(&staged).start(Box::new(|_, _| Use::Private));
+    let [a, b] = [(); 2].map(|()| staged.alloc(BYTES).unwrap());
+    for block in [a, b] {
+        write(&staged, block, 0);
+        residency(&staged).begin(block.0, BYTES, Contents::Zeros);
+    }
+    copy(&staged, a, (b, 3), 8);
+    residency(&staged).bring(b.0, BYTES).unwrap();
+    assert_eq!(read(&staged, b), [0; COUNT]);
+    assert_eq!(copies(&staged), [0, 1]);
+    residency(&staged).bring(a.0, BYTES).unwrap();
+    residency(&staged).forget(a.0, BYTES);
+    write(&staged, a, 7);
+    copy(&staged, a, (b, 3), 8);
+    residency(&staged).bring(b.0, BYTES).unwrap();
+    let expected: Vec<i64> = (0..COUNT)
+        .map(|n| [0, 7][usize::from((3..11).contains(&n))])
+        .collect();
+    assert_eq!(read(&staged, b), expected);
     drop_all(&staged, &[a, b]);
 }
 
@@ -160,7 +263,7 @@ fn a_value_that_is_large_for_the_device_is_copied_by_parts() {
     let [a, b] = [(); 2].map(|()| staged.alloc(BYTES).unwrap());
     write(&staged, a, 7);
     staged.set_limit(BYTES);
-    residency(&staged).begin(a.0, BYTES, false);
+    residency(&staged).begin(a.0, BYTES, Contents::Values);
     copy(&staged, a, (b, 0), 8);
     assert_eq!(staged.stats().upload_bytes, 64);
 }

@@ -115,7 +115,11 @@ def test_a_device_without_memory_leaves_everything_to_the_cpu():
     assert all("not enough memory of the device" in why for why in stats["reasons"])
 
 
-def test_a_table_on_the_device_comes_before_the_cpu_looks_into_it():
-    found, stats, _, _ = run("sim", "table,5000,0")
+@pytest.mark.parametrize("limit", [0, 200_000])
+def test_a_table_that_is_large_for_the_device_comes_before_the_cpu_looks_into_it(limit):
+    found, stats, _, _ = run("sim", "table,5000,0", limit)
     assert found == run("cpu", "table,5000,0")[0]
-    assert any("Gather" in why for why in stats["reasons"])
+    # More than an eighth of the limit does not go there as a whole.
+    large = bool(limit)
+    assert any("a table in the memory of the host" in why for why in stats["reasons"]) == large
+    assert (stats["fallbacks"] > 0) == large

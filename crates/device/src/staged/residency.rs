@@ -2,7 +2,7 @@
 
 use super::store::Region;
 use super::{Staged, StagedStats, lock};
-use crate::{DeviceError, Residency, Use, UseOf};
+use crate::{Contents, DeviceError, Residency, Use, UseOf};
 
 /// Values are copied as a whole if they are at most the limit of the device's memory over this.
 const WHOLE: u64 = 8;
@@ -22,13 +22,13 @@ impl Residency for Staged {
         self.use_of.get_or_init(|| use_of);
     }
 
-    fn begin(&self, address: u64, bytes: u64, blank: bool) {
+    fn begin(&self, address: u64, bytes: u64, contents: Contents) {
         // Where memory is scarce, what kernels do not use would take the place of what they do.
         let limit = self.memory.limit().most();
         if self.keeps() && bytes <= limit / WHOLE {
             let seen = self.use_of(address, bytes);
             let range = (address, address.saturating_add(bytes));
-            self.store().begin(range, seen, blank);
+            self.store().begin(range, seen, contents);
         }
     }
 

@@ -3,7 +3,7 @@
 use super::store::{Of, Region, Store};
 use super::{Staged, StagedStats, finish, pointer};
 use crate::{Arg, Buf, Device, DeviceError, End, Launch, Queue, Use, joined};
-use arrayloom_ir::Kernel;
+use arrayloom_ir::{Builder, Form, Kernel, Output};
 use arrayloom_types::{DType, Strides};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -128,18 +128,26 @@ impl<'a> Session<'a> {
         let region = &mut self.regions[view.region];
         region.spot = Some(spot);
         if !fresh && !region.on_device && region.on_host {
-            let from = End::Host(pointer(region.low));
-            let to = End::Dev(spot.buf(), spot.offset() + phase);
-            self.device.copy(Queue(0), to, from, region.bytes)?;
-            region.on_device = true;
-            self.stats.uploads += 1;
-            self.stats.upload_bytes += region.bytes;
+            self.send(view.region, End::Dev(spot.buf(), spot.offset() + phase))?;
         }
         Ok(Arg::View {
             buf: spot.buf(),
             offset: view.offset + by(spot.offset() + phase, 0),
             strides: view.strides.clone(),
         })
+    }
+
+    /// Copies a region to the device; zeros are written there.
+    fn send(&mut self, number: usize, to: End) -> Result<(), DeviceError> {
+        let region = &mut self.regions[number];
+        if !(region.zeros && fill_zeros(self.device, to, region.bytes)?) {
+            let from = End::Host(pointer(region.low));
+            self.device.copy(Queue(0), to, from, region.bytes)?;
+            self.stats.uploads += 1;
+            self.stats.upload_bytes += region.bytes;
+        }
+        region.on_device = true;
+        Ok(())
     }
 
     /// The view as the host sees it, with the newest bytes unless `fresh`.
@@ -169,6 +177,7 @@ impl<'a> Session<'a> {
         let region = &mut self.regions[view.region];
         region.on_device = on_device || shared;
         region.on_host = !on_device || shared;
+        region.zeros = false;
     }
 
     /// True when the view covers its whole region.
@@ -182,6 +191,25 @@ impl<'a> Session<'a> {
         once && bytes == self.regions[view.region].bytes
     }
 
+    /// True if the view's region is all memory of one value.
+    pub(super) fn is_whole(&self, view: &View) -> bool {
+        self.regions[view.region].of == Of::Value
+    }
+
+    /// True where nobody looks at a region before he asks.
+    fn is_private(&self, region: &Region) -> bool {
+        self.staged.use_of(region.low, region.bytes) == Use::Private
+    }
+
+    /// Brings all of the view's region to the user's memory, if something of it was written on the device; not yet,
+    /// where nobody looks before he asks.
+    pub(super) fn bring_all_back(&mut self, view: &View) -> Result<(), DeviceError> {
+        if self.is_private(&self.regions[view.region]) {
+            return Ok(());
+        }
+        self.fetch(view.region)
+    }
+
     /// Brings what was written on the device to the elements of `view` in the user's memory, and to no
     /// byte between them; not yet, where nobody looks before he asks.
     pub(super) fn bring_back(
@@ -191,8 +219,7 @@ impl<'a> Session<'a> {
         dtype: DType,
     ) -> Result<(), DeviceError> {
         let region = &self.regions[view.region];
-        let private = || self.staged.use_of(region.low, region.bytes) == Use::Private;
-        if region.on_host || private() {
+        if region.on_host || self.is_private(region) {
             return Ok(());
         }
         if self.covers(view, shape, dtype) {
@@ -231,6 +258,45 @@ impl<'a> Session<'a> {
 /// Bytes from `from` to `to`.
 fn by(to: u64, from: u64) -> isize {
     isize::try_from(to.wrapping_sub(from).cast_signed()).unwrap_or(0)
+}
+
+/// Writes zeros to memory of the device. False if it has no kernel for that.
+fn fill_zeros(device: &dyn Device, to: End, bytes: u64) -> Result<bool, DeviceError> {
+    let End::Dev(buf, offset) = to else {
+        return Ok(false);
+    };
+    let wide = [(DType::U64, 8), (DType::U32, 4), (DType::U16, 2)];
+    let fits = |size| (bytes | offset).is_multiple_of(size);
+    let (dtype, size) = wide
+        .into_iter()
+        .find(|(_, size)| fits(*size))
+        .unwrap_or((DType::U8, 1));
+    let mut code = Builder::new();
+    let zero = code.constant(dtype, 0.0);
+    let kernel = Kernel {
+        code: code.finish(),
+        inputs: Vec::new(),
+        outputs: vec![Output {
+            value: zero.0,
+            form: Form::Store,
+        }],
+        rank: 1,
+    };
+    let launch = Launch {
+        shape: &[usize::try_from(bytes / size).unwrap_or(usize::MAX)],
+        outs: &[Arg::View {
+            buf,
+            offset: by(offset, 0),
+            strides: [by(size, 0)].as_slice().into(),
+        }],
+        ins: &[],
+        reduces: &[None],
+        flags: None,
+    };
+    match device.run(Queue(0), &kernel, &launch) {
+        Err(DeviceError::Unsupported { .. }) => Ok(false),
+        other => other.map(|()| true),
+    }
 }
 
 /// Copies elements on the host.

@@ -2,7 +2,7 @@
 
 use super::memory::{DeviceMemory, Spot};
 use super::{StagedStats, finish, pointer};
-use crate::{Device, DeviceError, End, Queue, Use};
+use crate::{Contents, Device, DeviceError, End, Queue, Use};
 use std::collections::BTreeMap;
 
 /// Bytes in front of a region on the device, so that elements are aligned there as they are here.
@@ -27,6 +27,8 @@ pub(super) struct Region {
     pub(super) spot: Option<Spot>,
     pub(super) on_host: bool,
     pub(super) on_device: bool,
+    /// The host has zeros: they need not be copied.
+    pub(super) zeros: bool,
     pub(super) of: Of,
     /// Who used the memory of the host when the copy was made.
     pub(super) seen: Use,
@@ -43,6 +45,7 @@ impl Region {
             spot: None,
             on_host: true,
             on_device: false,
+            zeros: false,
             of: Of::Views,
             seen: Use::Shared,
             used: 0,
@@ -157,6 +160,7 @@ impl Store {
                 found = Some(Region {
                     spot: None,
                     on_device: false,
+                    zeros: false,
                     seen,
                     ..region
                 });
@@ -170,12 +174,13 @@ impl Store {
     }
 
     /// Notes where a value lies, unless something is known of its memory.
-    pub(super) fn begin(&mut self, (low, high): (u64, u64), seen: Use, blank: bool) {
+    pub(super) fn begin(&mut self, (low, high): (u64, u64), seen: Use, contents: Contents) {
         if self.within(low, high).is_empty() {
             self.keep(Region {
                 of: Of::Value,
                 seen,
-                on_host: !blank,
+                on_host: contents != Contents::Nothing,
+                zeros: contents == Contents::Zeros,
                 ..Region::of_host((low, high))
             });
         }

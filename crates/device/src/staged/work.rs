@@ -200,7 +200,7 @@ impl<'a> Work<'a> {
     fn on_device(&mut self, call: &Call<'_>) -> Result<(), DeviceError> {
         let caps = self.device.caps();
         let mut lacks = caps.abilities.lacks(call.kernel);
-        if !caps.unified && call.kernel.goes_by_number() {
+        if !caps.unified && !self.has_all_of_tables(call) {
             lacks = Some("a table in the memory of the host".to_owned());
         }
         if let Some(what) = lacks {
@@ -221,6 +221,19 @@ impl<'a> Work<'a> {
         }
         self.session.is_late();
         Ok(())
+    }
+
+    /// True if all that the call may read or write by number goes to the device with it: only then are values known as
+    /// wholes.
+    fn has_all_of_tables(&self, call: &Call<'_>) -> bool {
+        let whole = |operand: &Operand| match operand {
+            Operand::View(view) => self.session.is_whole(view),
+            Operand::Plain(_) => false,
+        };
+        let mut tables = call.kernel.tables();
+        let outputs = call.kernel.outputs.iter().zip(&call.outs);
+        let mut scattered = outputs.filter(|(output, _)| output.form.is_scatter());
+        tables.all(|input| whole(&call.ins[input])) && scattered.all(|(_, out)| whole(out))
     }
 
     /// Runs a call on the host, because the device said no.
@@ -249,12 +262,12 @@ impl<'a> Work<'a> {
         let mut outs = Vec::with_capacity(call.outs.len());
         for (i, operand) in call.outs.iter().enumerate() {
             let fresh = match operand {
-                Operand::View(view) => {
+                Operand::View(view) if !call.kernel.outputs[i].form.is_scatter() => {
                     let shape = call.kernel.outputs[i].form.extents(shape);
                     let dtype = call.kernel.output_dtype(i);
                     self.session.covers(view, &shape, dtype)
                 }
-                Operand::Plain(_) => false,
+                _ => false,
             };
             outs.push(self.arg(operand, fresh, on_device)?);
         }
@@ -289,7 +302,12 @@ impl<'a> Work<'a> {
     /// Brings all results to the user's memory.
     fn bring_back(&mut self) -> Result<(), DeviceError> {
         for i in 0..self.launch.outs.len() {
-            if let Operand::View(view) = self.output(i) {
+            let Operand::View(view) = self.output(i) else {
+                continue;
+            };
+            if self.kernel.outputs[i].form.is_scatter() {
+                self.session.bring_all_back(&view)?;
+            } else {
                 let dtype = self.kernel.output_dtype(i);
                 self.session.bring_back(&view, &self.extents(i), dtype)?;
             }
