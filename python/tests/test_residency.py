@@ -102,8 +102,33 @@ report(step, 5)
     assert counted(program) == [0, 0]
 
 
+def test_what_masks_and_numbers_pick_stays_there():
+    program = """
+a = np.array(numpy.random.default_rng(1).random((300, 400)))
+b = np.array(numpy.random.default_rng(2).integers(0, 300, 500))
+def step():
+    z = a[a > 0.25]
+    for _ in range(3):
+        z = z * z + 0.01
+        z = z[z < 0.9]
+    rows, columns = np.nonzero(a > 0.5)
+    a[:, 0] = a[b, 7][:300] * 0.5 + a[a[:, 1] > -1.0][:, 3] * 0.5
+    (rows * columns + 1).min()
+    ext.flush()
+for _ in range(4): step()
+before = ext.stats()["backend"]
+for _ in range(5): step()
+after = ext.stats()["backend"]
+print(*((after[name] - before[name]) // 5 for name in ("upload_bytes", "download_bytes")), after["reasons"])
+"""
+    uploaded, downloaded, reasons = run(COUNTED + program).split(maxsplit=2)
+    assert (int(uploaded), reasons) == (0, "{}\n")
+    # Counts, first places, and highest numbers.
+    assert int(downloaded) < 30 * 8
+
+
 @pytest.mark.parametrize("bound", [0.4, -1, 2])
-def test_of_updates_by_masks_only_the_masks_come_back(bound):
+def test_of_updates_by_masks_only_counts_come_back(bound):
     # Some elements are below the bound, or none, or all.
     program = f"""
 a = np.array(numpy.random.default_rng(1).random((300, 400)))
@@ -119,9 +144,9 @@ after = ext.stats()["backend"]
 print(*((after[name] - before[name]) // 5 for name in ("upload_bytes", "download_bytes")))
 """
     uploaded, downloaded = map(int, run(COUNTED + program).split())
-    masks, elements = 3 * 300 * 400, 2 * 8
     assert uploaded == 0
-    assert masks <= downloaded <= masks + elements
+    # How many are true, the place of the first and the element there; and where masks differ.
+    assert downloaded <= 3 * 16 + 2 * 8 + 3 * 8
 
 
 def test_what_an_operation_reads_is_computed_and_what_it_writes_is_not_needed():
@@ -180,6 +205,8 @@ def write_two_masks(x, v):
     x[low] += 0.25
     x[~low] = x[~low] * 0.5 + x[~low]
 def write_from_other_mask(x, v): x[x > v] = x[:, ::-1][x > v]
+PLACES = numpy.array(draw.choices(range(-40, 40), k=40))
+def write_rows_by_number(x, v): x[:] = x[PLACES] + v
 def write_roll(x, v): x[:] = numpy.roll(x, 3, axis=1) + v
 WRITES = [f for name, f in sorted(globals().items()) if name.startswith("write_")]
 def read_sum(x, y): return (x * 2 + y).sum()
@@ -190,6 +217,16 @@ def read_order(x, y): return numpy.argsort(x, axis=1, kind="stable").T
 def read_sorted(x, y): return numpy.sort(x, axis=0) * 2
 def read_masked(x, y): return x[y > 0.5]
 def read_masked_sum(x, y): return (x[y > 0.5] * 2 + y[y > 0.5]).sum()
+def read_shrinking(x, y):
+    z = x[y > 0.3]
+    z = z[z < 0.7]
+    return z[z > 0.1] * 2
+def read_rows(x, y): return x[y[:, 0] > 0.5]
+def read_steps_masked(x, y): return x[:, ::2][y[:, ::2] > 0.5]
+def read_places(x, y): return numpy.stack(numpy.nonzero(x > y))
+def read_flat_places(x, y): return numpy.flatnonzero(x[1:] < y[1:])
+def read_taken(x, y): return x.take((y * 1999).astype(int) % 2000)
+def read_by_two_numbers(x, y): return x[(y[0] * 39).astype(int) % 40, PLACES.repeat(2)[:50]]
 def read_new(x, y): return numpy.where(x > y, x, -y)
 READS = [f for name, f in sorted(globals().items()) if name.startswith("read_")]
 held = []

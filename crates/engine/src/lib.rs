@@ -10,6 +10,7 @@
 
 mod alone;
 mod boxes;
+mod compress;
 mod count;
 mod engine;
 mod error;

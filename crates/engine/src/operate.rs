@@ -35,6 +35,16 @@ impl Engine {
         run: impl FnOnce(&[Tensor], &[Tensor]) -> Result<(), DeviceError>,
     ) -> Result<bool, EngineError> {
         let _turn = self.turns.take();
+        self.operate_held(ins, outs, run)
+    }
+
+    /// As [`Engine::operate`], for a caller who has the turn.
+    pub(crate) fn operate_held(
+        &self,
+        ins: &[SlotView],
+        outs: &[SlotView],
+        run: impl FnOnce(&[Tensor], &[Tensor]) -> Result<(), DeviceError>,
+    ) -> Result<bool, EngineError> {
         for slot in slots_of(ins) {
             self.have_value(slot)?;
             if self.copies_values() {
@@ -79,7 +89,7 @@ impl Engine {
     }
 
     /// Where an operand is now.
-    fn tensor(&self, operand: &SlotView, writes: bool) -> Result<Tensor, EngineError> {
+    pub(crate) fn tensor(&self, operand: &SlotView, writes: bool) -> Result<Tensor, EngineError> {
         let mut base = operand.base;
         if let Some(slot) = operand.slot {
             if let Some(entry) = self.table().get_mut(slot) {

@@ -10,6 +10,7 @@
 
 use crate::table::{Leftover, Table};
 use crate::{Engine, EngineError, NewSlot};
+use arrayloom_guard::Block;
 use arrayloom_ir::{Node, SlotId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -273,17 +274,11 @@ impl Engine {
         {
             return Ok(false);
         }
-        let values = self.address_of(values, picked.places * picked.size)?;
-        let mask = self.address_of(picked.mask, picked.places)?;
         let room = self.block(picked.count * picked.size, false)?;
-        (picked.take)(&Taking {
-            values,
-            mask,
-            out: room.ptr().expose_provenance(),
-            places: picked.places,
-            count: picked.count,
-            size: picked.size,
-        });
+        if let Err(error) = self.take_to(&room, values, &picked) {
+            self.put(room);
+            return Err(error);
+        }
         let mut table = self.table();
         if let Some(entry) = table.get_mut(slot) {
             entry.block = Some(room);
@@ -298,6 +293,23 @@ impl Engine {
         drop(table);
         self.give_back(left);
         Ok(true)
+    }
+
+    /// Moves picked elements to a new block, where the values lie.
+    fn take_to(&self, room: &Block, values: Row, picked: &Picked) -> Result<(), EngineError> {
+        let Picked { mask, places, .. } = *picked;
+        if self.copies_values() {
+            return self.compress_to(room, [values, mask], places, picked.size);
+        }
+        (picked.take)(&Taking {
+            values: self.address_of(values, places * picked.size)?,
+            mask: self.address_of(mask, places)?,
+            out: room.ptr().expose_provenance(),
+            places,
+            count: picked.count,
+            size: picked.size,
+        });
+        Ok(())
     }
 
     /// The program drops a slot: picked elements that nobody has wanted.
@@ -358,9 +370,13 @@ impl Engine {
                 }
             }
         }
-        let found = self.address_of(rows[0], bytes);
-        let found = found.and_then(|first| Ok([first, self.address_of(rows[1], bytes)?]));
-        let equal = found.map(same);
+        let equal = if self.copies_values() {
+            self.are_alike(rows, bytes)
+        } else {
+            let found = self.address_of(rows[0], bytes);
+            let found = found.and_then(|first| Ok([first, self.address_of(rows[1], bytes)?]));
+            found.map(same)
+        };
         let mut table = self.table();
         for row in rows {
             self.hand_back(&mut table, row.slot);

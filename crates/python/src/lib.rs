@@ -9,6 +9,7 @@ mod bridge;
 mod buffer;
 mod builtins;
 mod caller;
+mod compress;
 mod conform;
 mod conversions;
 mod copies;

@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "reads and fills the memory of arrays")]
 
 use crate::birth;
+use crate::compress;
 use crate::copies;
 use crate::map::{Outcome, leave};
 use crate::methods::Call;
@@ -36,6 +37,9 @@ pub(crate) fn get<'py>(a: &Bound<'py, PyAny>, key: &Bound<'py, PyAny>) -> PyResu
     if rank == array.ndim()
         && let Some(result) = picked::later(py, array, mask)?
     {
+        return Ok(Outcome::Done(result));
+    }
+    if let Some(result) = compress::get(py, array, mask)? {
         return Ok(Outcome::Done(result));
     }
     if !array.has(NPY_ARRAY_C_CONTIGUOUS) {
@@ -158,25 +162,37 @@ pub(crate) fn places<'py>(array: &Bound<'py, PyAny>) -> PyResult<Outcome<'py>> {
     let Some(mask) = Arr::of(&truth).filter(|mask| mask.len() > 0) else {
         leave!(Small)
     };
+    let all = match compress::places(py, mask)? {
+        Some(all) => all,
+        None => match places_here(py, mask)? {
+            Some(all) => all,
+            None => leave!(Small),
+        },
+    };
+    let column = |axis: usize| all.get_item((PyEllipsis::get(py), axis));
+    let columns = (0..rank).map(column).collect::<PyResult<Vec<_>>>()?;
+    Ok(Outcome::Done(PyTuple::new(py, columns)?.into_any()))
+}
+
+/// The places of the true ones of a contiguous mask, a row of indices each. `None` if there are none.
+fn places_here(py: Python<'_>, mask: Arr) -> PyResult<Option<Bound<'_, PyAny>>> {
     sync::read(py, mask)?;
     // SAFETY: a contiguous array of truth values, which have been computed.
     let values = unsafe { slices::elements::<u8>(mask, mask.len()) };
     let threads = parts::threads();
     let count = py.detach(|| bulk::count_true(values, threads));
     if count == 0 {
-        leave!(Small)
+        return Ok(None);
     }
-    let all = birth::fresh(py, DType::I64, &[count, rank])?;
+    let all = birth::fresh(py, DType::I64, &[count, mask.ndim()])?;
     let Some(out) = Arr::of(&all) else {
-        leave!(Delegated)
+        return Ok(None);
     };
     // SAFETY: a new array of as many indices as there are true values, times axes.
     let out = unsafe { slices::places::<i64>(out, out.len()) };
     let shape = mask.shape();
     py.detach(|| bulk::places(values, shape, out, threads));
-    let column = |axis: usize| all.get_item((PyEllipsis::get(py), axis));
-    let columns = (0..rank).map(column).collect::<PyResult<Vec<_>>>()?;
-    Ok(Outcome::Done(PyTuple::new(py, columns)?.into_any()))
+    Ok(Some(all))
 }
 
 /// `np.flatnonzero(array)`.

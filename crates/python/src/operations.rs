@@ -108,7 +108,7 @@ impl Factors {
 }
 
 /// An array as the engine sees it.
-fn view(array: Arr, dtype: DType) -> SlotView {
+pub(crate) fn view(array: Arr, dtype: DType) -> SlotView {
     let found = state::engine().slot_at(array.addr());
     let base = found.map_or(array.addr(), |(_, start)| start as usize);
     SlotView {
@@ -119,7 +119,7 @@ fn view(array: Arr, dtype: DType) -> SlotView {
 }
 
 /// A new array as the engine sees it.
-fn whole(born: &Born<'_>) -> SlotView {
+pub(crate) fn whole(born: &Born<'_>) -> SlotView {
     SlotView {
         slot: Some(born.slot),
         base: 0,

@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// One place in so many must be picked: work is done on all of them. Not so on a device with memory of its own, from which
-/// all values would come here to be picked.
+/// elements that were taken would come here to be put back.
 const SPARSE: usize = 4;
 
 /// The wholes of picked elements, by the slots of these.

@@ -83,10 +83,7 @@ pub(crate) fn of(py: Python<'_>, mask: Arr) -> PyResult<Option<Truth>> {
         return copied(py, mask);
     };
     let places = mask.len();
-    // SAFETY: so many truth values.
-    let (count, first) = sync::look(py, row, places, |address| unsafe {
-        masks::count_at(address, places)
-    })?;
+    let (count, first) = count_at(py, row, places)?;
     let mut truth = Truth {
         row,
         count,
@@ -103,6 +100,34 @@ pub(crate) fn of(py: Python<'_>, mask: Arr) -> PyResult<Option<Truth>> {
         }
     }
     Ok(Some(truth))
+}
+
+/// How many of so many truth values are true, and the place of the first; computes them. A device with memory of its own
+/// counts them there.
+fn count_at(py: Python<'_>, row: Row, places: usize) -> PyResult<(usize, Option<usize>)> {
+    let engine = state::engine();
+    if engine.copies_values() {
+        let count = || engine.count_true(row, places);
+        if let Some(counted) = sync::force(py, count, count)? {
+            return Ok(counted);
+        }
+    }
+    // SAFETY: so many truth values.
+    sync::look(py, row, places, |address| unsafe {
+        masks::count_at(address, places)
+    })
+}
+
+/// How many values of a contiguous mask are true; computes it.
+pub(crate) fn count(py: Python<'_>, mask: Arr) -> PyResult<usize> {
+    let places = mask.len();
+    if let Some(row) = view_of(mask).and_then(|view| view.row()) {
+        return Ok(count_at(py, row, places)?.0);
+    }
+    sync::read(py, mask)?;
+    // SAFETY: callers pass contiguous arrays of truth values, which have been computed.
+    let values = unsafe { slices::elements::<u8>(mask, places) };
+    Ok(bulk::count_true(values, parts::threads()))
 }
 
 /// Holds the first of two masks if they have the same values, such as those of an expression that stands in a line
