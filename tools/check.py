@@ -17,6 +17,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = sys.executable
+# Most tests use one core at a time.
+WORKERS = ("--numprocesses=2", "--dist=worksteal")
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def steps() -> Iterator[Step]:
     yield Step("rust examples", ("cargo", "test", "--quiet", "--doc"), "mend the example")
     yield Step(
         "pytest",
-        (PYTHON, "-m", "pytest", "-q", "--maxfail=20", "-m", "not slow"),
+        (PYTHON, "-m", "pytest", "-q", *WORKERS, "--maxfail=20", "-m", "not slow"),
         "after a change of Rust code, first pip install the package again",
     )
     # Shows what became slower; other work on the machine must not fail the checks.

@@ -15,7 +15,7 @@ import pytest
 import arrayloom as np
 
 # All functions of ours that NumPy has too.
-NAMES = [name for name in np.__all__ if getattr(np, name) is not getattr(numpy, name)]
+NAMES = [name for name in sorted(np.__all__) if getattr(np, name) is not getattr(numpy, name)]
 NAMES = [name for name in NAMES if name not in ("random", "ndarray")]
 # Those that draw from the one generator of old.
 DRAWN = ["choice", "normal", "permutation", "rand", "randint", "random", "shuffle", "uniform"]

@@ -249,7 +249,9 @@ class Later:
         return x
 
 
-@pytest.mark.parametrize("what", [later, one_by_one, stream_of, Later()], ids=repr)
+@pytest.mark.parametrize(
+    "what", [later, one_by_one, stream_of, Later()], ids=lambda f: getattr(f, "__name__", "object")
+)
 def test_work_after_the_call_is_refused(what):
     with pytest.raises(TypeError, match="nothing guards it"):
         b.numpy(what)

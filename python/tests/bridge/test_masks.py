@@ -51,7 +51,9 @@ def test_parts_keep_masks():
 
 
 @pytest.mark.parametrize("to", ["numpy", "arrayloom"])
-@pytest.mark.parametrize("wrap", [lambda x: [x], lambda x: [[x]], lambda x: ([x], [x])], ids=repr)
+@pytest.mark.parametrize(
+    "wrap", [lambda x: [x], lambda x: [[x]], lambda x: ([x], [x])], ids=["one", "nested", "two"]
+)
 def test_lists_of_masked_arrays(to, wrap):
     for x in (masked(), Holder()):
         with pytest.raises(TypeError, match="fill=VALUE"):
