@@ -46,10 +46,16 @@ impl Engine {
         run: impl FnOnce(&[Tensor], &[Tensor]) -> Result<(), DeviceError>,
     ) -> Result<bool, EngineError> {
         for slot in slots_of(ins) {
-            self.have_value(slot)?;
+            // What is recorded besides can wait for more.
+            if self.is_pending(slot) {
+                self.have_value(slot)?;
+            }
+            let mut table = self.table();
+            let entry = table.get(slot).ok_or_else(|| unknown(slot))?;
+            entry.check_there()?;
             if self.copies_values() {
                 // So that a copy of it can stay until the program writes there.
-                self.arm(&mut self.table(), slot);
+                self.arm(&mut table, slot);
             }
         }
         for slot in slots_of(outs) {
