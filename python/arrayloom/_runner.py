@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import Enum
 from types import CodeType, ModuleType, TracebackType
 
-from arrayloom import _hook
+from arrayloom import _exact_type, _hook
 
 __all__ = ["Kind", "Program", "run"]
 
@@ -29,7 +29,14 @@ _WATCHES = (
         for name in ("check", "draws", "outcome", "stand_in", "warned", "watch")
     ),
 )
-_HIDDEN = frozenset({__file__, _hook.__file__, *(os.path.join(_OWN, name) for name in _WATCHES)})
+_HIDDEN = frozenset(
+    {
+        __file__,
+        _exact_type.__file__,
+        _hook.__file__,
+        *(os.path.join(_OWN, name) for name in _WATCHES),
+    }
+)
 
 
 class Kind(Enum):
@@ -63,11 +70,13 @@ def run(program: Program) -> int:
     vars(module)["__builtins__"] = sys.modules["builtins"]
     vars(module)["__annotations__"] = {}
     sys.modules["__main__"] = module
+    _exact_type.install()
     try:
         compiled = _prepare(program, module)
         if compiled is None:
             code.interact(banner=None, local=vars(module), exitmsg="")
         else:
+            _exact_type.prepare(module, compiled)
             exec(compiled, vars(module))  # noqa: S102 - running the user's program is the point
     except _CannotStartError as error:
         sys.stderr.write(f"{sys.executable}: {error}\n")
@@ -93,12 +102,12 @@ def _prepare(program: Program, module: ModuleType) -> CodeType | None:
     _set_first_path("")
     if program.kind is Kind.CODE:
         sys.argv[0] = "-c"
-        return compile(program.target, "<string>", "exec", dont_inherit=True)
+        return _exact_type.code_of(program.target, "<string>")
     sys.argv[0] = "-"
     if sys.stdin.isatty():
         return None
     module.__file__ = "<stdin>"
-    return compile(sys.stdin.read(), "<stdin>", "exec", dont_inherit=True)
+    return _exact_type.code_of(sys.stdin.read(), "<stdin>")
 
 
 def _prepare_script(program: Program, module: ModuleType) -> CodeType:
@@ -117,7 +126,7 @@ def _prepare_script(program: Program, module: ModuleType) -> CodeType:
     module.__file__ = full
     module.__loader__ = importlib.machinery.SourceFileLoader("__main__", module.__file__)
     vars(module)["__cached__"] = None
-    return compile(source, full, "exec", dont_inherit=True)
+    return _exact_type.code_of(source, full)
 
 
 def _full_path(path: str) -> str:
@@ -144,7 +153,7 @@ def _prepare_module(program: Program, module: ModuleType) -> CodeType:
 def _module_code(name: str, missing: str, module: ModuleType) -> CodeType:
     """Code of the importable module `name`, or of the ``__main__`` of the package `name`."""
     if name == "__main__":
-        spec = importlib.machinery.PathFinder.find_spec(name, sys.path[:1])
+        spec = _exact_type.find_spec(name, sys.path[:1])
     else:
         try:
             spec = importlib.util.find_spec(name)
