@@ -207,7 +207,7 @@ def test_errors_and_exits_are_the_programs(run):
     import sys, threading, warnings, traceback
     import numpy as np
     a = np.ones((300, 300))
-    print(threading.active_count(), a[1:3].shape, sys.argv[1:])
+    print(threading.active_count(), np.LazyArray.__getitem__, sys.argv[1:])
     for k in (1000, 0):
         try:
             for _ in range(3):
