@@ -134,7 +134,8 @@ def find_spec(
     spec = PathFinder.find_spec(fullname, path, target)
     if spec is None or spec.origin is None or type(spec.loader) is not SourceFileLoader:
         return spec
-    if _hook.is_served(spec.origin) and os.access(spec.origin, os.R_OK):
+    users = _hook.is_served(spec.origin) and not _hook.is_installed(spec.origin)
+    if users and os.access(spec.origin, os.R_OK):
         code = _rewritten(spec.loader.get_data(spec.origin), spec.origin)
         spec.loader = _Loader(fullname, spec.origin, code) if code else spec.loader
     return spec

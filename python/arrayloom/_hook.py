@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import cast
 
-__all__ = ["install", "installed", "is_served", "uninstall"]
+__all__ = ["install", "installed", "is_installed", "is_served", "uninstall"]
 
 # Modules that hand arrays to compiled code which takes `numpy.ndarray` and no subclass, and those that assert this
 # type. They keep NumPy in any scope, and get plain arrays from its `asarray` (crates/python/src/conversions.rs, PLAIN).
@@ -89,9 +89,7 @@ class _Layer:
             return True
         if self.everyone:
             return not path.startswith(self._numpy)
-        if file.startswith("<") or any(mark in path for mark in _LIBRARY_MARKS):
-            return False
-        return not os.path.realpath(path).startswith(_STDLIB)
+        return not (file.startswith("<") or is_installed(path))
 
     def counterpart(self, name: str) -> ModuleType | None:
         """Find the replacement of NumPy's module `name`; None if that one stays NumPy's own."""
@@ -210,6 +208,13 @@ def uninstall() -> None:
 def installed() -> bool:
     """Whether the import layer is active."""
     return _State.layer is not None
+
+
+def is_installed(file: str) -> bool:
+    """Whether a file is of the standard library or of an installed package."""
+    path = os.path.abspath(file)
+    library = any(mark in path for mark in _LIBRARY_MARKS)
+    return library or os.path.realpath(path).startswith(_STDLIB)
 
 
 def is_served(file: str) -> bool:

@@ -118,6 +118,19 @@ def test_what_a_module_compiles_to_does_not_stay(run):
         assert run(files, under=under) == ("<class 'int'>\n", "", 0)
 
 
+def test_installed_packages_stay_as_they_were_compiled_in_any_scope(run):
+    program = """
+    import hypothesis
+    from arrayloom import _exact_type
+    found = ("statistics", None), ("core", hypothesis.__path__), ("helper", None)
+    print(*(type(_exact_type.find_spec(*each).loader).__name__ for each in found))
+    """
+    files = {"main.py": program, "helper.py": HELPER}
+    assert (
+        run(files, "--scope", "all", "main.py")[0] == "SourceFileLoader SourceFileLoader _Loader\n"
+    )
+
+
 def test_the_function_in_its_place_is_pickled():
     function = _exact_type._type_of
     assert pickle.loads(pickle.dumps(function)) is function
