@@ -14,8 +14,8 @@ output
     A dtype, or an array of the result's shape. Small integers, ``float16`` and ``float32`` are filtered in single
     precision, by linear filters in double precision if the output is ``float64``.
 axes
-    The axes to filter; all by default. Windows, weights, origins and modes have one entry for each, in this
-    order. (SciPy takes footprints and weights in the order of the array's axes.)
+    The axes to filter; all by default. Sizes, sigmas, origins and modes have one entry for each, in this order;
+    footprints, weights and structures have one axis for each, in the order of the array's axes, as SciPy's.
 sigma, size
     One number, one for each filtered axis, or numbers by the names of axes, as in ``sigma={"z": 1, "y": 2}``, for volumes
     that have names and objects with ``dims``. Axes that are not named have a sigma of 0, or a size of 1.

@@ -29,6 +29,7 @@ from arrayloom.filters._common import (
     as_output,
     filtered_axes,
     finish,
+    in_order,
     is_lazy,
     one_each,
     turned_origins,
@@ -95,12 +96,11 @@ class _Shape:
 
 def _shape(volume: Volume, structure: Any, origin: Any, border: Any, axes: Any) -> _Shape:
     count = len(filtered_axes(volume, axes))
-    mask = generate_binary_structure(count, 1) if structure is None else np.asarray(structure, bool)
-    if mask.ndim != count or not mask.size:
-        message = (
-            f"a structure of shape {mask.shape} for {count} filtered axes; "
-            "give as many axes, and none without extent"
-        )
+    mask = generate_binary_structure(count, 1)
+    if structure is not None:
+        mask = in_order("structure", np.asarray(structure, bool), volume, axes)
+    if not mask.size:
+        message = f"a structure of shape {mask.shape} has no points; give axes of one point or more"
         raise RuntimeError(message)
     origins = [index(o) for o in one_each("origin", origin, count)]
     if not isinstance(border, (int, np.integer, np.bool_)):

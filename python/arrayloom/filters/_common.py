@@ -95,22 +95,27 @@ def wanted_dtype(output: Output, default: DTypeLike) -> np.dtype[Any]:
     default = np.dtype(default)
     if output is None:
         return default
-    if type(output) in {list, tuple}:
-        message = f"output {output!r} is neither a dtype nor an array; give one of them"
-        raise RuntimeError(message)
-    dtype = output.dtype if isinstance(output, np.ndarray) else _dtype_of(output)
+    dtype = _dtype_of(output)
     if default.kind == "c" and dtype.kind != "c":
-        message = (
-            f"output must have complex dtype for {default}, and {dtype} has none; "
-            "filter the real and the imaginary part"
-        )
-        raise RuntimeError(message)
+        if isinstance(output, (np.ndarray, str)):
+            message = (
+                f"output must have complex dtype for {default}, and {dtype} has none; "
+                "filter the real and the imaginary part"
+            )
+            raise RuntimeError(message)
+        warn_caller("promoting specified output dtype to complex")
+        dtype = np.promote_types(dtype, np.complex64)
     return dtype.newbyteorder("=")
 
 
 def _dtype_of(output: Any) -> np.dtype[Any]:
-    """The dtype that `output` names; arrays of other kinds name none, since they would stay as they are."""
+    """The dtype that `output` has or names; arrays of other kinds name none, since they would stay as they are."""
+    if isinstance(output, np.ndarray):
+        return output.dtype
     kind = type(output)
+    if kind in {list, tuple}:
+        message = f"output {output!r} is neither a dtype nor an array; give one of them"
+        raise RuntimeError(message)
     try:
         if not hasattr(kind, "__array__") or issubclass(kind, np.generic):
             return np.dtype(output)
@@ -140,10 +145,8 @@ def precise(volume: Volume, output: Output) -> Volume:
     """`volume` in double precision where doubles are wanted of a dtype that is filtered in single precision."""
     if output is None or not np.can_cast(volume.dtype, np.complex64):
         return volume
-    wanted = wanted_dtype(output, volume.dtype)
-    if volume.dtype.kind == "c":
-        return volume.astype(np.complex128) if wanted.char == "D" else volume
-    return volume.astype(np.float64) if wanted.char in "dD" else volume
+    wide = _dtype_of(output).char in "dD"
+    return volume.astype(np.promote_types(volume.dtype, np.float64)) if wide else volume
 
 
 def as_output(volume: Volume, output: Output) -> Volume:
@@ -181,10 +184,11 @@ def filtered_axes(volume: Volume, axes: int | Sequence[int] | None) -> list[int]
     several = [index(axes)] if isinstance(axes, (int, np.integer)) else [index(a) for a in axes]
     for axis in several:
         if not -volume.ndim <= axis < volume.ndim:
-            raise np.exceptions.AxisError(axis, volume.ndim)
+            message = f"specified axis: {axis} is out of range for {volume.ndim} axes"
+            raise np.exceptions.AxisError(message)
     several = [a % volume.ndim for a in several]
     if len(set(several)) != len(several):
-        message = f"axes {several} must be unique"
+        message = f"axes must be unique, not {several}"
         raise ValueError(message)
     return several
 
@@ -195,7 +199,10 @@ def one_each(name: str, value: Any, count: int) -> list[Any]:
         return [value] * count
     values = list(value)
     if len(values) != count:
-        message = f"{name} has {len(values)} entries for {count} filtered axes"
+        message = (
+            f"{name} has {len(values)} entries for {count} filtered axes; "
+            "a sequence argument must have length equal to input rank, or to that of axes"
+        )
         raise RuntimeError(message)
     return values
 
@@ -297,7 +304,7 @@ def footprint_of(
     if footprint is not None:
         if size is not None:
             warn_caller("ignoring size because footprint is set")
-        return box_or_points(np.asarray(footprint, bool))
+        return box_or_points(in_order("footprint", np.asarray(footprint, bool), volume, axes))
     if size is None:
         message = "no footprint or filter size provided"
         raise RuntimeError(message)
@@ -361,9 +368,6 @@ def window_of(
 ) -> list[WindowAxis]:
     """The window along every axis of `volume`, at least one, for a footprint of `shape` on the filtered ones."""
     which = filtered_axes(volume, axes)
-    if len(shape) != len(which):
-        message = f"a footprint or weights of {len(shape)} axes for {len(which)} filtered axes; the numbers must be equal"
-        raise RuntimeError(message)
     full = [(1, 0, "reflect", 0.0)] * max(volume.ndim, 1)
     border = real_number(cval)
     rows = zip(
@@ -378,8 +382,20 @@ def window_of(
     return full
 
 
+def in_order(name: str, values: NDArray[Any], volume: Volume, axes: Any) -> NDArray[Any]:
+    """A footprint, weights or a structure, which come in the order of the array's axes, in the order of `axes`."""
+    which = filtered_axes(volume, axes)
+    if values.ndim != len(which):
+        message = (
+            f"{name}.ndim ({values.ndim}) must match len(axes) ({len(which)}): "
+            f"give a {name} with an axis for each one that is filtered"
+        )
+        raise RuntimeError(message)
+    return values if axes is None else values.transpose(np.argsort(np.argsort(which)))
+
+
 def spread_mask(values: NDArray[Any], volume: Volume, axes: Any) -> NDArray[Any]:
-    """A footprint with an axis for every axis of `volume`."""
+    """A footprint whose axes are in the order of `axes`, with an axis for every axis of `volume`."""
     if axes is None:
         return values
     which = filtered_axes(volume, axes)

@@ -26,6 +26,7 @@ from arrayloom.filters._common import (
     filtered_axes,
     finish,
     float_of,
+    in_order,
     linear_of,
     modes_of,
     one_each,
@@ -164,7 +165,7 @@ def mean_filter(
     if size is not None:
         warn_caller("ignoring size because footprint is set")
     volume = _for_means(as_volume(input), output, set(), mode, cval)
-    mask = np.asarray(footprint, bool)
+    mask = in_order("footprint", np.asarray(footprint, bool), volume, axes)
     weights = mask / max(mask.sum(), 1)
     result = weighted_sums(
         volume, weights, mode, cval, origin, axes, wanted_dtype(output, linear_of(volume.dtype))
@@ -214,18 +215,42 @@ def correlate(
     >>> correlate([1.0, 2.0, 4.0], [-1, 0, 1]).tolist()
     [1.0, 3.0, 2.0]
     """
-    volume = precise(as_volume(input), output)
-    values = _weights(weights)
+    return _weighted(
+        input, weights, output, mode, cval, origin, axes, memory_limit, devices, mirrored=False
+    )
+
+
+def _weighted(
+    x: Input,
+    weights: ArrayLike,
+    output: Output,
+    mode: Modes,
+    cval: complex,
+    origin: Integers,
+    axes: Any,
+    limit: Limit,
+    devices: Devices,
+    *,
+    mirrored: bool,
+) -> Result:
+    """Sums of the voxels of a window times `weights`, which are conjugated, or times the `mirrored` ones, which are not."""
+    volume = precise(as_volume(x), output)
+    values = in_order("weights", _weights(weights), volume, axes)
+    if mirrored:
+        origin = turned_origins(origin, values.shape)
+        values = np.flip(values)
+    else:
+        values = values.conj()
     dtype = wanted_dtype(output, _weighted_dtype(volume, values))
 
     def sums(values: NDArray[Any], dtype: np.dtype[Any]) -> Volume:
         return weighted_sums(volume, values, mode, cval, origin, axes, dtype)
 
     if values.dtype.kind == "c":
-        result = complex_sums(volume, values.conj(), dtype, sums)
+        result = complex_sums(volume, values, dtype, sums)
     else:
         result = sums(values, dtype)
-    return finish(input, result, output, memory_limit, devices)
+    return finish(x, result, output, limit, devices)
 
 
 @kept
@@ -248,18 +273,8 @@ def convolve(
     >>> convolve([1.0, 2.0, 4.0], [1, 0, -1]).tolist()
     [1.0, 3.0, 2.0]
     """
-    values = _weights(weights).conj()
-    turned = turned_origins(origin, values.shape)
-    return correlate(
-        input,
-        np.flip(values),
-        output,
-        mode,
-        cval,
-        turned,
-        axes=axes,
-        memory_limit=memory_limit,
-        devices=devices,
+    return _weighted(
+        input, weights, output, mode, cval, origin, axes, memory_limit, devices, mirrored=True
     )
 
 

@@ -32,6 +32,7 @@ from arrayloom.filters._common import (
     finish,
     float_of,
     footprint_of,
+    in_order,
     native,
     one_each,
     rounded,
@@ -116,8 +117,10 @@ def _element(
         return _Element(points, None, mode, cval, origin, axes)
     if size is not None and footprint is not None:
         warn_caller("ignoring size because footprint is set")
-    heights = np.asarray(structure, np.float64)
-    mask = np.ones(heights.shape, bool) if footprint is None else np.asarray(footprint, bool)
+    heights = in_order("structure", np.asarray(structure, np.float64), volume, axes)
+    mask = np.ones(heights.shape, bool)
+    if footprint is not None:
+        mask = in_order("footprint", np.asarray(footprint, bool), volume, axes)
     if mask.shape != heights.shape or not mask.any():
         message = (
             f"a footprint of shape {mask.shape} for a structure of shape {heights.shape}; "
