@@ -54,16 +54,6 @@ const NUMBERS: [&str; 9] = [
     "items", "length", "parts", "rows", "row", "taps", "points", "read", "written",
 ];
 
-/// The numbers without sign that have so many bytes.
-pub(crate) fn unsigned(size: usize) -> DType {
-    match size {
-        1 => DType::U8,
-        2 => DType::U16,
-        4 => DType::U32,
-        _ => DType::U64,
-    }
-}
-
 /// The dtype of the arithmetic, if there is such a pass.
 fn work_of(pass: &FilterPass, call: &ExtCall<'_>) -> Option<DType> {
     let (voxels, result) = (
@@ -238,7 +228,11 @@ pub(crate) fn step(
         return Ok(made);
     }
     let bits = |dtype: DType| {
-        if keyed { unsigned(dtype.size()) } else { dtype }
+        if keyed {
+            DType::of_bytes(dtype.size())
+        } else {
+            dtype
+        }
     };
     let mut inputs: Vec<DType> = call.ins.iter().map(|t| t.layout.dtype).collect();
     inputs[0] = bits(inputs[0]);

@@ -107,16 +107,6 @@ fn keys(dtype: DType) -> &'static [Key] {
     }
 }
 
-/// The numbers without sign that have so many bytes.
-fn unsigned(bytes: usize) -> DType {
-    match bytes {
-        1 => DType::U8,
-        2 => DType::U16,
-        4 => DType::U32,
-        _ => DType::U64,
-    }
-}
-
 /// What is known of a sort.
 struct Sort<'a> {
     /// Which dtype is compared.
@@ -227,7 +217,7 @@ struct Words {
 impl Words {
     fn of(sort: &Sort<'_>, [from, to]: [&Tensor; 2], ties: Option<&Tensor>, places: bool) -> Words {
         let size = sort.dtype.real().size();
-        let word = unsigned(size);
+        let word = DType::of_bytes(size);
         let parted = |tensor: &Tensor, step: usize| {
             let Arg::View {
                 buf,
@@ -356,7 +346,7 @@ impl Lowering<'_> {
         let size = usize::from(sort.bytes());
         draft.operands[1] = Operand {
             memory: Memory::Scratch(0),
-            dtype: unsigned(size),
+            dtype: DType::of_bytes(size),
         };
         let mut dims = self.dims(&draft, &axes);
         let extents: Vec<usize> = dims.iter().map(|d| d.extent).collect();

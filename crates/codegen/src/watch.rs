@@ -7,7 +7,6 @@ use crate::entry::Form;
 use crate::lower::Step;
 use arrayloom_device::Arg;
 use arrayloom_ir as ir;
-use arrayloom_ir::Prim;
 
 /// The block of scratch with the words that conditions are told in.
 pub(super) const MET: usize = 3;
@@ -20,9 +19,8 @@ impl Lowering<'_> {
         }
         let all: Vec<usize> = (0..self.kernel.outputs.len()).collect();
         let mut draft = self.without_results(&all);
-        let by_number = draft.code.iter().any(|i| i.prim == Prim::Gather);
         let outputs = &self.kernel.outputs;
-        let first = self.kernel.scatters() || by_number || !self.results_apart(&all);
+        let first = self.kernel.goes_by_number() || !self.results_apart(&all);
         let mut folds = Vec::new();
         for (output, slot) in outputs.iter().zip(1 + draft.code.len()..) {
             let (ir::Form::Reduce { op, .. } | ir::Form::Scan { op, .. }) = output.form else {

@@ -156,9 +156,7 @@ impl Engine {
         size: usize,
     ) -> Result<(), EngineError> {
         let counts = self.block(places * NUMBER, false)?;
-        let of_size = [DType::U8, DType::U16, DType::U32, DType::U64];
-        let of_size = of_size.into_iter().find(|dtype| dtype.size() == size);
-        let dtype = of_size.unwrap_or(DType::C128);
+        let dtype = DType::of_bytes(size);
         let out = Tensor {
             buf: address_of(room),
             layout: Layout::contiguous(dtype, &[room.len() / size]),

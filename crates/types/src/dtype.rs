@@ -160,6 +160,18 @@ impl DType {
         }
     }
 
+    /// A type that moves and compares elements of so many bytes (1, 2, 4, 8 or 16) as they are: unsigned integers,
+    /// and `complex128` for 16 bytes.
+    pub const fn of_bytes(size: usize) -> DType {
+        match size {
+            1 => DType::U8,
+            2 => DType::U16,
+            4 => DType::U32,
+            16 => DType::C128,
+            _ => DType::U64,
+        }
+    }
+
     /// The type with this letter. `l`, `L`, `p`, `P` are 64-bit integers, as on 64-bit Unix.
     pub const fn from_letter(letter: char) -> Option<DType> {
         let mut i = 0;
@@ -206,5 +218,12 @@ mod tests {
         assert_eq!(DType::from_index(14), None);
         assert_eq!(DType::from_letter('l'), Some(DType::I64));
         assert_eq!(DType::from_letter('O'), None);
+    }
+
+    #[test]
+    fn a_type_moves_elements_of_its_size() {
+        for d in ALL_DTYPES {
+            assert_eq!(DType::of_bytes(d.size()).size(), d.size());
+        }
     }
 }

@@ -128,7 +128,7 @@ impl<'a> Session<'a> {
         let region = &mut self.regions[view.region];
         region.spot = Some(spot);
         if !fresh && !region.on_device && region.on_host {
-            self.send(view.region, End::Dev(spot.buf(), spot.offset() + phase))?;
+            self.send(view.region, (spot.buf(), spot.offset() + phase))?;
         }
         Ok(Arg::View {
             buf: spot.buf(),
@@ -138,11 +138,12 @@ impl<'a> Session<'a> {
     }
 
     /// Copies a region to the device; zeros are written there.
-    fn send(&mut self, number: usize, to: End) -> Result<(), DeviceError> {
+    fn send(&mut self, number: usize, to: (Buf, u64)) -> Result<(), DeviceError> {
         let region = &mut self.regions[number];
         if !(region.zeros && fill_zeros(self.device, to, region.bytes)?) {
             let from = End::Host(pointer(region.low));
-            self.device.copy(Queue(0), to, from, region.bytes)?;
+            self.device
+                .copy(Queue(0), End::Dev(to.0, to.1), from, region.bytes)?;
             self.stats.uploads += 1;
             self.stats.upload_bytes += region.bytes;
         }
@@ -261,10 +262,11 @@ fn by(to: u64, from: u64) -> isize {
 }
 
 /// Writes zeros to memory of the device. False if it has no kernel for that.
-fn fill_zeros(device: &dyn Device, to: End, bytes: u64) -> Result<bool, DeviceError> {
-    let End::Dev(buf, offset) = to else {
-        return Ok(false);
-    };
+fn fill_zeros(
+    device: &dyn Device,
+    (buf, offset): (Buf, u64),
+    bytes: u64,
+) -> Result<bool, DeviceError> {
     let wide = [(DType::U64, 8), (DType::U32, 4), (DType::U16, 2)];
     let fits = |size| (bytes | offset).is_multiple_of(size);
     let (dtype, size) = wide
