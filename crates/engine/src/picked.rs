@@ -341,7 +341,8 @@ impl Engine {
     }
 
     /// True if so many bytes are the same in two slots, of which the first has a value. If so, the first is held until
-    /// [`Engine::unhold`]: whoever owns it may drop it meanwhile. False if it is gone.
+    /// [`Engine::unhold`]: whoever owns it may drop it meanwhile. False if it is gone. `same` looks at both where they
+    /// lie on the host; a device with memory of its own compares them there instead.
     ///
     /// # Errors
     /// As for [`Engine::look_into`].
