@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.filter_arguments import ARGUMENTS, FILTERS
+from support.filter_arguments import ARGUMENTS, FILTERS, KEYWORDS
 
 from arrayloom import filters
 from arrayloom.filters import _kept
@@ -58,6 +58,7 @@ def ranges(dtype: str, shape: tuple[int, ...] = (9, 8)) -> Iterator[Any]:
 
 def apply(name: str, image: Any, words: dict[str, Any] | None = None) -> Any:
     words = _WORDS.get(name, {}) if words is None else words
+    words = KEYWORDS.get(name, {}) | words
     return getattr(filters, name)(image, *ARGUMENTS.get(name, ()), **words)
 
 
@@ -128,6 +129,7 @@ def test_most_filters_are_kept() -> None:
         "generic_laplace",
         "opening",
         "uniform_filter1d",
+        "vectorized_filter",
         "wiener_filter",
     }
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.filter_arguments import ARGUMENTS, FILTERS
+from support.filter_arguments import ARGUMENTS, FILTERS, KEYWORDS
 
 from arrayloom import filters as f
 from arrayloom import volumes as v
@@ -98,7 +98,7 @@ def test_all_filters_are_saved_over_what_they_read(tmp_path, name, shape):
     words = [3] if name == "grey_closing" else words
 
     def filtered(a):
-        return getattr(f, name)(a, *words)
+        return getattr(f, name)(a, *words, **KEYWORDS.get(name, {}))
 
     expected = filtered(x).astype(x.dtype)
     file = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", x.dtype, shape)

@@ -101,6 +101,7 @@ from arrayloom.filters._rank import (
 from arrayloom.filters._shapes import ball, ellipsoid
 from arrayloom.filters._statistics import cv_filter, entropy_filter, std_filter, var_filter
 from arrayloom.filters._threshold import threshold_niblack, threshold_sauvola
+from arrayloom.filters._vectorized import vectorized_filter
 
 __all__ = [
     "anisotropic_diffusion",
@@ -162,6 +163,7 @@ __all__ = [
     "uniform_filter1d",
     "unsharp_mask",
     "var_filter",
+    "vectorized_filter",
     "white_tophat",
     "wiener_filter",
 ]

@@ -101,7 +101,7 @@ def generic_filter(
     """
     volume = as_volume(input)
     _check_real(volume)
-    call = _Bound(function, extra_arguments, extra_keywords)
+    call = Bound(function, extra_arguments, extra_keywords)
     points = footprint_of(volume, size, footprint, axes)
     window = window_of(volume, points.shape, mode, cval, origin, axes)
     dtype = wanted_dtype(output, volume.dtype)
@@ -143,7 +143,7 @@ def generic_filter1d(
     """
     volume = as_volume(input)
     _check_real(volume)
-    call = _Bound(function, extra_arguments, extra_keywords)
+    call = Bound(function, extra_arguments, extra_keywords)
     count, at = index(filter_size), normalize_axis_index(axis, volume.ndim)
     before = points_before(count, origin)
     (name,) = modes_of(mode, 1)
@@ -189,7 +189,7 @@ def generic_laplace(
     volume = as_volume(input)
     kind = float_of(volume.dtype)
     dtype = wanted_dtype(output, kind)
-    call = _Bound(derivative2, extra_arguments, extra_keywords)
+    call = Bound(derivative2, extra_arguments, extra_keywords)
     parts = _derivatives(input, volume, call, (mode, cval, axes), kind)
     result = rounded(sum_of(parts) if parts else volume, dtype)
     return finish(input, result, output, memory_limit, devices)
@@ -224,7 +224,7 @@ def generic_gradient_magnitude(
     volume = as_volume(input)
     kind = float_of(volume.dtype)
     dtype = wanted_dtype(output, kind)
-    call = _Bound(derivative, extra_arguments, extra_keywords)
+    call = Bound(derivative, extra_arguments, extra_keywords)
     # Squares of half precision soon have no room in it.
     wide = np.promote_types(kind, np.float32)
     parts = _derivatives(input, volume, call, (mode, cval, axes), wide)
@@ -232,7 +232,7 @@ def generic_gradient_magnitude(
     return finish(input, result, output, memory_limit, devices)
 
 
-class _Bound:
+class Bound:
     """A function with what it gets behind its values."""
 
     def __init__(
@@ -256,6 +256,17 @@ class _Bound:
     def line(self, values: _Array, out: _Array) -> None:
         """Have the function write what it makes of a line."""
         self._told(lambda: self(values, out))
+
+    def windows(self, values: _Array, axis: int | tuple[int, ...]) -> _Array:
+        """What the function gives for the windows along the first axis, a number for each."""
+        found = self._told(lambda: np.asarray(self.function(values, axis=axis)))
+        if found.shape != values.shape[:1]:
+            self.error = ValueError(
+                f"the function gives an array of shape {found.shape} for {len(values)} windows along the first axis; "
+                "give one that returns a number for each window"
+            )
+            raise self.error
+        return found
 
     def _told(self, work: Callable[[], _R]) -> _R:
         try:
@@ -349,7 +360,7 @@ def _line_bytes(copies: int, count: int, extent: int) -> int:
     return 8 * copies * -(-(extent + count - 1) // extent)
 
 
-def _seen(volume: Volume, window: Sequence[WindowAxis], place: Sequence[int]) -> Volume:
+def seen(volume: Volume, window: Sequence[WindowAxis], place: Sequence[int]) -> Volume:
     """What every voxel sees at one place of its window: the extremum of one point."""
     steps = [at - before for at, (_, before, _, _) in zip(place, window, strict=True)]
     reach = [
@@ -390,7 +401,7 @@ def _by_windows(
     beside, numbers = np.unique(np.delete(places, whole, 1), axis=0, return_inverse=True)
     numbers = numbers.ravel()
     middle = window[whole][1]
-    operands = [_seen(volume, window, np.insert(one, whole, middle).tolist()) for one in beside]
+    operands = [seen(volume, window, np.insert(one, whole, middle).tolist()) for one in beside]
 
     def run(boxes: list[Box], views: list[memoryview], box: Box, out: memoryview) -> None:
         each = [

@@ -55,8 +55,10 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "uniform_filter1d": (3,),
     "unsharp_mask": (1.0,),
     "var_filter": (3,),
+    "vectorized_filter": (np.max,),
     "white_tophat": (3,),
     "wiener_filter": (3,),
 }
+KEYWORDS: dict[str, dict[str, Any]] = {"vectorized_filter": {"size": 3}}
 _NO_FILTERS = {"ball", "ellipsoid", "generate_binary_structure", "iterate_structure", "difference"}
 FILTERS = sorted(set(filters.__all__) - _NO_FILTERS)

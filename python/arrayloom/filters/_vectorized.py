@@ -1,0 +1,289 @@
+"""The filter that calls a function of the caller for many windows at once.
+
+Each place of a window is an operand: the volume as it is seen from there, shifted and with its border.
+"""
+
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false
+# Arrays and file objects of many libraries come in; their element types are known at run time only.
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arrayloom._ext import VolumeExpr
+from arrayloom._volumes.elementwise import blockwise, box_of
+from arrayloom._volumes.sources import as_volume
+from arrayloom._volumes.volume import Box, Volume
+from arrayloom.filters._common import (
+    Devices,
+    Input,
+    Limit,
+    Output,
+    Result,
+    filtered_axes,
+    finish,
+    points_before,
+    real_number,
+    rounded,
+    wanted_dtype,
+)
+from arrayloom.filters._generic import Bound, seen
+
+_Array = NDArray[Any]
+
+# Bytes of windows that a function gets at a time: they stay in a cache, and a call costs little beside them.
+_TOGETHER = 1 << 20
+
+_MODES = (
+    "reflect",
+    "constant",
+    "nearest",
+    "mirror",
+    "wrap",
+    "grid-mirror",
+    "grid-constant",
+    "grid-wrap",
+    "valid",
+)
+
+
+def vectorized_filter(
+    input: Input,
+    function: Callable[..., Any],
+    *,
+    size: Any = None,
+    footprint: Any = None,
+    output: Output = None,
+    mode: str = "reflect",
+    cval: complex | None = None,
+    origin: Any = None,
+    axes: Any = None,
+    batch_memory: float = 2**30,
+    memory_limit: Limit = None,
+    devices: Devices = None,
+) -> Result:
+    """What `function` gives for each window, of which it gets many at once: `numpy.nanmedian` or `numpy.ptp`, for example.
+
+    Parameters
+    ----------
+    function
+        Called as ``function(windows, axis=axis)`` with an array of the input's dtype, it returns a number for each
+        window. The first axis numbers the windows; the others, which `axis` names, are those of a box of `size`, or one for
+        the points of `footprint`. Windows come in any order, on another thread, and again where memory ran out, so it has
+        to give the same for the same values. A window of ones tells the dtype of its results.
+    footprint
+        True where a window has a point. Its axes are in the order of `axes`.
+    mode
+        As of other filters, or ``valid``: windows that are inside of the array alone, and a result that is smaller by a
+        window less one.
+    batch_memory
+        Most bytes of windows that `function` gets at once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> vectorized_filter([1.0, np.nan, 6.0, 3.0], np.nanmedian, size=3).tolist()
+    [1.0, 3.5, 4.5, 3.0]
+    """
+    call = Bound(function, (), {})
+    volume = as_volume(input)
+    window = _window(volume, (size, footprint, axes), mode, cval, origin)
+    if not volume.size:
+        return finish(input, volume, output, memory_limit, devices)
+    if not window.which:
+        only = np.asarray(volume)
+        only = only if window.mask is None else only[window.mask]
+        found = as_volume(np.asarray(function(only, axis=())))
+        return finish(input, found, output, memory_limit, devices)
+    least = math.prod(window.size) * volume.dtype.itemsize
+    if least > _positive(batch_memory):
+        message = (
+            f"`batch_memory` is insufficient for minimum chunk size. A window has {least} bytes."
+        )
+        raise ValueError(message)
+    together = max(int(min(batch_memory, _TOGETHER)) // least, 1)
+    result = _by_windows(volume, call, window, together)
+    if mode == "valid":
+        result = result[window.inside(volume)]
+    return call.finish(
+        input, rounded(result, wanted_dtype(output, result.dtype)), output, memory_limit, devices
+    )
+
+
+@dataclass(frozen=True)
+class _Window:
+    """The box of a window along the filtered axes, its points, and how it lies on a volume."""
+
+    which: list[int]
+    size: tuple[int, ...]
+    mask: _Array | None
+    before: list[int]
+    mode: str
+    cval: complex
+
+    def places(self) -> list[tuple[int, ...]]:
+        """Where its points are in the box, in C order."""
+        if self.mask is None:
+            return list(np.ndindex(self.size))
+        return [tuple(place) for place in np.argwhere(self.mask).tolist()]
+
+    def seen(self, volume: Volume, place: Sequence[int], cval: float) -> Volume:
+        """What every voxel sees at one place."""
+        full, at = [(1, 0, "reflect", 0.0)] * volume.ndim, [0] * volume.ndim
+        mode = "nearest" if self.mode == "valid" else self.mode
+        for axis, n, before, p in zip(self.which, self.size, self.before, place, strict=True):
+            full[axis], at[axis] = (n, before, mode, cval), p
+        return seen(volume, full, at)
+
+    def inside(self, volume: Volume) -> tuple[slice, ...]:
+        """The voxels whose windows are inside of the volume."""
+        found = [slice(None)] * volume.ndim
+        for axis, n, before in zip(self.which, self.size, self.before, strict=True):
+            if n > volume.shape[axis]:
+                message = (
+                    f"a window of {n} points along axis {axis}, which has {volume.shape[axis]}: "
+                    "none is inside; give a smaller size, or another mode"
+                )
+                raise ValueError(message)
+            found[axis] = slice(before, before + volume.shape[axis] - n + 1)
+        return tuple(found)
+
+
+def _window(
+    volume: Volume, extents: tuple[Any, Any, Any], mode: str, cval: Any, origin: Any
+) -> _Window:
+    """The window that a caller describes; what is wrong is told in SciPy's words."""
+    which, sizes, mask = _extents(volume, *extents)
+    origins = _whole_numbers("origin", 0 if origin is None else origin, len(which))
+    if len(origins) != len(which):
+        message = (
+            "`origin` must be an integer or tuple of integers with length equal to the number of axes, "
+            f"{len(which)}."
+        )
+        raise ValueError(message)
+    if mode not in _MODES:
+        message = f"`mode` must be one of {', '.join(_MODES)}, not {mode!r}."
+        raise ValueError(message)
+    if mode == "valid" and any(origins):
+        message = "`mode='valid'` is incompatible with use of `origin`."
+        raise ValueError(message)
+    before = [points_before(n, o) for n, o in zip(sizes, origins, strict=True)]
+    return _Window(which, tuple(sizes), mask, before, mode, _border(mode, cval))
+
+
+def _extents(
+    volume: Volume, size: Any, footprint: Any, axes: Any
+) -> tuple[list[int], list[int], _Array | None]:
+    """The filtered axes, the extents of a window along them, and its points unless it has all."""
+    if size is None and footprint is None:
+        message = "Either `size` or `footprint` must be provided."
+        raise ValueError(message)
+    if size is not None and footprint is not None:
+        message = "Either `size` or `footprint` may be provided, not both."
+        raise ValueError(message)
+    if axes is not None and np.size(axes) > volume.ndim:
+        message = (
+            f"The length of `axes` may not exceed the dimensionality of `input`, {volume.ndim}."
+        )
+        raise ValueError(message)
+    which = filtered_axes(volume, axes)
+    mask = None if footprint is None else np.asarray(footprint, bool)
+    if mask is not None and mask.ndim and not mask.any():
+        message = "All-zero footprint is not supported."
+        raise ValueError(message)
+    sizes = _whole_numbers("size", size if mask is None else mask.shape, len(which))
+    if any(n < 1 for n in sizes):
+        message = f"All elements of `size` must be positive integers, not {size}."
+        raise ValueError(message)
+    if len(sizes) != len(which):
+        message = (
+            "`axes` must be compatible with the dimensionality of the window specified by `size` or `footprint`: "
+            f"{len(which)} axes, and {len(sizes)} of the window."
+        )
+        raise ValueError(message)
+    return which, sizes, mask
+
+
+def _border(mode: str, cval: Any) -> complex:
+    """The constant border."""
+    if cval is not None and mode not in {"constant", "grid-constant"}:
+        message = "Use of `cval` is compatible only with `mode='constant'`."
+        raise ValueError(message)
+    border = np.asarray(0 if cval is None else cval)
+    if border.ndim or border.dtype.kind not in "biufc":
+        message = f"`cval` must include only numbers, and be one, not {cval!r}."
+        raise ValueError(message)
+    return border.item()
+
+
+def _whole_numbers(name: str, value: Any, count: int) -> list[int]:
+    """One whole number for each axis, or those of a list."""
+    values = [value] * count if np.ndim(value) == 0 else list(value)
+    if not all(np.asarray(v).dtype.kind in "iu" for v in values):
+        kind = "positive integers" if name == "size" else "integers"
+        message = f"All elements of `{name}` must be {kind}, not {value}."
+        raise ValueError(message)
+    return [int(v) for v in values]
+
+
+def _positive(batch_memory: Any) -> float:
+    most = np.asarray(batch_memory)
+    if most.ndim or most.dtype.kind not in "iuf" or not most > 0:
+        message = f"`batch_memory` must be positive number, not {batch_memory!r}."
+        raise ValueError(message)
+    return float(most)
+
+
+def _by_windows(volume: Volume, call: Bound, window: _Window, together: int) -> Volume:
+    """What `call` gives for each window of `volume`, of so many of them `together`."""
+    places, dtype = window.places(), volume.dtype
+    parts: list[Volume] = [volume]
+    borders = [window.cval]
+    if dtype.kind == "c":
+        own = np.dtype(f"f{dtype.itemsize // 2}")
+        parts = [blockwise(f, [volume], volume.shape, own, f.__name__) for f in (np.real, np.imag)]
+        borders = [window.cval.real, window.cval.imag]
+    kind = parts[0].dtype
+    operands = [
+        window.seen(part, place, real_number(border))
+        for place in places
+        for part, border in zip(parts, borders, strict=True)
+    ]
+    shape = window.size if window.mask is None else (len(places),)
+    axis = tuple(range(-len(shape), 0)) if window.mask is None else -1
+
+    def numbers(values: Sequence[_Array]) -> _Array:
+        """The results for the windows whose points are side by side in `values`."""
+        # Complex values are pairs.
+        windows = np.stack(values, -1).view(dtype)
+        return call.windows(windows.reshape(-1, *shape), axis)
+
+    result = numbers([np.ones(1, kind)] * len(operands)).dtype
+
+    def run(boxes: list[Box], views: list[memoryview], _: Box, out: memoryview) -> None:
+        values = [box_of(b, v, kind).ravel() for b, v in zip(boxes, views, strict=True)]
+        to = np.frombuffer(out, result)
+        for start in range(0, len(to), together):
+            some = slice(start, start + together)
+            to[some] = numbers([v[some] for v in values])
+
+    def build(expr: VolumeExpr, of: list[int]) -> int:
+        needs = [(d, 1, 0) for d in range(volume.ndim)]
+        # Windows, and a copy that the function may make of them.
+        work = 2 * len(places) * dtype.itemsize + result.itemsize
+        return expr.call(
+            run,
+            "vectorized_filter",
+            of,
+            [needs] * len(of),
+            list(volume.shape),
+            result.char,
+            work,
+        )
+
+    return Volume(volume.shape, result, operands, build)
