@@ -27,7 +27,8 @@ test crate *args:
 py *args: build
     {{python}} -m pytest {{args}}
 
-# NumPy's own tests with arrayloom in its place: mode all, default or untouched; `just numpy-suite all scipy` those of SciPy
+# NumPy's own tests with arrayloom in its place: mode all, default or untouched; `just numpy-suite all scipy` those of SciPy,
+# `just numpy-suite filters scipy/ndimage/tests/test_filters.py` those of filters, with ours in their place
 numpy-suite mode="all" *args: build
     {{python}} python/tests/numpy_suite/run.py --mode {{mode}} {{args}}
 

@@ -1,11 +1,12 @@
 """Run NumPy's own tests with arrayloom in NumPy's place, and compare with the list of expected failures.
 
-``python run.py [--mode untouched|default|all] [--jobs N] [--outcomes FILE] [NAME ...]``
+``python run.py [--mode untouched|default|all|filters] [--jobs N] [--outcomes FILE] [NAME ...]``
 
 Names are files and folders as ``numpy/_core/tests/test_ufunc.py``; ``scipy`` and ``scipy/signal`` run SciPy's own tests,
-whose arrays are then arrayloom's and whose functions see them as those of a program. Every test file runs in a process of its own, so that a crash is the failure of one file. Mode
-``untouched`` is NumPy alone, ``default`` what a program gets, ``all`` makes every array lazy. The status
-is 0 if all tests passed but those in ``expected.txt``.
+whose arrays are then arrayloom's and whose functions see them as those of a program. Every test file runs in a process
+of its own, so that a crash is the failure of one file. Mode ``untouched`` is NumPy alone, ``default`` what a program
+gets, ``all`` makes every array lazy; ``filters`` is SciPy with `arrayloom.filters` in the place of `scipy.ndimage`, for
+``scipy/ndimage``. The status is 0 if all tests passed but those in ``expected.txt``.
 """
 
 import argparse
@@ -24,7 +25,7 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 NUMPY = Path(np.__file__).resolve().parent
 EXPECTED = HERE / "expected.txt"
-MODES = ("untouched", "default", "all")
+MODES = ("untouched", "default", "all", "filters")
 
 # Folders of tests that have nothing to do with arrays: compilers, installers, type checkers.
 LEFT_OUT = ("_pyinstaller", "distutils", "f2py", "typing")
@@ -68,14 +69,17 @@ def folders(package):
 def command(mode, file, outcomes, selection=()):
     """The command line that runs one test file."""
     python, package = [sys.executable], package_of(file)
-    if mode != "untouched":
+    if mode in {"default", "all"}:
         python += ["-m", "arrayloom", "--scope", ",".join(folders(package))]
     if mode == "all":
         python += ["--min-bytes", "0"]
+    plugins = ["-p", "numpy_suite.plugin"]
+    if mode == "filters":
+        plugins += ["-p", "numpy_suite.filters"]
     expected = [] if mode == "untouched" else ["--expected", str(EXPECTED), "--mode", mode]
     return [
         *python, "-m", "pytest", str(file), "-q", "--tb=short", "-p", "no:cacheprovider",
-        "-p", "numpy_suite.plugin", "-c", os.devnull, "--rootdir", str(package.parent),
+        *plugins, "-c", os.devnull, "--rootdir", str(package.parent),
         "-m", "not slow and not xslow", "--outcomes", outcomes, *expected, *selection,
     ]  # fmt: skip
 
