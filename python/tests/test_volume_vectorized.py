@@ -116,6 +116,15 @@ def test_functions_get_the_dtype_of_the_input(dtype):
     assert np.array_equal(out, got)
 
 
+def test_a_border_is_a_voxel():
+    x = rng().integers(0, 9, (4, 5))
+    for cval in (2.7, -1, True):
+        words = {"size": (3, 4), "mode": "constant", "cval": cval}
+        same(f.vectorized_filter(x, np.sum, **words), windows_of(x, np.sum, **words))
+    with pytest.raises(TypeError, match="complex and the input is real"):
+        f.vectorized_filter(x, np.sum, size=3, mode="constant", cval=1j)
+
+
 def test_outputs_are_rounded_and_saturate():
     x = np.array([0, 1, 250, 255], np.uint8)
     got = f.vectorized_filter(x, lambda a, axis: a.mean(axis) * 2 + 0.5, size=1, output=np.uint8)

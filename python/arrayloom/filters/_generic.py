@@ -323,7 +323,7 @@ def _derivatives(
     return parts
 
 
-def _pad(values: _Array, axis: int, window: WindowAxis) -> _Array:
+def padded(values: _Array, axis: int, window: WindowAxis) -> _Array:
     """`values` with what a window along `axis` reads beyond both ends."""
     count, before, mode, cval = window
     widths = [(0, 0)] * values.ndim
@@ -339,7 +339,7 @@ def _by_lines(volume: Volume, call: Callable[..., Any], window: WindowAxis, axis
     def run(boxes: list[Box], views: list[memoryview], _: Box, out: memoryview) -> None:
         values = box_of(boxes[0], views[0], _WIDE)
         to = np.moveaxis(np.frombuffer(out, _WIDE).reshape(values.shape), axis, -1)
-        lines = np.ascontiguousarray(np.moveaxis(_pad(values, axis, window), axis, -1))
+        lines = np.ascontiguousarray(np.moveaxis(padded(values, axis, window), axis, -1))
         for at in np.ndindex(to.shape[:-1]):
             own = np.zeros(shape[axis])
             call(lines[at], own)
@@ -347,7 +347,7 @@ def _by_lines(volume: Volume, call: Callable[..., Any], window: WindowAxis, axis
 
     def build(expr: VolumeExpr, of: list[int]) -> int:
         needs = [None if d == axis else (d, 1, 0) for d in range(rank)]
-        work = _line_bytes(3, window[0], shape[axis])
+        work = line_bytes(3, window[0], shape[axis])
         return expr.call(run, "generic_filter1d", of, [needs], list(shape), "d", work)
 
     if not volume.size:
@@ -355,7 +355,7 @@ def _by_lines(volume: Volume, call: Callable[..., Any], window: WindowAxis, axis
     return whole_lines(Volume(shape, _WIDE, [volume], build), [axis])
 
 
-def _line_bytes(copies: int, count: int, extent: int) -> int:
+def line_bytes(copies: int, count: int, extent: int) -> int:
     """Bytes for each voxel of a line that is copied with what a window of `count` points adds to it."""
     return 8 * copies * -(-(extent + count - 1) // extent)
 
@@ -405,7 +405,7 @@ def _by_windows(
 
     def run(boxes: list[Box], views: list[memoryview], box: Box, out: memoryview) -> None:
         each = [
-            np.moveaxis(_pad(box_of(b, v, _WIDE), whole, window[whole]), whole, -1)
+            np.moveaxis(padded(box_of(b, v, _WIDE), whole, window[whole]), whole, -1)
             for b, v in zip(boxes, views, strict=True)
         ]
         to = np.frombuffer(out, _WIDE).reshape([hi - lo for lo, hi in zip(*box, strict=True)])
@@ -426,7 +426,7 @@ def _by_windows(
         needs = [None if d == whole else (d, 1, 0) for d in range(len(shape))]
         # Places, values and whether they count.
         part = (2 * _WIDE.itemsize + 1) * len(places) * min(length, _TOGETHER)
-        work = _line_bytes(2 * len(of) + 1, counts[whole], length) - (-part // length)
+        work = line_bytes(2 * len(of) + 1, counts[whole], length) - (-part // length)
         return expr.call(run, "generic_filter", of, [needs] * len(of), list(shape), "d", work)
 
     return whole_lines(Volume(shape, _WIDE, operands, build), [whole])

@@ -1,6 +1,7 @@
 """The filter that calls a function of the caller for many windows at once.
 
-Each place of a window is an operand: the volume as it is seen from there, shifted and with its border.
+As in `generic_filter`, lines are read as a whole along one axis, the last of a window, and there is an operand for each place
+beside it.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arrayloom._ext import VolumeExpr
+from arrayloom._volumes.along import whole_lines
 from arrayloom._volumes.elementwise import blockwise, box_of
 from arrayloom._volumes.sources import as_volume
 from arrayloom._volumes.volume import Box, Volume
@@ -25,6 +27,7 @@ from arrayloom.filters._common import (
     Limit,
     Output,
     Result,
+    WindowAxis,
     filtered_axes,
     finish,
     points_before,
@@ -32,7 +35,7 @@ from arrayloom.filters._common import (
     rounded,
     wanted_dtype,
 )
-from arrayloom.filters._generic import Bound, seen
+from arrayloom.filters._generic import Bound, line_bytes, padded, seen
 
 _Array = NDArray[Any]
 
@@ -117,7 +120,7 @@ def vectorized_filter(
 
 @dataclass(frozen=True)
 class _Window:
-    """The box of a window along the filtered axes, its points, and how it lies on a volume."""
+    """The box of a window along the filtered axes, its points unless it has all, and how it lies on a volume."""
 
     which: list[int]
     size: tuple[int, ...]
@@ -126,18 +129,26 @@ class _Window:
     mode: str
     cval: complex
 
-    def places(self) -> list[tuple[int, ...]]:
-        """Where its points are in the box, in C order."""
-        if self.mask is None:
-            return list(np.ndindex(self.size))
-        return [tuple(place) for place in np.argwhere(self.mask).tolist()]
+    def rows(self) -> _Array | None:
+        """Its points as rows along its last axis, one for each place beside it; none if it has all."""
+        return None if self.mask is None else self.mask.reshape(-1, self.size[-1])
 
-    def seen(self, volume: Volume, place: Sequence[int], cval: float) -> Volume:
-        """What every voxel sees at one place."""
+    def beside(self) -> list[tuple[int, ...]]:
+        """The places beside its last axis at which it has points, in C order."""
+        places, rows = list(np.ndindex(self.size[:-1])), self.rows()
+        if rows is None:
+            return places
+        return [place for place, row in zip(places, rows, strict=True) if row.any()]
+
+    def along(self, border: float) -> WindowAxis:
+        """Its last axis."""
+        return self.size[-1], self.before[-1], self.mode, border
+
+    def seen(self, volume: Volume, place: Sequence[int], border: float) -> Volume:
+        """What every voxel sees at a place beside the last axis."""
         full, at = [(1, 0, "reflect", 0.0)] * volume.ndim, [0] * volume.ndim
-        mode = "nearest" if self.mode == "valid" else self.mode
-        for axis, n, before, p in zip(self.which, self.size, self.before, place, strict=True):
-            full[axis], at[axis] = (n, before, mode, cval), p
+        for axis, n, before, p in zip(self.which, self.size, self.before, place, strict=False):
+            full[axis], at[axis] = (n, before, self.mode, border), p
         return seen(volume, full, at)
 
     def inside(self, volume: Volume) -> tuple[slice, ...]:
@@ -173,7 +184,10 @@ def _window(
         message = "`mode='valid'` is incompatible with use of `origin`."
         raise ValueError(message)
     before = [points_before(n, o) for n, o in zip(sizes, origins, strict=True)]
-    return _Window(which, tuple(sizes), mask, before, mode, _border(mode, cval))
+    border = _border(mode, cval, volume.dtype)
+    # What windows see that are not inside does not matter.
+    mode = "nearest" if mode == "valid" else mode
+    return _Window(which, tuple(sizes), mask, before, mode, border)
 
 
 def _extents(
@@ -209,8 +223,8 @@ def _extents(
     return which, sizes, mask
 
 
-def _border(mode: str, cval: Any) -> complex:
-    """The constant border."""
+def _border(mode: str, cval: Any, dtype: np.dtype[Any]) -> complex:
+    """The constant border as a voxel."""
     if cval is not None and mode not in {"constant", "grid-constant"}:
         message = "Use of `cval` is compatible only with `mode='constant'`."
         raise ValueError(message)
@@ -218,7 +232,9 @@ def _border(mode: str, cval: Any) -> complex:
     if border.ndim or border.dtype.kind not in "biufc":
         message = f"`cval` must include only numbers, and be one, not {cval!r}."
         raise ValueError(message)
-    return border.item()
+    if border.dtype.kind == "c" and dtype.kind != "c":
+        return border.item()
+    return border.astype(dtype).item()
 
 
 def _whole_numbers(name: str, value: Any, count: int) -> list[int]:
@@ -241,49 +257,67 @@ def _positive(batch_memory: Any) -> float:
 
 def _by_windows(volume: Volume, call: Bound, window: _Window, together: int) -> Volume:
     """What `call` gives for each window of `volume`, of so many of them `together`."""
-    places, dtype = window.places(), volume.dtype
-    parts: list[Volume] = [volume]
-    borders = [window.cval]
-    if dtype.kind == "c":
-        own = np.dtype(f"f{dtype.itemsize // 2}")
-        parts = [blockwise(f, [volume], volume.shape, own, f.__name__) for f in (np.real, np.imag)]
-        borders = [window.cval.real, window.cval.imag]
+    dtype, whole = volume.dtype, window.which[-1]
+    length, last = volume.shape[whole], window.size[-1]
+    parts, borders = _parts(volume, window.cval)
     kind = parts[0].dtype
     operands = [
-        window.seen(part, place, real_number(border))
-        for place in places
+        window.seen(part, place, border)
+        for place in window.beside()
         for part, border in zip(parts, borders, strict=True)
     ]
-    shape = window.size if window.mask is None else (len(places),)
-    axis = tuple(range(-len(shape), 0)) if window.mask is None else -1
+    rows = window.rows()
+    kept = None if rows is None else rows[rows.any(axis=1)].ravel()
+    count = math.prod(window.size) if kept is None else int(kept.sum())
+    shape = window.size if kept is None else (count,)
+    axis = tuple(range(-len(shape), 0)) if kept is None else -1
 
-    def numbers(values: Sequence[_Array]) -> _Array:
-        """The results for the windows whose points are side by side in `values`."""
-        # Complex values are pairs.
-        windows = np.stack(values, -1).view(dtype)
+    def numbers(lines: Sequence[_Array]) -> _Array:
+        """The results for windows of which each line has a row."""
+        several = len(parts)
+        values = [np.stack(lines[part::several], -2) for part in range(several)]
+        if several > 1:
+            pairs = np.empty(values[0].shape, dtype)
+            pairs.real, pairs.imag = values
+            values = [pairs]
+        windows = values[0].reshape(-1, len(operands) // several * last)
+        # Always side by side: what sums of floats give depends on how they lie in memory.
+        windows = windows if kept is None else np.compress(kept, windows, 1)
         return call.windows(windows.reshape(-1, *shape), axis)
 
-    result = numbers([np.ones(1, kind)] * len(operands)).dtype
+    result = numbers([np.ones((1, last), kind)] * len(operands)).dtype
 
-    def run(boxes: list[Box], views: list[memoryview], _: Box, out: memoryview) -> None:
-        values = [box_of(b, v, kind).ravel() for b, v in zip(boxes, views, strict=True)]
-        to = np.frombuffer(out, result)
-        for start in range(0, len(to), together):
-            some = slice(start, start + together)
-            to[some] = numbers([v[some] for v in values])
+    def run(boxes: list[Box], views: list[memoryview], box: Box, out: memoryview) -> None:
+        lines: list[_Array] = []
+        for number, (b, v) in enumerate(zip(boxes, views, strict=True)):
+            values = np.moveaxis(box_of(b, v, kind), whole, -1)
+            along = window.along(borders[number % len(parts)])
+            wide = padded(values, -1, along).reshape(-1, length + last - 1)
+            lines.append(np.lib.stride_tricks.sliding_window_view(wide, last, -1))
+        found = np.empty((len(lines[0]), length), result)
+        rows, places = max(together // length, 1), min(together, length)
+        for row in range(0, len(found), rows):
+            for place in range(0, length, places):
+                some = slice(row, row + rows), slice(place, place + places)
+                found[some] = numbers([one[some] for one in lines]).reshape(found[some].shape)
+        to = np.frombuffer(out, result).reshape([hi - lo for lo, hi in zip(*box, strict=True)])
+        to = np.moveaxis(to, whole, -1)
+        to[...] = found.reshape(to.shape)
 
     def build(expr: VolumeExpr, of: list[int]) -> int:
-        needs = [(d, 1, 0) for d in range(volume.ndim)]
-        # Windows, and a copy that the function may make of them.
-        work = 2 * len(places) * dtype.itemsize + result.itemsize
-        return expr.call(
-            run,
-            "vectorized_filter",
-            of,
-            [needs] * len(of),
-            list(volume.shape),
-            result.char,
-            work,
-        )
+        needs = [None if d == whole else (d, 1, 0) for d in range(volume.ndim)]
+        # Windows, a copy that the function may make of them, and the lines.
+        work = 2 * count * dtype.itemsize + line_bytes(len(of) + 2, last, length)
+        own = list(volume.shape)
+        return expr.call(run, "vectorized_filter", of, [needs] * len(of), own, result.char, work)
 
-    return Volume(volume.shape, result, operands, build)
+    return whole_lines(Volume(volume.shape, result, operands, build), [whole])
+
+
+def _parts(volume: Volume, border: complex) -> tuple[list[Volume], list[float]]:
+    """A volume and its border; the real and the imaginary parts of complex ones."""
+    if volume.dtype.kind != "c":
+        return [volume], [real_number(border)]
+    own = np.dtype(f"f{volume.dtype.itemsize // 2}")
+    parts = [blockwise(f, [volume], volume.shape, own, f.__name__) for f in (np.real, np.imag)]
+    return parts, [border.real, border.imag]
