@@ -87,6 +87,16 @@ def vectorized_filter(
     batch_memory
         Most bytes of windows that `function` gets at once.
 
+    Returns
+    -------
+    array or volume
+        Of the input's shape, and of the dtype that `function` gives.
+
+    Raises
+    ------
+    ValueError
+        If `function` gives anything but a number for each window, or an argument has no meaning.
+
     Examples
     --------
     >>> import numpy as np
