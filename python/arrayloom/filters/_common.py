@@ -388,7 +388,7 @@ def in_order(name: str, values: NDArray[Any], volume: Volume, axes: Any) -> NDAr
     if values.ndim != len(which):
         message = (
             f"{name}.ndim ({values.ndim}) must match len(axes) ({len(which)}): "
-            f"give a {name} with an axis for each one that is filtered"
+            "there is to be an axis for each one that is filtered"
         )
         raise RuntimeError(message)
     return values if axes is None else values.transpose(np.argsort(np.argsort(which)))
