@@ -125,6 +125,40 @@ def test_a_border_is_a_voxel():
         f.vectorized_filter(x, np.sum, size=3, mode="constant", cval=1j)
 
 
+def quartiles(values, axis):
+    return np.quantile(values, [0.25, 0.5, 0.75], axis=axis)
+
+
+def ends(values, axis):
+    return np.stack([values.min(axis), values.max(axis)], -1)
+
+
+def both(values, axis):
+    return np.stack([ends(values, axis), -ends(values, axis)])
+
+
+@pytest.mark.parametrize("function", [quartiles, ends, both])
+@pytest.mark.parametrize("mode", ["reflect", "valid", "constant"])
+def test_several_numbers_have_axes_of_their_own(tmp_path, function, mode):
+    x = rng().random((9, 8, 7))
+    points = rng().random((2, 3)) < 0.7
+    for words in (
+        {"size": (3, 2, 4)},
+        {"size": (2, 3), "axes": (2, 0)},
+        {"footprint": points, "axes": (0, 1)},
+    ):
+        size = words.get("size", points.shape)
+        given = {k: w for k, w in words.items() if k == "axes"}
+        given |= {"points": points} if "footprint" in words else {}
+        expected = windows_of(x, function, size, mode=mode, **given)
+        same(f.vectorized_filter(x, function, mode=mode, **words), expected)
+        same(f.vectorized_filter(x, function, mode=mode, memory_limit="60KiB", **words), expected)
+        work = f.vectorized_filter(v.open(x), function, mode=mode, **words)
+        v.save(tmp_path / "out.npy", work, memory_limit="100KiB")
+        same(np.load(tmp_path / "out.npy"), expected)
+        same(np.asarray(work[1:2, ..., 1:2]), expected[1:2, ..., 1:2])
+
+
 def test_outputs_are_rounded_and_saturate():
     x = np.array([0, 1, 250, 255], np.uint8)
     got = f.vectorized_filter(x, lambda a, axis: a.mean(axis) * 2 + 0.5, size=1, output=np.uint8)
@@ -161,7 +195,8 @@ def test_only_so_many_bytes_of_windows_come_at_once():
     for limit in (72, 1000, 10**5):
         most.clear()
         same(f.vectorized_filter(x, function, size=3, batch_memory=limit), expected)
-        assert max(most) <= limit
+        # The first two are windows of ones.
+        assert max(most[2:]) <= limit
     with pytest.raises(ValueError, match=r"insufficient for minimum chunk size.* 72 bytes"):
         f.vectorized_filter(x, function, size=3, batch_memory=71)
     with pytest.raises(BudgetError):
@@ -209,10 +244,13 @@ REFUSED = {
     "`cval` must include only numbers": {"size": 2, "mode": "constant", "cval": "a duck"},
     "`batch_memory` must be positive number, not 0": {"size": 2, "batch_memory": 0},
     "`batch_memory` must be positive number, not 'a lot'": {"size": 2, "batch_memory": "a lot"},
-    "gives an array of shape \\(\\) for 1 windows": {"function": lambda a, axis: 1.0, "size": 2},
-    "gives an array of shape \\(3, 1\\)": {
-        "function": lambda a, axis: np.quantile(a, [0.2, 0.5, 0.8], axis=axis),
+    r"gives arrays of shape \(\) for a window and \(\) for two": {
+        "function": lambda a, axis: 1.0,
         "size": 2,
+    },
+    r"gives an array of shape \(\d+, 2\) for \d+ windows, and not \(\d+, 2, 2\)": {
+        "function": lambda a, axis: a if len(a) < 3 else a[:, 0],
+        "size": (2, 2),
     },
 }
 

@@ -251,24 +251,18 @@ class Bound:
 
     def number(self, values: _Array) -> float:
         """What the function gives for the values of a window."""
-        return self._told(lambda: float(self(values)))
+        return self.told(lambda: float(self(values)))
 
     def line(self, values: _Array, out: _Array) -> None:
         """Have the function write what it makes of a line."""
-        self._told(lambda: self(values, out))
+        self.told(lambda: self(values, out))
 
     def windows(self, values: _Array, axis: int | tuple[int, ...]) -> _Array:
-        """What the function gives for the windows along the first axis, a number for each."""
-        found = self._told(lambda: np.asarray(self.function(values, axis=axis)))
-        if found.shape != values.shape[:1]:
-            self.error = ValueError(
-                f"the function gives an array of shape {found.shape} for {len(values)} windows along the first axis; "
-                "give one that returns a number for each window"
-            )
-            raise self.error
-        return found
+        """What the function gives for the windows along the first axis."""
+        return self.told(lambda: np.asarray(self.function(values, axis=axis)))
 
-    def _told(self, work: Callable[[], _R]) -> _R:
+    def told(self, work: Callable[[], _R]) -> _R:
+        """What `work` of the function gives; its error is kept."""
         try:
             return work()
         except Exception as error:

@@ -76,9 +76,9 @@ def vectorized_filter(
     ----------
     function
         Called as ``function(windows, axis=axis)`` with an array of the input's dtype, it returns a number for each
-        window. The first axis numbers the windows; the others, which `axis` names, are those of a box of `size`, or one for
-        the points of `footprint`. Windows come in any order, on another thread, and again where memory ran out, so it has
-        to give the same for the same values. A window of ones tells the dtype of its results.
+        window, or several. The first axis numbers the windows; the others, which `axis` names, are those of a box of
+        `size`, or one for the points of `footprint`. Windows come in any order, on another thread, and again where memory
+        ran out, so it has to give the same for the same values. Windows of ones tell what it returns.
     footprint
         True where a window has a point. Its axes are in the order of `axes`.
     mode
@@ -90,12 +90,13 @@ def vectorized_filter(
     Returns
     -------
     array or volume
-        Of the input's shape, and of the dtype that `function` gives.
+        Of the dtype that `function` gives, and of the input's shape, with further axes where `function` puts those of several
+        numbers: `numpy.quantile` puts them first.
 
     Raises
     ------
     ValueError
-        If `function` gives anything but a number for each window, or an argument has no meaning.
+        If no axis of what `function` gives numbers the windows, or an argument has no meaning.
 
     Examples
     --------
@@ -121,8 +122,6 @@ def vectorized_filter(
         raise ValueError(message)
     together = max(int(min(batch_memory, _TOGETHER)) // least, 1)
     result = _by_windows(volume, call, window, together)
-    if mode == "valid":
-        result = result[window.inside(volume)]
     return call.finish(
         input, rounded(result, wanted_dtype(output, result.dtype)), output, memory_limit, devices
     )
@@ -138,17 +137,31 @@ class _Window:
     before: list[int]
     mode: str
     cval: complex
-
-    def rows(self) -> _Array | None:
-        """Its points as rows along its last axis, one for each place beside it; none if it has all."""
-        return None if self.mask is None else self.mask.reshape(-1, self.size[-1])
+    # Whether there is a result only where all of it is inside.
+    valid: bool
 
     def beside(self) -> list[tuple[int, ...]]:
         """The places beside its last axis at which it has points, in C order."""
-        places, rows = list(np.ndindex(self.size[:-1])), self.rows()
-        if rows is None:
+        places = list(np.ndindex(self.size[:-1]))
+        if self.mask is None:
             return places
+        rows = self.mask.reshape(-1, self.size[-1])
         return [place for place, row in zip(places, rows, strict=True) if row.any()]
+
+    def kept(self) -> _Array | None:
+        """Which points it has of the rows at these places, or all."""
+        if self.mask is None:
+            return None
+        rows = self.mask.reshape(-1, self.size[-1])
+        return rows[rows.any(axis=1)].ravel()
+
+    def shape(self) -> tuple[int, ...]:
+        """The extents that a function gets it with: those of the box, or the number of its points."""
+        return self.size if self.mask is None else (int(self.mask.sum()),)
+
+    def axis(self) -> int | tuple[int, ...]:
+        """The axes of these, behind the one that numbers windows."""
+        return -1 if self.mask is not None else tuple(range(-len(self.size), 0))
 
     def along(self, border: float) -> WindowAxis:
         """Its last axis."""
@@ -161,9 +174,11 @@ class _Window:
             full[axis], at[axis] = (n, before, self.mode, border), p
         return seen(volume, full, at)
 
-    def inside(self, volume: Volume) -> tuple[slice, ...]:
-        """The voxels whose windows are inside of the volume."""
+    def results(self, volume: Volume) -> tuple[slice, ...]:
+        """The voxels that have a result."""
         found = [slice(None)] * volume.ndim
+        if not self.valid:
+            return tuple(found)
         for axis, n, before in zip(self.which, self.size, self.before, strict=True):
             if n > volume.shape[axis]:
                 message = (
@@ -196,8 +211,8 @@ def _window(
     before = [points_before(n, o) for n, o in zip(sizes, origins, strict=True)]
     border = _border(mode, cval, volume.dtype)
     # What windows see that are not inside does not matter.
-    mode = "nearest" if mode == "valid" else mode
-    return _Window(which, tuple(sizes), mask, before, mode, border)
+    valid, mode = mode == "valid", "nearest" if mode == "valid" else mode
+    return _Window(which, tuple(sizes), mask, before, mode, border, valid)
 
 
 def _extents(
@@ -267,61 +282,49 @@ def _positive(batch_memory: Any) -> float:
 
 def _by_windows(volume: Volume, call: Bound, window: _Window, together: int) -> Volume:
     """What `call` gives for each window of `volume`, of so many of them `together`."""
-    dtype, whole = volume.dtype, window.which[-1]
+    whole, rank = window.which[-1], volume.ndim
     length, last = volume.shape[whole], window.size[-1]
     parts, borders = _parts(volume, window.cval)
-    kind = parts[0].dtype
     operands = [
         window.seen(part, place, border)
         for place in window.beside()
         for part, border in zip(parts, borders, strict=True)
     ]
-    rows = window.rows()
-    kept = None if rows is None else rows[rows.any(axis=1)].ravel()
-    count = math.prod(window.size) if kept is None else int(kept.sum())
-    shape = window.size if kept is None else (count,)
-    axis = tuple(range(-len(shape), 0)) if kept is None else -1
-
-    def numbers(lines: Sequence[_Array]) -> _Array:
-        """The results for windows of which each line has a row."""
-        several = len(parts)
-        values = [np.stack(lines[part::several], -2) for part in range(several)]
-        if several > 1:
-            pairs = np.empty(values[0].shape, dtype)
-            pairs.real, pairs.imag = values
-            values = [pairs]
-        windows = values[0].reshape(-1, len(operands) // several * last)
-        # Always side by side: what sums of floats give depends on how they lie in memory.
-        windows = windows if kept is None else np.compress(kept, windows, 1)
-        return call.windows(windows.reshape(-1, *shape), axis)
-
-    result = numbers([np.ones((1, last), kind)] * len(operands)).dtype
+    asked = _Asked.of(call, window, volume.dtype)
+    first, several = len(asked.front), (*asked.front, *asked.back)
 
     def run(boxes: list[Box], views: list[memoryview], box: Box, out: memoryview) -> None:
         lines: list[_Array] = []
         for number, (b, v) in enumerate(zip(boxes, views, strict=True)):
-            values = np.moveaxis(box_of(b, v, kind), whole, -1)
-            along = window.along(borders[number % len(parts)])
-            wide = padded(values, -1, along).reshape(-1, length + last - 1)
+            values = np.moveaxis(box_of(b, v, parts[0].dtype), whole, -1)
+            wide = padded(values, -1, window.along(borders[number % len(parts)]))
+            wide = wide.reshape(-1, length + last - 1)
             lines.append(np.lib.stride_tricks.sliding_window_view(wide, last, -1))
-        found = np.empty((len(lines[0]), length), result)
+        found = np.empty((len(lines[0]), length, *several), asked.dtype)
         rows, places = max(together // length, 1), min(together, length)
         for row in range(0, len(found), rows):
             for place in range(0, length, places):
                 some = slice(row, row + rows), slice(place, place + places)
-                found[some] = numbers([one[some] for one in lines]).reshape(found[some].shape)
-        to = np.frombuffer(out, result).reshape([hi - lo for lo, hi in zip(*box, strict=True)])
-        to = np.moveaxis(to, whole, -1)
+                found[some] = asked.results([one[some] for one in lines], found[some].shape)
+        to = box_of(box, out, asked.dtype)
+        # The axes of rows, of lines, and those of several numbers, which have been behind them.
+        to = np.moveaxis(to, range(first), range(rank, rank + first))
+        to = np.moveaxis(to, whole, rank - 1)
         to[...] = found.reshape(to.shape)
 
     def build(expr: VolumeExpr, of: list[int]) -> int:
-        needs = [None if d == whole else (d, 1, 0) for d in range(volume.ndim)]
+        needs = [None if d == whole else (first + d, 1, 0) for d in range(rank)]
         # Windows, a copy that the function may make of them, and the lines.
-        work = 2 * count * dtype.itemsize + line_bytes(len(of) + 2, last, length)
-        own = list(volume.shape)
-        return expr.call(run, "vectorized_filter", of, [needs] * len(of), own, result.char, work)
+        windows = 2 * math.prod(window.shape()) * volume.dtype.itemsize
+        work = windows + line_bytes(len(of) + 2, last, length)
+        work = -(-work // max(math.prod(several), 1)) + asked.dtype.itemsize
+        own, letter = list(full), asked.dtype.char
+        return expr.call(run, "vectorized_filter", of, [needs] * len(of), own, letter, work)
 
-    return whole_lines(Volume(volume.shape, result, operands, build), [whole])
+    full = (*asked.front, *volume.shape, *asked.back)
+    taken = [first + whole, *range(first), *range(first + rank, len(full))]
+    result = whole_lines(Volume(full, asked.dtype, operands, build), taken)
+    return result[(slice(None),) * first + window.results(volume)]
 
 
 def _parts(volume: Volume, border: complex) -> tuple[list[Volume], list[float]]:
@@ -331,3 +334,53 @@ def _parts(volume: Volume, border: complex) -> tuple[list[Volume], list[float]]:
     own = np.dtype(f"f{volume.dtype.itemsize // 2}")
     parts = [blockwise(f, [volume], volume.shape, own, f.__name__) for f in (np.real, np.imag)]
     return parts, [border.real, border.imag]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A function of windows, and what it gives: the dtype, and the axes before and behind the one that numbers them."""
+
+    call: Bound
+    window: _Window
+    # Of the windows.
+    source: np.dtype[Any]
+    dtype: np.dtype[Any]
+    front: tuple[int, ...]
+    back: tuple[int, ...]
+
+    @staticmethod
+    def of(call: Bound, window: _Window, source: np.dtype[Any]) -> "_Asked":
+        """Asks for windows of ones."""
+        shape, axis = window.shape(), window.axis()
+        one, two = (call.windows(np.ones((n, *shape), source), axis) for n in (1, 2))
+        pairs = list(zip(one.shape, two.shape, strict=False))
+        numbered = [d for d, (a, b) in enumerate(pairs) if a != b]
+        if one.ndim != two.ndim or len(numbered) != 1 or pairs[numbered[0]] != (1, 2):
+            message = (
+                f"the function gives arrays of shape {one.shape} for a window and {two.shape} for two; "
+                "give one that returns a number for each, or several, along one axis"
+            )
+            raise ValueError(message)
+        at = numbered[0]
+        return _Asked(call, window, source, two.dtype, one.shape[:at], one.shape[at + 1 :])
+
+    def results(self, lines: Sequence[_Array], shape: tuple[int, ...]) -> _Array:
+        """The results, of `shape`, for windows of which each line has a row, or the row of a part."""
+        values = np.stack(lines, -2)
+        if self.source.kind == "c":
+            pairs = np.empty((*values.shape[:2], len(lines) // 2, values.shape[-1]), self.source)
+            pairs.real, pairs.imag = values[..., 0::2, :], values[..., 1::2, :]
+            values = pairs
+        windows, kept = values.reshape(math.prod(shape[:2]), -1), self.window.kept()
+        # Always side by side: what sums of floats give depends on how they lie in memory.
+        windows = windows if kept is None else np.compress(kept, windows, 1)
+        windows = windows.reshape(-1, *self.window.shape())
+        return self.call.told(lambda: self._given(windows)).reshape(shape)
+
+    def _given(self, windows: _Array) -> _Array:
+        found = self.call.windows(windows, self.window.axis())
+        wanted = (*self.front, len(windows), *self.back)
+        if found.shape != wanted:
+            message = f"the function gives an array of shape {found.shape} for {len(windows)} windows, and not {wanted}"
+            raise ValueError(message)
+        return np.moveaxis(found, len(self.front), 0)
