@@ -48,7 +48,7 @@ _MOST_WEIGHTS = 1 << 20
 # Windows of more points are built anew each time.
 _MANY_POINTS = 1 << 12
 
-_MODES = (
+MODES = (
     "reflect",
     "mirror",
     "nearest",
@@ -210,8 +210,8 @@ def one_each(name: str, value: Any, count: int) -> list[Any]:
 def modes_of(mode: Modes, count: int) -> list[str]:
     modes = one_each("mode", mode, count)
     for one in [mode] if isinstance(mode, str) else modes:
-        if one not in _MODES:
-            message = f"boundary mode {one!r} not supported; use one of {', '.join(_MODES[:6])}"
+        if one not in MODES:
+            message = f"boundary mode {one!r} not supported; use one of {', '.join(MODES[:6])}"
             raise RuntimeError(message)
     return modes
 

@@ -373,8 +373,8 @@ def _inside(
     found: _Array | None = None
     for d, (_, before, mode, _) in enumerate(window):
         if mode == "renormalize":
-            seen = at[d] - before + places[:, d]
-            here = (seen >= 0) & (seen < shape[d])
+            voxels = at[d] - before + places[:, d]
+            here = (voxels >= 0) & (voxels < shape[d])
             found = here if found is None else found & here
     return None if found is None else np.atleast_2d(found)
 

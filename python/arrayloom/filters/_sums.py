@@ -21,6 +21,12 @@ Border: TypeAlias = Callable[[complex], float]
 Sums: TypeAlias = Callable[[Volume, np.dtype[Any], Border], Volume]
 
 
+def parts_of(volume: Volume) -> list[Volume]:
+    """The real and the imaginary part of a complex volume."""
+    own = np.dtype(f"f{volume.dtype.itemsize // 2}")
+    return [blockwise(f, [volume], volume.shape, own, f.__name__) for f in (np.real, np.imag)]
+
+
 def _by_parts(volume: Volume, dtype: np.dtype[Any], sums: Sums) -> Volume:
     """`sums` of the real and the imaginary part of a volume as complex numbers of `dtype`.
 
@@ -29,10 +35,7 @@ def _by_parts(volume: Volume, dtype: np.dtype[Any], sums: Sums) -> Volume:
     part = np.dtype(f"f{dtype.itemsize // 2}")
     if volume.dtype.kind != "c":
         return sums(volume, part, real_number).astype(dtype)
-    own = np.dtype(f"f{volume.dtype.itemsize // 2}")
-    real, imaginary = (
-        blockwise(f, [volume], volume.shape, own, f.__name__) for f in (np.real, np.imag)
-    )
+    real, imaginary = parts_of(volume)
     parts = [
         sums(real, part, lambda cval: float(np.real(cval))),
         sums(imaginary, part, lambda cval: float(np.imag(cval))),

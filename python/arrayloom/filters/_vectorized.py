@@ -11,6 +11,7 @@ beside it.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,11 @@ from numpy.typing import NDArray
 
 from arrayloom._ext import VolumeExpr
 from arrayloom._volumes.along import whole_lines
-from arrayloom._volumes.elementwise import blockwise, box_of
+from arrayloom._volumes.elementwise import box_of
 from arrayloom._volumes.sources import as_volume
 from arrayloom._volumes.volume import Box, Volume
 from arrayloom.filters._common import (
+    MODES,
     Devices,
     Input,
     Limit,
@@ -36,23 +38,15 @@ from arrayloom.filters._common import (
     wanted_dtype,
 )
 from arrayloom.filters._generic import Bound, line_bytes, padded, seen
+from arrayloom.filters._sums import parts_of
 
 _Array = NDArray[Any]
 
 # Bytes of windows that a function gets at a time: they stay in a cache, and a call costs little beside them.
 _TOGETHER = 1 << 20
 
-_MODES = (
-    "reflect",
-    "constant",
-    "nearest",
-    "mirror",
-    "wrap",
-    "grid-mirror",
-    "grid-constant",
-    "grid-wrap",
-    "valid",
-)
+# A function has no way to leave out points.
+_MODES = (*(mode for mode in MODES if mode != "renormalize"), "valid")
 
 
 def vectorized_filter(
@@ -148,6 +142,7 @@ class _Window:
         rows = self.mask.reshape(-1, self.size[-1])
         return [place for place, row in zip(places, rows, strict=True) if row.any()]
 
+    @cached_property
     def kept(self) -> _Array | None:
         """Which points it has of the rows at these places, or all."""
         if self.mask is None:
@@ -155,10 +150,12 @@ class _Window:
         rows = self.mask.reshape(-1, self.size[-1])
         return rows[rows.any(axis=1)].ravel()
 
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """The extents that a function gets it with: those of the box, or the number of its points."""
         return self.size if self.mask is None else (int(self.mask.sum()),)
 
+    @cached_property
     def axis(self) -> int | tuple[int, ...]:
         """The axes of these, behind the one that numbers windows."""
         return -1 if self.mask is not None else tuple(range(-len(self.size), 0))
@@ -284,7 +281,10 @@ def _by_windows(volume: Volume, call: Bound, window: _Window, together: int) -> 
     """What `call` gives for each window of `volume`, of so many of them `together`."""
     whole, rank = window.which[-1], volume.ndim
     length, last = volume.shape[whole], window.size[-1]
-    parts, borders = _parts(volume, window.cval)
+    parts, borders = [volume], [window.cval]
+    if volume.dtype.kind == "c":
+        parts, borders = parts_of(volume), [window.cval.real, window.cval.imag]
+    borders = [real_number(border) for border in borders]
     operands = [
         window.seen(part, place, border)
         for place in window.beside()
@@ -315,7 +315,7 @@ def _by_windows(volume: Volume, call: Bound, window: _Window, together: int) -> 
     def build(expr: VolumeExpr, of: list[int]) -> int:
         needs = [None if d == whole else (first + d, 1, 0) for d in range(rank)]
         # Windows, a copy that the function may make of them, and the lines.
-        windows = 2 * math.prod(window.shape()) * volume.dtype.itemsize
+        windows = 2 * math.prod(window.shape) * volume.dtype.itemsize
         work = windows + line_bytes(len(of) + 2, last, length)
         work = -(-work // max(math.prod(several), 1)) + asked.dtype.itemsize
         own, letter = list(full), asked.dtype.char
@@ -325,15 +325,6 @@ def _by_windows(volume: Volume, call: Bound, window: _Window, together: int) -> 
     taken = [first + whole, *range(first), *range(first + rank, len(full))]
     result = whole_lines(Volume(full, asked.dtype, operands, build), taken)
     return result[(slice(None),) * first + window.results(volume)]
-
-
-def _parts(volume: Volume, border: complex) -> tuple[list[Volume], list[float]]:
-    """A volume and its border; the real and the imaginary parts of complex ones."""
-    if volume.dtype.kind != "c":
-        return [volume], [real_number(border)]
-    own = np.dtype(f"f{volume.dtype.itemsize // 2}")
-    parts = [blockwise(f, [volume], volume.shape, own, f.__name__) for f in (np.real, np.imag)]
-    return parts, [border.real, border.imag]
 
 
 @dataclass(frozen=True)
@@ -351,7 +342,7 @@ class _Asked:
     @staticmethod
     def of(call: Bound, window: _Window, source: np.dtype[Any]) -> "_Asked":
         """Asks for windows of ones."""
-        shape, axis = window.shape(), window.axis()
+        shape, axis = window.shape, window.axis
         one, two = (call.windows(np.ones((n, *shape), source), axis) for n in (1, 2))
         pairs = list(zip(one.shape, two.shape, strict=False))
         numbered = [d for d, (a, b) in enumerate(pairs) if a != b]
@@ -371,14 +362,14 @@ class _Asked:
             pairs = np.empty((*values.shape[:2], len(lines) // 2, values.shape[-1]), self.source)
             pairs.real, pairs.imag = values[..., 0::2, :], values[..., 1::2, :]
             values = pairs
-        windows, kept = values.reshape(math.prod(shape[:2]), -1), self.window.kept()
+        windows, kept = values.reshape(math.prod(shape[:2]), -1), self.window.kept
         # Always side by side: what sums of floats give depends on how they lie in memory.
         windows = windows if kept is None else np.compress(kept, windows, 1)
-        windows = windows.reshape(-1, *self.window.shape())
+        windows = windows.reshape(-1, *self.window.shape)
         return self.call.told(lambda: self._given(windows)).reshape(shape)
 
     def _given(self, windows: _Array) -> _Array:
-        found = self.call.windows(windows, self.window.axis())
+        found = self.call.windows(windows, self.window.axis)
         wanted = (*self.front, len(windows), *self.back)
         if found.shape != wanted:
             message = f"the function gives an array of shape {found.shape} for {len(windows)} windows, and not {wanted}"
