@@ -213,13 +213,13 @@ pub(crate) fn blocks<W: Clone>(passes: &[Pass], levels: &[Level<W>]) -> Vec<Bloc
 /// Runs `work` in `threads` threads; the first error is the result.
 pub(crate) fn in_threads(
     threads: usize,
-    work: impl Fn() -> Result<(), VolumeError> + Sync,
+    work: &(dyn Fn() -> Result<(), VolumeError> + Sync),
 ) -> Result<(), VolumeError> {
     if threads <= 1 {
         return work();
     }
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
         let mut result = work();
         for other in others {
             let theirs = other

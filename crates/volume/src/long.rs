@@ -224,7 +224,7 @@ impl<U: Union<W, C>, W: Pod + Send + Sync, const C: usize> LongWindows<'_, U, W,
             tasks.push((part, to));
         }
         let tasks = Mutex::new(tasks.into_iter());
-        in_threads(ctx.threads, || {
+        in_threads(ctx.threads, &|| {
             let columns = axis.scanned_columns();
             let made = lines.map_or(0, |_| axis.together() * axis.row);
             let mut space = Space {

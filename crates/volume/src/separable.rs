@@ -200,7 +200,7 @@ impl<R: Rule> Engine<R::W> for Separable<'_, R> {
                 );
             }
         };
-        in_threads(ctx.threads, run)
+        in_threads(ctx.threads, &run)
     }
 }
 

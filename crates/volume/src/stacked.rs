@@ -106,7 +106,7 @@ impl<R: Rule> Separable<'_, R> {
         let share = level.outer.div_ceil(4 * ctx.threads);
         let share = share.next_multiple_of(stacked.most);
         let tasks = Mutex::new(out.chunks_mut(share * bytes).enumerate());
-        in_threads(ctx.threads, || {
+        in_threads(ctx.threads, &|| {
             let mut buffers = self.buffers(ctx, level, stacked)?;
             loop {
                 let task = tasks.lock().unwrap_or_else(PoisonError::into_inner).next();

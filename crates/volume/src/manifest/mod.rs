@@ -182,7 +182,7 @@ impl Source for Manifest {
                 }
             }
         };
-        in_threads(threads, work).map_err(|error: VolumeError| error.to_string())?;
+        in_threads(threads, &work).map_err(|error: VolumeError| error.to_string())?;
         let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
         failed.map_or(Ok(()), Err)
     }

@@ -216,7 +216,7 @@ impl Sliding {
         let blocks = n_out.div_ceil(each.max(1));
         let next = AtomicUsize::new(0);
         let to = Mutex::new(out.data);
-        in_threads(ctx.threads, || {
+        in_threads(ctx.threads, &|| {
             let mut buffers = Buffers::<K>::new(ctx, each + self.len, each)?;
             loop {
                 let task = next.fetch_add(1, Relaxed);

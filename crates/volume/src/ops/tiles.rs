@@ -324,7 +324,7 @@ pub(crate) fn tiles<W: Pod + Send + Sync>(
         tile_voxels(&extents, elem)
     };
     let result_bytes = usize::try_from(copied).unwrap_or(usize::MAX) * size;
-    in_threads(ctx.threads, || {
+    in_threads(ctx.threads, &|| {
         let mut space: Scratch<W> = Scratch::new(&ctx.meter, padded * inputs.len() + fill.extra)?;
         let mut result: Scratch<u8> = Scratch::new(&ctx.meter, result_bytes)?;
         loop {
