@@ -116,11 +116,11 @@ def test_fallbacks_and_gathers(found):
         np.add(v, np.longdouble(1))
     rows = k[:400] % 400
     a = v[:160_000].reshape(400, 400)
-    for i in range(200):
+    for i in range(1000):
         a[rows]
     """
     seen = found(text)
-    assert seen["gather", 11]["count"] == 200
+    assert seen["gather", 11]["count"] == 1000
     assert seen["gather", 5]["count"] == 30
     assert seen["fallback", 7]["count"] == 30
     assert "without native support" in seen["fallback", 7]["what"]
