@@ -127,6 +127,37 @@ print(*((after[name] - before[name]) // 5 for name in ("upload_bytes", "download
     assert int(downloaded) < 30 * 8
 
 
+def test_what_goes_to_places_by_number_or_mask_stays_there():
+    program = """
+a = np.array(numpy.random.default_rng(1).random((300, 400)))
+b = np.array(numpy.random.default_rng(2).integers(0, 300, 400))
+def step():
+    a[b, 3] = a[0] * 0.5
+    a[b] = a[:1] + a[5]
+    a[7, b] = 0.25
+    np.add.at(a, (b, b), a[1])
+    np.subtract.at(a, b, 0.5)
+    np.minimum.at(a[2], b, a[3])
+    np.put(a, b, a[4])
+    a[a > 0.5] = a[a > 0.5][::-1]
+    a[a[:, 1] > 0.25] = a[:1]
+    a[a[:, 2] > 0.75] = 0.125
+    a[1, :300] += np.bincount(b, minlength=300) + np.bincount(b, weights=a[6], minlength=300)
+    ext.flush()
+for _ in range(4): step()
+before = ext.stats()["backend"]
+for _ in range(5): step()
+after = ext.stats()["backend"]
+print(*((after[name] - before[name]) // 5 for name in ("upload_bytes", "download_bytes")), after["reasons"])
+"""
+    uploaded, downloaded, reasons = run(COUNTED + program).split(maxsplit=2)
+    # Counts of what is here, zeros that become the other sums, and the number for the rows.
+    assert int(uploaded) <= 2 * 300 * 8 + 8
+    assert reasons == "{}\n"
+    # Least and highest numbers, and counts.
+    assert int(downloaded) < 40 * 8
+
+
 @pytest.mark.parametrize("bound", [0.4, -1, 2])
 def test_of_updates_by_masks_only_counts_come_back(bound):
     # Some elements are below the bound, or none, or all.
@@ -206,6 +237,16 @@ def write_two_masks(x, v):
     x[~low] = x[~low] * 0.5 + x[~low]
 def write_from_other_mask(x, v): x[x > v] = x[:, ::-1][x > v]
 PLACES = numpy.array(draw.choices(range(-40, 40), k=40))
+def write_by_number(x, v): x[PLACES, 3] = x[:, 7] + v
+def write_rows_by_list(x, v): x[[1, -1, 1]] = x[4:7, ::-1]
+def write_number_by_number(x, v): x[:, (x[0] * 49).astype(int) % 50] = v
+def write_added(x, v): numpy.add.at(x, (slice(None), PLACES), x[3, :40] * v)
+def write_added_number(x, v): numpy.subtract.at(x, PLACES, v)
+def write_largest(x, v): numpy.maximum.at(x, (PLACES, PLACES), v)
+def write_put(x, v): numpy.put(x, PLACES * 7, PLACES * v)
+def write_picked(x, v): x[x < v] = numpy.arange(2000.0)[: (x < v).sum()]
+def write_picked_rows(x, v): x[x[:, 0] < v] = x[7] + v
+def write_picked_rows_once(x, v): x[x[:, 0] < v] = v
 def write_rows_by_number(x, v): x[:] = x[PLACES] + v
 def write_roll(x, v): x[:] = numpy.roll(x, 3, axis=1) + v
 WRITES = [f for name, f in sorted(globals().items()) if name.startswith("write_")]
@@ -227,6 +268,8 @@ def read_places(x, y): return numpy.stack(numpy.nonzero(x > y))
 def read_flat_places(x, y): return numpy.flatnonzero(x[1:] < y[1:])
 def read_taken(x, y): return x.take((y * 1999).astype(int) % 2000)
 def read_by_two_numbers(x, y): return x[(y[0] * 39).astype(int) % 40, PLACES.repeat(2)[:50]]
+def read_counts(x, y): return numpy.bincount((x[0] * 9).astype(int) % 9, minlength=12)
+def read_weights(x, y): return numpy.bincount((x[0] * 9).astype(int) % 9, y[1])
 def read_new(x, y): return numpy.where(x > y, x, -y)
 READS = [f for name, f in sorted(globals().items()) if name.startswith("read_")]
 held = []

@@ -125,7 +125,7 @@ impl Engine {
     }
 
     /// Runs `work` with room for a running count of the last operand, the mask.
-    fn move_picked(
+    pub(crate) fn move_picked(
         &self,
         ins: &[SlotView],
         out: &SlotView,
@@ -200,27 +200,17 @@ impl Engine {
             Moved::Elements(values) => &values.layout.shape,
             Moved::Indices(_) => &mask.layout.shape,
         };
-        // Of what lies in rows, one for each place of the mask.
-        let by_place = |buf, offset, size| {
-            let mut strides = contiguous_strides(&mask.layout.shape, size);
-            strides.resize(shape.len(), 0);
-            Arg::View {
-                buf,
-                offset,
-                strides,
-            }
-        };
         let size = out.layout.dtype.size();
         let row = &shape[rank..];
         let width = match what {
             Moved::Elements(_) => size * row.iter().product::<usize>(),
             Moved::Indices(_) => size * rank,
         };
-        let mut ins = vec![
-            by_place(mask.buf, mask.layout.offset, 1),
-            by_place(counted, 0, NUMBER),
-            Arg::Scalar(Scalar::from_i64(DType::I64, width.cast_signed() as i64)),
-        ];
+        let mut ins = by_place(mask, counted, shape.len()).to_vec();
+        ins.push(Arg::Scalar(Scalar::from_i64(
+            DType::I64,
+            width.cast_signed() as i64,
+        )));
         if let Moved::Elements(values) = what {
             ins.push(values.arg());
         }
@@ -234,7 +224,8 @@ impl Engine {
         self.launch_on(&moving(what, shape.len()), shape, (&ins, &[to]))
     }
 
-    fn launch_on(
+    /// Runs a kernel on operands that are on the device, all folds of which are sums of whole numbers.
+    pub(crate) fn launch_on(
         &self,
         kernel: &Kernel,
         shape: &[usize],
@@ -250,6 +241,20 @@ impl Engine {
         };
         self.device.run(Queue::default(), kernel, &launch)
     }
+}
+
+/// A mask and its running count over a domain of so many axes, the first of which are the mask's.
+pub(crate) fn by_place(mask: &Tensor, counted: Buf, axes: usize) -> [Arg; 2] {
+    let vectors = [(mask.buf, mask.layout.offset, 1), (counted, 0, NUMBER)];
+    vectors.map(|(buf, offset, size)| {
+        let mut strides = contiguous_strides(&mask.layout.shape, size);
+        strides.resize(axes, 0);
+        Arg::View {
+            buf,
+            offset,
+            strides,
+        }
+    })
 }
 
 fn address_of(block: &Block) -> Buf {
@@ -273,7 +278,13 @@ fn order_of(output: &Output) -> Option<ReduceArgs> {
     })
 }
 
-fn kernel(b: Builder, inputs: Vec<DType>, outputs: &[(Value, Form)], rank: usize) -> Kernel {
+/// A kernel of the code in `b`.
+pub(crate) fn kernel(
+    b: Builder,
+    inputs: Vec<DType>,
+    outputs: &[(Value, Form)],
+    rank: usize,
+) -> Kernel {
     let outputs = outputs.iter().map(|(value, form)| Output {
         value: value.0,
         form: *form,

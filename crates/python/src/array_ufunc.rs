@@ -6,7 +6,7 @@ use crate::map::{self, Options, Outcome};
 use crate::np::{self, Arr};
 use crate::operand::Reason;
 use crate::ops::{self, OpEntry};
-use crate::{delegate, fold, numbers, operations, parts, state};
+use crate::{delegate, fold, numbers, operations, parts, scatter, state};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyEllipsis, PyList, PyString, PyTuple};
 
@@ -75,6 +75,7 @@ fn native<'py>(
         ("reduce", [input]) => fold::reduce(py, entry, input, &words),
         ("accumulate", [input]) => fold::accumulate(py, entry, input, &words),
         ("outer", [left, right]) => outer(py, entry, [left, right], &words),
+        ("at", [a, key, value]) => scatter::at(entry, [a, key, value]),
         _ => Ok(Outcome::Numpy(Reason::Delegated)),
     }
 }

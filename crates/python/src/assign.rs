@@ -130,12 +130,21 @@ pub(crate) fn record<'py>(
             };
             map::fill(py, copy_row(), scalar, options)?
         }
-        Input::Scalar(scalar) if drops_imaginary(scalar.dtype, target) => return Ok(false),
-        Input::Scalar(scalar) if is_checked(&scalar, target) => return Ok(false),
-        Input::View(view) if drops_imaginary(view.layout.dtype, target) => return Ok(false),
+        input if !converts(&input, target) => return Ok(false),
         _ => map::call(py, copy_row(), &[value], options)?,
     };
     Ok(matches!(done, Outcome::Done(_)))
+}
+
+/// False for arrays and NumPy's scalars where NumPy warns, or converts by way of Python.
+pub(crate) fn converts(input: &Input, target: DType) -> bool {
+    match input {
+        Input::Scalar(scalar) => {
+            !drops_imaginary(scalar.dtype, target) && !is_checked(scalar, target)
+        }
+        Input::View(view) => !drops_imaginary(view.layout.dtype, target),
+        Input::Weak(_) => true,
+    }
 }
 
 /// NumPy warns when an assignment drops the imaginary part.

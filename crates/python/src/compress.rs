@@ -7,18 +7,19 @@ use arrayloom_types::DType;
 use pyo3::prelude::*;
 
 /// True for an array that a device has, or will have once it is computed.
-fn is_abroad(array: Arr) -> bool {
+pub(crate) fn is_abroad(array: Arr) -> bool {
     state::engine().copies_values() && !sync::is_there(array)
 }
 
-/// True for an array that may go to a device and stay there.
-fn may_go(array: Arr) -> bool {
-    state::engine().slot_at(array.addr()).is_some()
+/// True for an array that a device has, or that may go there and stay because something that belongs to it `is_there`.
+pub(crate) fn goes(array: Arr, is_there: impl FnOnce() -> bool) -> bool {
+    let may_go = || state::engine().slot_at(array.addr()).is_some();
+    state::engine().copies_values() && (is_abroad(array) || may_go() && is_there())
 }
 
 /// `array[mask]` for a contiguous mask of the first axes of the array. `None` where the values are here.
 pub(crate) fn get(py: Python<'_>, array: Arr, mask: Arr) -> PyResult<Option<Bound<'_, PyAny>>> {
-    let abroad = is_abroad(array) || is_abroad(mask) && may_go(array);
+    let abroad = goes(array, || is_abroad(mask));
     let Some(dtype) = array.dtype().filter(|_| abroad) else {
         return Ok(None);
     };

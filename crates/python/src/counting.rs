@@ -11,7 +11,8 @@
 use crate::keywords::arguments;
 use crate::map::{Outcome, leave};
 use crate::np::{self, Arr};
-use crate::{modules, parts, site, slices, sync};
+use crate::operand::Reason;
+use crate::{modules, parts, scatter, site, slices, sync};
 use arrayloom_bulk::{self as bulk, Bins, Real};
 use arrayloom_types::DType;
 use numpy::npyffi::flags::{NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_F_CONTIGUOUS};
@@ -215,12 +216,18 @@ pub(crate) fn bincount<'py>(
         leave!(Mismatch)
     };
     let least = least.map_or(Some(0), |least| least.extract::<usize>().ok());
-    let (Some((array, dtype)), Some(x)) = (values(x.as_ref()), x) else {
+    let Some(x) = x else { leave!(Delegated) };
+    let there = scatter::counts_there(&x, weights.as_ref());
+    let given = match Arr::of(&x) {
+        Some(array) if there => array.dtype().map(|dtype| (array, dtype)),
+        _ => values(Some(&x)),
+    };
+    let (Some((array, dtype)), Some(least)) = (given, least) else {
         leave!(Delegated)
     };
-    let (Some(least), None, 1) = (least, weights, array.ndim()) else {
+    if array.ndim() != 1 || array.len() == 0 || weights.is_some() && !there {
         leave!(Delegated)
-    };
+    }
     if !dtype.is_integer() || dtype == DType::U64 {
         leave!(Delegated)
     }
@@ -232,6 +239,10 @@ pub(crate) fn bincount<'py>(
         .max(least);
     if low < 0 || size > MOST {
         leave!(Delegated)
+    }
+    if there {
+        let counts = scatter::count(&x, weights.as_ref(), size)?;
+        return Ok(counts.map_or(Outcome::Numpy(Reason::Delegated), Outcome::Done));
     }
     sync::read(py, array)?;
     let counts = match dtype {

@@ -4,6 +4,7 @@
 //! elements are picked later, fused with what uses them.
 
 use crate::birth;
+use crate::compress;
 use crate::copies::{self, argument, given};
 use crate::map::{self, Options, Outcome, leave};
 use crate::methods::Call;
@@ -20,23 +21,24 @@ use pyo3::prelude::*;
 use pyo3::types::{PyEllipsis, PyInt, PyList, PySlice, PyTuple};
 use smallvec::smallvec;
 
-/// Elements that one number picks at most: longer rows NumPy copies as a block each.
+/// Elements that one number picks at most: longer rows NumPy copies as a block each. Not so on a device with memory of its
+/// own, from which they would come here first.
 const LONG_ROW: usize = 8;
 
 /// Index arrays of one key at most; NumPy has a limit of its own, and an error for it.
 const MOST: usize = 8;
 
 /// An index array and the axis of the view that it moves along.
-struct Along<'py> {
-    axis: usize,
-    index: Bound<'py, PyAny>,
+pub(crate) struct Along<'py> {
+    pub(crate) axis: usize,
+    pub(crate) index: Bound<'py, PyAny>,
 }
 
 /// What is picked from where.
-struct Pick<'py> {
+pub(crate) struct Pick<'py> {
     /// The array after the basic parts of the key.
-    view: Bound<'py, PyAny>,
-    along: Vec<Along<'py>>,
+    pub(crate) view: Bound<'py, PyAny>,
+    pub(crate) along: Vec<Along<'py>>,
     /// How many of the other axes of the view stand before those of the index.
     before: usize,
     /// True where the result is in C order, as `take` gives it.
@@ -81,13 +83,7 @@ pub(crate) fn take<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
     let (Some(axis), Some(index)) = (axis, integers(&index)?) else {
         leave!(Delegated)
     };
-    let pick = Pick {
-        view,
-        before: axis,
-        along: vec![Along { axis, index }],
-        ordered: true,
-    };
-    pick.record()
+    Pick::along(view, axis, index).record()
 }
 
 /// An array of integers with axes, or a list of them as such an array.
@@ -109,7 +105,7 @@ fn integers<'py>(part: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>
 }
 
 /// Takes a key apart; `None` if it has other parts than integers, arrays of them, and basic ones.
-fn parse<'py>(
+pub(crate) fn parse<'py>(
     a: &Bound<'py, PyAny>,
     ndim: usize,
     key: &Bound<'py, PyAny>,
@@ -184,7 +180,10 @@ fn apply<'py>(
 }
 
 /// The numbers of an index array counted from the front; `None` if one is out of bounds.
-fn checked<'py>(index: &Bound<'py, PyAny>, extent: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+pub(crate) fn checked<'py>(
+    index: &Bound<'py, PyAny>,
+    extent: usize,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = index.py();
     let small = Arr::of(index).is_none_or(|a| a.nbytes() < state::min_bytes());
     let count = PyInt::new(py, extent).into_any();
@@ -254,6 +253,16 @@ fn from_front<'py>(
 }
 
 impl<'py> Pick<'py> {
+    /// What an index array picks along an axis, as `take` does.
+    pub(crate) fn along(view: Bound<'py, PyAny>, axis: usize, index: Bound<'py, PyAny>) -> Self {
+        Pick {
+            view,
+            before: axis,
+            along: vec![Along { axis, index }],
+            ordered: true,
+        }
+    }
+
     fn record(self) -> PyResult<Outcome<'py>> {
         let py = self.view.py();
         let Some(Input::View(view)) = classify(py, &self.view)? else {
@@ -266,13 +275,14 @@ impl<'py> Pick<'py> {
                 _ => leave!(Delegated),
             }
         }
-        let shapes = indices.iter().map(|index| index.layout.shape.as_slice());
-        let Ok(numbers) = broadcast_many(shapes) else {
+        let layouts = indices.iter().map(|index| &index.layout);
+        let Some(place) = self.place(&view.layout, layouts) else {
             leave!(Mismatch)
         };
-        let place = self.place(&view, &numbers);
         let kept = place.from.iter().flatten();
-        if kept.map(|&axis| view.layout.shape[axis]).product::<usize>() > LONG_ROW {
+        let row: usize = kept.map(|&axis| view.layout.shape[axis]).product();
+        let mut arrays = indices.iter().map(|index| index.array);
+        if row > LONG_ROW && !compress::goes(view.array, || arrays.any(compress::is_abroad)) {
             leave!(Delegated)
         }
         let pending = view.pending || indices.iter().any(|index| index.pending);
@@ -317,39 +327,45 @@ impl<'py> Pick<'py> {
         Ok(Outcome::Done(array))
     }
 
-    /// The axes of the result.
-    fn place(&self, view: &View, numbers: &Shape) -> Place {
+    /// The axes of the result; `None` if the index arrays do not fit one another.
+    pub(crate) fn place<'l>(
+        &self,
+        view: &Layout,
+        indices: impl Iterator<Item = &'l Layout>,
+    ) -> Option<Place> {
+        let numbers = broadcast_many(indices.map(|index| index.shape.as_slice())).ok()?;
         let mut shape = Shape::new();
         let mut from = Vec::new();
         let moved = |axis: &usize| self.along.iter().any(|along| along.axis == *axis);
-        for axis in (0..view.layout.shape.len()).filter(|axis| !moved(axis)) {
-            shape.push(view.layout.shape[axis]);
+        for axis in (0..view.shape.len()).filter(|axis| !moved(axis)) {
+            shape.push(view.shape[axis]);
             from.push(Some(axis));
         }
         for (i, &n) in numbers.iter().enumerate() {
             shape.insert(self.before + i, n);
             from.insert(self.before + i, None);
         }
-        Place {
+        Some(Place {
             shape,
             from,
             before: self.before,
-            numbers: numbers.clone(),
-        }
+            numbers,
+        })
     }
 }
 
 /// The result: its shape, and for each axis the axis of the view that it is, or none for the index's.
-struct Place {
-    shape: Shape,
+pub(crate) struct Place {
+    pub(crate) shape: Shape,
     from: Vec<Option<usize>>,
     before: usize,
-    numbers: Shape,
+    /// The axes of the index.
+    pub(crate) numbers: Shape,
 }
 
 impl Place {
     /// Where the view is read before an index moves on.
-    fn walk(&self, view: &Layout, along: &[Along<'_>]) -> Layout {
+    pub(crate) fn walk(&self, view: &Layout, along: &[Along<'_>]) -> Layout {
         debug_assert_eq!(
             self.shape.len() + along.len(),
             view.shape.len() + self.numbers.len(),
@@ -365,7 +381,7 @@ impl Place {
     }
 
     /// An index array at every point of the result.
-    fn index(&self, index: &Layout) -> Layout {
+    pub(crate) fn index(&self, index: &Layout) -> Layout {
         let spread = index.broadcast_to(&self.numbers);
         let mut strides = Strides::from_elem(0, self.shape.len());
         for (i, &step) in spread.strides.iter().enumerate() {
@@ -376,6 +392,14 @@ impl Place {
             strides,
             ..spread
         }
+    }
+
+    /// True if elements of such a layout lie in C order along the axes of the index, in which NumPy meets them then.
+    pub(crate) fn in_order(&self, layout: &Layout) -> bool {
+        let steps = &layout.strides[self.before..self.before + self.numbers.len()];
+        let steps = steps.iter().map(|step| step.unsigned_abs());
+        let steps: Vec<usize> = steps.filter(|&step| step > 0).collect();
+        steps.is_sorted_by(|outer, inner| outer >= inner)
     }
 
     /// The new array. NumPy makes one whose first axes are those of the index, and where they belong

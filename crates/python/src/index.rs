@@ -9,7 +9,7 @@ use crate::map::{Options, Outcome};
 use crate::np::{self, Arr};
 use crate::operand::Reason;
 use crate::slot::{checked, enter, lend, object, owned};
-use crate::{assign, delegate, fallback, gather, masks, picked, state, sync};
+use crate::{assign, delegate, fallback, gather, masks, picked, scatter, state, sync};
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -250,7 +250,7 @@ pub(crate) unsafe extern "C" fn set(
                     (own().assign)(plain.as_ptr(), key.as_ptr(), value.as_ptr())
                 });
             }
-            Key::Other => masked(py, &a, &key, &value)?,
+            Key::Other => masked(py, &a, &key, &value)? || scatter::set(&a, &key, &value)?,
             Key::Element if sync::is_open(array) && Arr::of(&value).is_none() => {
                 // SAFETY: `ndarray`'s own slot, with live objects.
                 return checked(py, unsafe {
@@ -333,7 +333,8 @@ fn takes_few(array: Arr, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> bo
     sync::is_open(array) && is_there(value) && picks_few(array, key)
 }
 
-/// `a[mask] = value` for a mask of the array's shape and a number, or what the same mask has picked.
+/// `a[mask] = value` for a mask of the array's shape and a number, or what the same mask has picked. On a device with memory
+/// of its own, for any mask and value.
 fn masked<'py>(
     py: Python<'py>,
     a: &Bound<'py, PyAny>,
@@ -344,14 +345,14 @@ fn masked<'py>(
         return Ok(false);
     };
     if mask.shape() != array.shape() {
-        return Ok(false);
+        return scatter::set_picked(a, key, value);
     }
     if picked::puts_nothing(py, array, mask, value)? {
         return Ok(true);
     }
     let whole = picked::to_put_back(value, mask)?;
     if whole.is_none() && !assign::is_number(value) {
-        return Ok(false);
+        return scatter::set_picked(a, key, value);
     }
     let options = Options {
         mask: Some(key),

@@ -61,6 +61,7 @@ mod ranges;
 mod record;
 mod roll;
 mod runner;
+mod scatter;
 mod searches;
 mod seeming;
 mod settling;

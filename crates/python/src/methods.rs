@@ -14,7 +14,7 @@ use crate::operand::Reason;
 use crate::slot::{lend, object, owned};
 use crate::{
     array_function, bridge, builtins, copies, delegate, fold as folds, gather, journal, masks,
-    memory, operations, ops, parts, searches, site, sorting, sync,
+    memory, operations, ops, parts, scatter, searches, site, sorting, sync,
 };
 use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
@@ -220,7 +220,10 @@ const METHODS: [Method; 55] = [
         name: c"partition",
         how: How::Native(sorting::partition),
     },
-    write(c"put"),
+    Method {
+        name: c"put",
+        how: How::Native(scatter::flat),
+    },
     write(c"setfield"),
     Method {
         name: c"sort",
@@ -229,7 +232,7 @@ const METHODS: [Method; 55] = [
 ];
 
 /// Methods that write to the array where NumPy does what we do not.
-const WRITES: [&str; 3] = ["fill", "sort", "partition"];
+const WRITES: [&str; 4] = ["fill", "put", "sort", "partition"];
 
 /// `a.searchsorted(v, side='left', sorter=None)`.
 fn search<'py>(call: &Call<'_, 'py>) -> PyResult<Outcome<'py>> {
