@@ -10,7 +10,7 @@ use arrayloom_types::{DType, Scalar};
 /// The numbers along one axis of the target.
 #[derive(Clone, Debug)]
 pub struct Along {
-    /// One for each value; no two axes of them share memory with the target.
+    /// One for each value.
     pub numbers: SlotView,
     /// Bytes from one number to the next.
     pub step: isize,
