@@ -112,7 +112,7 @@ impl Cpu {
     }
 
     fn launch(&self, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), String> {
-        let steps = work::of_kernel(kernel, launch.shape);
+        let steps = work::of_launch(kernel, launch);
         // SAFETY: whoever calls `Device::run` vouches for the addresses and overlaps of the launch.
         self.with_pool(steps, work::stores(kernel), |env| unsafe {
             run(kernel, launch, env)
