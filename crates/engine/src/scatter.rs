@@ -4,7 +4,7 @@
 use crate::compress::{by_place, kernel};
 use crate::{Engine, EngineError, SlotView};
 use arrayloom_device::{Arg, Tensor};
-use arrayloom_ir::{Builder, Form, Ins, Kernel, Prim, ScatterMode, Value};
+use arrayloom_ir::{Builder, Form, Kernel, Prim, ScatterMode, Value};
 use arrayloom_types::{DType, Scalar};
 
 /// The numbers along one axis of the target.
@@ -160,14 +160,7 @@ fn filling(dtype: DType, rank: usize) -> Kernel {
     let before = b.bin(Prim::Sub, counted, one);
     let number = b.select(mask, before, zero);
     let bytes = b.bin(Prim::Mul, number, step);
-    let new = b.push(Ins {
-        prim: Prim::Gather,
-        dtype,
-        a: bytes.0,
-        b: 3,
-        c: 0,
-        bits: 0,
-    });
+    let new = b.gather(bytes, 3, dtype);
     let value = b.select(mask, new, old);
     let inputs = vec![DType::Bool, DType::I64, DType::I64, dtype, dtype];
     kernel(b, inputs, &[(value, Form::Store)], rank)

@@ -211,14 +211,9 @@ impl Writer<'_> {
                 self.builder.bin(Prim::Add, bytes, part)
             };
         }
-        let value = self.builder.push(Ins {
-            prim: Prim::Gather,
-            dtype: self.structure.inputs[table as usize],
-            a: bytes.0,
-            b: table,
-            c: 0,
-            bits: 0,
-        });
+        let value = self
+            .builder
+            .gather(bytes, table, self.structure.inputs[table as usize]);
         let dtypes = step.outs.iter();
         dtypes.map(|&d| self.builder.cast(value, d)).collect()
     }

@@ -84,6 +84,11 @@ impl Builder {
         self.ins(Prim::Input, dtype, [number, 0, 0])
     }
 
+    /// The element that lies `bytes` (`i64`) after the start of input number `table`, which has this dtype.
+    pub fn gather(&mut self, bytes: Value, table: u32, dtype: DType) -> Value {
+        self.ins(Prim::Gather, dtype, [bytes.0, table, 0])
+    }
+
     /// The index on `axis` as `i64`.
     pub fn iota(&mut self, axis: u32) -> Value {
         self.ins(Prim::Iota, DType::I64, [axis, 0, 0])

@@ -176,7 +176,7 @@ pub(crate) fn counts_there(numbers: &Bound<'_, PyAny>, weights: Option<&Bound<'_
     weights.is_some_and(|weights| [array, weights].into_iter().any(compress::is_abroad))
 }
 
-/// How often each number below `size` is in a vector of them, or the sums of their weights. `None` if NumPy must do it.
+/// How often each number is in a vector of them, all below `size`, or the sums of their weights. `None` if NumPy must do it.
 pub(crate) fn count<'py>(
     numbers: &Bound<'py, PyAny>,
     weights: Option<&Bound<'py, PyAny>>,
@@ -189,44 +189,62 @@ pub(crate) fn count<'py>(
     };
     let pick = Pick::along(born.array.clone(), 0, numbers.clone());
     let one = pyo3::types::PyInt::new(py, 1).into_any();
-    let done = put(&pick, weights.unwrap_or(&one), ScatterMode::Add)?;
+    let weights = weights.unwrap_or(&one);
+    let done = put_at(&pick, vec![numbers.clone()], weights, ScatterMode::Add)?;
     Ok(done.then_some(born.array))
 }
 
 /// Puts a value, or one for each place, where a pick says. False if NumPy must do it.
 fn put<'py>(pick: &Pick<'py>, value: &Bound<'py, PyAny>, mode: ScatterMode) -> PyResult<bool> {
+    let Some((array, _)) = native(&pick.view) else {
+        return Ok(false);
+    };
+    let mut numbers = Vec::with_capacity(pick.along.len());
+    for along in &pick.along {
+        match checked(&along.index, array.shape()[along.axis])? {
+            Some(index) => numbers.push(index),
+            None => return Ok(false),
+        }
+    }
+    put_at(pick, numbers, value, mode)
+}
+
+/// As [`put`], with the numbers of the pick, which are within the array and counted from the front.
+fn put_at<'py>(
+    pick: &Pick<'py>,
+    numbers: Vec<Bound<'py, PyAny>>,
+    value: &Bound<'py, PyAny>,
+    mode: ScatterMode,
+) -> PyResult<bool> {
     let py = value.py();
     let Some((array, dtype)) = native(&pick.view) else {
         return Ok(false);
     };
     let target = view(array, dtype);
-    let mut numbers = Vec::with_capacity(pick.along.len());
-    for along in &pick.along {
-        let extent = target.layout.shape[along.axis];
-        let Some(index) = checked(&along.index, extent)? else {
+    let (mut held, mut along) = (Vec::new(), Vec::new());
+    for (part, index) in pick.along.iter().zip(numbers) {
+        let index = apart(index, &target)?;
+        let Some((array, dtype)) = native(&index) else {
             return Ok(false);
         };
-        let step = target.layout.strides[along.axis];
-        numbers.push((apart(index, &target)?, step));
+        along.push(Along {
+            numbers: view(array, dtype),
+            step: target.layout.strides[part.axis],
+        });
+        held.push(index);
     }
-    let found = numbers.iter().filter_map(|(index, step)| {
-        let (array, dtype) = native(index)?;
-        Some((view(array, dtype), *step))
-    });
-    let found: Vec<(SlotView, isize)> = found.collect();
-    let Some(place) = pick.place(&target.layout, found.iter().map(|(view, _)| &view.layout)) else {
+    let layouts = along.iter().map(|part| &part.numbers.layout);
+    let Some(place) = pick.place(&target.layout, layouts) else {
         return Ok(false);
     };
-    if found.is_empty() || found.len() < numbers.len() || place.shape.contains(&0) {
+    if along.is_empty() || place.shape.contains(&0) {
         return Ok(false);
     }
-    let mut along = Vec::with_capacity(found.len());
-    for (mut numbers, step) in found {
+    for Along { numbers, .. } in &mut along {
         numbers.layout = place.index(&numbers.layout);
         if numbers.layout.strides.iter().any(|&step| step < 0) || !place.in_order(&numbers.layout) {
             return Ok(false);
         }
-        along.push(Along { numbers, step });
     }
     let Some((what, _held)) = values(value, &target, &place.shape)? else {
         return Ok(false);

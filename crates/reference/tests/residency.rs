@@ -4,7 +4,7 @@
 #![expect(unsafe_code, reason = "memory of the host is read and written")]
 
 use arrayloom_device::{Arg, Buf, Contents, Device as _, Launch, Queue, Residency, Staged, Use};
-use arrayloom_ir::{Builder, Form, Ins, Kernel, Output, Prim, ScatterMode};
+use arrayloom_ir::{Builder, Form, Kernel, Output, Prim, ScatterMode};
 use arrayloom_reference::{Reference, Sim, SimConfig};
 use arrayloom_types::DType;
 use std::sync::Arc;
@@ -63,14 +63,7 @@ fn copy(staged: &Staged, from: Buf, (to, first): (Buf, usize), count: usize) {
 fn move_by_number(staged: &Staged, [numbers, table, out]: [Buf; 3]) {
     let mut b = Builder::new();
     let at = b.input(0, DType::I64);
-    let value = b.push(Ins {
-        prim: Prim::Gather,
-        dtype: DType::I64,
-        a: at.0,
-        b: 1,
-        c: 0,
-        bits: 0,
-    });
+    let value = b.gather(at, 1, DType::I64);
     let form = Form::Scatter {
         mode: ScatterMode::Set,
         at: at.0,

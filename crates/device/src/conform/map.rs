@@ -6,7 +6,7 @@ use super::data::{Rng, Values, element};
 use super::exec::{Input, Job};
 use super::place::{PATTERNS, Pattern};
 use super::table::{self, Loop};
-use arrayloom_ir::{Builder, Form, Ins, Prim, ops};
+use arrayloom_ir::{Builder, Form, Prim, ops};
 use arrayloom_types::{ALL_DTYPES, DType, Layout};
 
 /// The values that operand number `nth` of a primitive gets.
@@ -66,14 +66,7 @@ fn table_job(dtype: DType, shape: [usize; 2], seed: u64) -> Job {
     let step = (columns * dtype.size()).cast_signed();
     let step = b.constant(DType::I64, f64::from(i32::try_from(step).unwrap_or(0)));
     let bytes = b.bin(Prim::Mul, index, step);
-    let value = b.push(Ins {
-        prim: Prim::Gather,
-        dtype,
-        a: bytes.0,
-        b: 1,
-        c: 0,
-        bits: 0,
-    });
+    let value = b.gather(bytes, 1, dtype);
     let ins = [DType::I64, dtype];
     let kernel = table::kernel(b, &[(value.0, Form::Store)], &ins, 2);
     let whole = Layout::contiguous(dtype, &[rows, columns]);
