@@ -211,9 +211,8 @@ impl Writer<'_> {
                 self.builder.bin(Prim::Add, bytes, part)
             };
         }
-        let value = self
-            .builder
-            .gather(bytes, table, self.structure.inputs[table as usize]);
+        let dtype = self.structure.inputs[table as usize];
+        let value = self.builder.gather(bytes, table, dtype);
         let dtypes = step.outs.iter();
         dtypes.map(|&d| self.builder.cast(value, d)).collect()
     }
