@@ -4,7 +4,7 @@
 #![expect(unsafe_code, reason = "memory of the host is read and written")]
 
 use arrayloom_device::{Arg, Buf, Contents, Device as _, Launch, Queue, Residency, Staged, Use};
-use arrayloom_ir::{Builder, Form, Kernel, Output, Prim, ScatterMode};
+use arrayloom_ir::{Builder, Form, Kernel, Output, ScatterMode};
 use arrayloom_reference::{Reference, Sim, SimConfig};
 use arrayloom_types::DType;
 use std::sync::Arc;
