@@ -40,6 +40,9 @@ pub(crate) struct Shared<'a> {
 #[repr(C, align(64))]
 pub(crate) struct Line([u64; 8]);
 
+/// Bytes of a line.
+pub(crate) const LINE: usize = size_of::<Line>();
+
 /// One thread's buffers and slots.
 pub(crate) struct Worker<'a> {
     shared: Shared<'a>,

@@ -12,6 +12,7 @@
 
 use crate::Isa;
 use crate::cell::Cell;
+use crate::exec::LINE;
 use crate::fold::{self, FoldPlan};
 use crate::lower::Facts;
 use crate::mxcsr::{self, Saved};
@@ -37,8 +38,6 @@ const WARM: usize = 24;
 const LEAST_ROWS: usize = 4;
 /// Where rings are taken to lie while stages are lowered: apart from one another and from all memory.
 const RINGS_AT: u64 = 1 << 56;
-/// Bytes that a point of a strided row takes in the cache at most.
-const LINE: usize = 64;
 
 /// Where the elements of a lane are found.
 #[derive(Clone, Copy, Debug)]
@@ -388,6 +387,7 @@ fn step(sweep: &Sweep<'_>, stages: &[Prepared<'_>], env: &Env<'_>) -> usize {
     if let Some(rows) = env.config.sweep_rows.or(sweep.panel) {
         return rows.clamp(1, sweep.panel.unwrap_or(rows).max(1));
     }
+    // A point of a strided row takes a line of the cache at most.
     let lanes = |stage: &Prepared<'_>| -> usize {
         let memory = (0..).zip(&stage.homes);
         let memory = memory.filter(|(_, home)| !matches!(home, Home::Ring { .. }));

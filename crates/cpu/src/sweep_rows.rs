@@ -5,14 +5,11 @@
     reason = "images are copies of memory that the caller of the sweep vouches for"
 )]
 
-use crate::exec::Line;
+use crate::exec::{LINE, Line};
 use crate::place::copy;
 use arrayloom_device::Rows;
 use arrayloom_plan::{Band, Ownership, Ring};
 use std::ops::Range;
-
-/// Bytes of a line of the cache.
-const LINE: usize = size_of::<Line>();
 
 /// The rings of one worker.
 pub(crate) struct Rings {
