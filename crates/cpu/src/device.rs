@@ -12,6 +12,7 @@ use crate::pool::Pool;
 use crate::programs::Programs;
 use crate::run::{Env, run};
 use crate::scatter::scatter;
+use crate::setup::setup;
 use crate::sweep::{is_whole, sweep};
 use crate::work;
 use arrayloom_device::{
@@ -112,10 +113,11 @@ impl Cpu {
     }
 
     fn launch(&self, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), String> {
-        let steps = work::of_launch(kernel, launch);
+        let setup = setup(kernel, launch)?;
+        let steps = work::of_loops(kernel, &setup);
         // SAFETY: whoever calls `Device::run` vouches for the addresses and overlaps of the launch.
         self.with_pool(steps, work::stores(kernel), |env| unsafe {
-            run(kernel, launch, env)
+            run(kernel, launch, &setup, env)
         })
     }
 

@@ -19,7 +19,7 @@ use crate::nest::{Nest, Odometer};
 use crate::place::{gather, repeat, scatter};
 use crate::pool::Pool;
 use crate::programs::{Programs, Ready};
-use crate::setup::{Setup, setup};
+use crate::setup::Setup;
 use crate::step::note;
 use crate::tasks::{Cut, Joint, Task, Tasks};
 use crate::tree::join;
@@ -43,7 +43,7 @@ pub(crate) struct Env<'a> {
 /// Results that tasks kept to themselves: task, output, value.
 type Kept = Mutex<Vec<(usize, usize, Cell)>>;
 
-/// Runs a kernel.
+/// Runs the loops of a launch.
 ///
 /// # Errors
 /// What the device lacks.
@@ -54,10 +54,10 @@ type Kept = Mutex<Vec<(usize, usize, Cell)>>;
 pub(crate) unsafe fn run(
     kernel: &Kernel,
     launch: &Launch<'_>,
+    setup: &Setup,
     env: &Env<'_>,
 ) -> Result<(), String> {
-    let setup = setup(kernel, launch)?;
-    let mut folds = fold::plan(kernel, launch, &setup, env.isa)?;
+    let mut folds = fold::plan(kernel, launch, setup, env.isa)?;
     // SAFETY: promised by the caller.
     unsafe { start_values(&setup.nest, &folds) };
     let total = setup.nest.len();
@@ -65,7 +65,7 @@ pub(crate) unsafe fn run(
         return Ok(());
     }
     let how = (env.isa, env.config.stream_bytes);
-    if let Some(direct) = direct::plan(kernel, &setup, &folds, how) {
+    if let Some(direct) = direct::plan(kernel, setup, &folds, how) {
         let kept = setup.nest.kept();
         let _scratch = direct.is_arg().then(|| arg_results(kept.len(), &mut folds));
         let crew = (env.threads, env.pool);
@@ -82,7 +82,7 @@ pub(crate) unsafe fn run(
     let saved = Saved::new();
     let facts = Facts {
         kernel,
-        setup: &setup,
+        setup,
         loops: &env.config.loops,
         isa: env.isa,
         flags: launch.flags,
@@ -104,7 +104,7 @@ pub(crate) unsafe fn run(
     let kept = Kept::default();
     let crew = Crew {
         kernel,
-        setup: &setup,
+        setup,
         folds: &folds,
         tasks: &tasks,
         ready: &ready,

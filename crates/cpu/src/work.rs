@@ -1,13 +1,13 @@
 //! How much work a launch is, to tell whether threads are worth it: in steps, of which one core does about forty in
 //! a nanosecond.
 
-use arrayloom_device::{Arg, Launch, Sweep};
+use crate::exec::LINE;
+use crate::setup::Setup;
+use arrayloom_device::{Stage, Sweep};
 use arrayloom_ir::{Form, Ins, Kernel, Prim};
 
 /// Bytes of a usual value: one operation takes so many narrower ones at a time as have its bytes.
 const WORD: usize = 8;
-/// Bytes of a line of the caches.
-const LINE: usize = 64;
 /// Steps of reading a value, and more where elements are apart: they are read one by one and bring what lies between them
 /// into the caches, up to a line.
 const INPUT: usize = 2;
@@ -16,12 +16,24 @@ const APART: usize = 8;
 const STORE: usize = 4;
 const FOLD: usize = 2;
 
-/// Steps of one launch of a kernel.
-pub(crate) fn of_launch(kernel: &Kernel, launch: &Launch<'_>) -> usize {
-    let points: usize = launch.shape.iter().product();
+/// Steps of the loops of a launch.
+pub(crate) fn of_loops(kernel: &Kernel, setup: &Setup) -> usize {
+    of_points(kernel, setup.nest.len(), |ins| {
+        let lane = match ins.prim {
+            Prim::Input => setup.sources[ins.a as usize].lane(),
+            _ => None,
+        };
+        match lane.map(|lane| setup.nest.step(lane)) {
+            Some(step) => reading(ins.dtype.size(), step),
+            None => steps(ins.prim),
+        }
+    })
+}
+
+/// Steps of a kernel at so many points, of which an instruction takes `steps` at each.
+fn of_points(kernel: &Kernel, points: usize, steps: impl Fn(&Ins) -> usize) -> usize {
     let widest = kernel.code.iter().map(|ins| ins.dtype.size()).max();
-    let code = kernel.code.iter();
-    let computed: usize = code.map(|ins| steps(ins, launch)).sum();
+    let computed: usize = kernel.code.iter().map(steps).sum();
     let kept = kernel.outputs.iter().map(|output| match output.form {
         Form::Store | Form::Scan { .. } | Form::Scatter { .. } => STORE,
         Form::Reduce { .. } | Form::Arg { .. } => FOLD,
@@ -40,24 +52,24 @@ pub(crate) fn stores(kernel: &Kernel) -> bool {
 /// Steps of all stages of a sweep.
 pub(crate) fn of_sweep(sweep: &Sweep<'_>) -> usize {
     let stages = sweep.stages.iter();
-    stages.map(|s| of_launch(s.kernel, &s.launch)).sum()
+    let of = |stage: &Stage<'_>| {
+        let points = stage.launch.shape.iter().product();
+        of_points(stage.kernel, points, |ins| steps(ins.prim))
+    };
+    stages.map(of).sum()
 }
 
-/// Steps of one instruction at a point.
-fn steps(ins: &Ins, launch: &Launch<'_>) -> usize {
-    let size = ins.dtype.size();
-    match (ins.prim, launch.ins.get(ins.a as usize)) {
-        (Prim::Input, Some(Arg::View { strides, .. })) => match strides.last() {
-            None | Some(0) => INPUT,
-            Some(step) if step.cast_unsigned() == size => INPUT,
-            Some(step) => APART + INPUT * step.unsigned_abs().clamp(size, LINE.max(size)) / size,
-        },
-        _ => usual(ins.prim),
+/// Steps of reading elements of `size` bytes that lie `step` bytes apart.
+fn reading(size: usize, step: isize) -> usize {
+    if step == 0 || step == size.cast_signed() {
+        INPUT
+    } else {
+        APART + INPUT * step.unsigned_abs().clamp(size, LINE) / size
     }
 }
 
 /// Steps of one instruction, on values that lie side by side in the caches.
-fn usual(prim: Prim) -> usize {
+fn steps(prim: Prim) -> usize {
     use Prim::{
         Acos, Acosh, Asin, Asinh, Atan, Atan2, Atanh, Cbrt, Const, Cos, Cosh, Div, Exp, Exp2,
         Expm1, FloatPow, FloorDiv, Fmod, Gather, Gcd, Hypot, Input, Lcm, Log, Log1p, Log2, Log10,
@@ -78,7 +90,8 @@ fn usual(prim: Prim) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrayloom_device::Buf;
+    use crate::setup::setup;
+    use arrayloom_device::{Arg, Buf, Launch};
     use arrayloom_ir::{Builder, Output};
     use arrayloom_types::DType;
 
@@ -88,27 +101,35 @@ mod tests {
         let value = b.un(prim, x).0;
         Kernel {
             code: b.finish(),
+            rank: 2,
             inputs: vec![dtype],
             outputs: vec![Output { value, form }],
-            ..Kernel::default()
         }
     }
 
-    fn of(prim: Prim, dtype: DType, step: isize) -> usize {
-        let strides = [0, step * dtype.size().cast_signed()].as_slice().into();
-        let from = Arg::View {
+    /// Steps of a launch over `[100, 8]` points, whose steps are so many elements.
+    fn walked(prim: Prim, dtype: DType, from: [isize; 2], to: [isize; 2]) -> usize {
+        let view = |steps: [isize; 2]| Arg::View {
             buf: Buf(0),
             offset: 0,
-            strides,
+            strides: steps
+                .map(|step| step * dtype.size().cast_signed())
+                .as_slice()
+                .into(),
         };
         let launch = Launch {
             shape: &[100, 8],
-            outs: &[],
-            ins: &[from],
+            outs: &[view(to)],
+            ins: &[view(from)],
             reduces: &[None],
             flags: None,
         };
-        of_launch(&kernel(prim, dtype, Form::Store), &launch)
+        let kernel = kernel(prim, dtype, Form::Store);
+        of_loops(&kernel, &setup(&kernel, &launch).unwrap())
+    }
+
+    fn of(prim: Prim, dtype: DType) -> usize {
+        walked(prim, dtype, [8, 1], [8, 1])
     }
 
     #[test]
@@ -123,23 +144,33 @@ mod tests {
 
     #[test]
     fn narrow_values_count_less_and_slow_functions_more() {
-        assert_eq!(of(Prim::Neg, DType::F64, 1), 800 * (2 + 1 + 4));
-        assert_eq!(of(Prim::Neg, DType::F32, 1), 400 * (2 + 1 + 4));
-        assert_eq!(of(Prim::Exp, DType::F64, 1), 800 * (2 + 36 + 4));
-        assert!(of(Prim::Sqrt, DType::F64, 1) < of(Prim::Exp, DType::F64, 1));
+        assert_eq!(of(Prim::Neg, DType::F64), 800 * (2 + 1 + 4));
+        assert_eq!(of(Prim::Neg, DType::F32), 400 * (2 + 1 + 4));
+        assert_eq!(of(Prim::Exp, DType::F64), 800 * (2 + 36 + 4));
+        assert!(of(Prim::Sqrt, DType::F64) < of(Prim::Exp, DType::F64));
     }
 
     #[test]
     fn elements_apart_bring_others_along_up_to_a_line() {
-        let reads = |dtype, step| of(Prim::Neg, dtype, step) / (100 * dtype.size()) - (1 + 4);
+        let reads = |dtype: DType, step: isize| {
+            let steps = walked(Prim::Neg, dtype, [9 * step, step], [8, 1]);
+            steps / (100 * dtype.size()) - (1 + 4)
+        };
         assert_eq!([0, 1].map(|step| reads(DType::F64, step)), [2; 2]);
         assert_eq!(reads(DType::F64, -1), 8 + 2);
         assert_eq!(reads(DType::F64, -2), 8 + 4);
         assert_eq!(reads(DType::F32, 3), 8 + 6);
-        assert_eq!(reads(DType::C128, 100), 8 + 8);
+        assert_eq!(reads(DType::C128, 20), 8 + 8);
+        assert_eq!([8, 9, 50].map(|step| reads(DType::F64, step)), [8 + 16; 3]);
+    }
+
+    #[test]
+    fn the_order_of_the_walk_tells_what_is_apart() {
+        let columns = [1, 100];
         assert_eq!(
-            [8, 9, 1000].map(|step| reads(DType::F64, step)),
-            [8 + 16; 3]
+            walked(Prim::Neg, DType::F64, columns, columns),
+            of(Prim::Neg, DType::F64)
         );
+        assert!(walked(Prim::Neg, DType::F64, [1, 10], [8, 1]) > of(Prim::Neg, DType::F64));
     }
 }
